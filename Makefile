@@ -1,0 +1,33 @@
+# Every target sets up what it needs in .venv first. Needs Python 3.11 or later and make, nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check bench audit clean
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dpmean needs Python 3.11 or later, found " + sys.version.split()[0])'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $(READY)
+
+demo: $(READY)    ## the private mean of scikit-learn's digits, drawn in the terminal
+	@$(BIN)/python examples/digits.py
+
+test: $(READY)    ## all tests
+	$(BIN)/python -m pytest
+
+check: $(READY)   ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)   ## speed, memory and peers, as ratios within one run
+	@$(BIN)/python -m bench
+
+audit: $(READY)   ## attack the mechanisms and compare with what they claim
+	@$(BIN)/python -m bench.audit
+
+clean:
+	rm -rf .venv build dist

@@ -1,0 +1,80 @@
+"""The mean of high-dimensional data under differential privacy, with nothing to tune."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpmean.accountant import (
+        compose_advanced,
+        compose_basic,
+        compose_zcdp,
+        simple_epsilon,
+        tight_delta,
+        tight_epsilon,
+        to_approx,
+        zcdp_implied_by,
+        zcdp_that_implies,
+    )
+    from dpmean.api import mean
+    from dpmean.budget import ApproxDp, PureDp, Zcdp
+    from dpmean.errors import (
+        ArgumentError,
+        ArgumentTypeError,
+        DataError,
+        DpMeanError,
+        EntropyError,
+        OverspendError,
+        TooFewRowsError,
+        TooFewRowsWarning,
+    )
+    from dpmean.ledger import Neighbours, Receipt, Release
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "ApproxDp",
+    "ArgumentError",
+    "ArgumentTypeError",
+    "DataError",
+    "DpMeanError",
+    "EntropyError",
+    "Neighbours",
+    "OverspendError",
+    "PureDp",
+    "Receipt",
+    "Release",
+    "TooFewRowsError",
+    "TooFewRowsWarning",
+    "Zcdp",
+    "compose_advanced",
+    "compose_basic",
+    "compose_zcdp",
+    "mean",
+    "simple_epsilon",
+    "tight_delta",
+    "tight_epsilon",
+    "to_approx",
+    "zcdp_implied_by",
+    "zcdp_that_implies",
+]
+
+_ROOMS = ("errors", "budget", "accountant", "ledger", "api")
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first asked for (PEP 562), so that ``import dpmean`` costs nothing."""
+    if name in __all__:
+        for room in _ROOMS:
+            module = importlib.import_module(f"dpmean.{room}")
+            if name in vars(module) and getattr(vars(module)[name], "__module__", None) == module.__name__:
+                value: object = vars(module)[name]
+                globals()[name] = value
+                return value
+    raise AttributeError(f"module 'dpmean' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return [*__all__, "__version__"]

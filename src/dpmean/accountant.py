@@ -1,0 +1,147 @@
+"""What receipts add up to, and how the notions of privacy convert; every result is rounded to the safe side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from dpmean.budget import ApproxDp, Number, PureDp, Zcdp, positive
+from dpmean.errors import ArgumentError
+
+# Logarithms and exponentials are computed with 60 digits (the decimal module rounds them correctly) and then
+# moved to the safe side by far more than their error, at the 40th digit.
+_DIGITS = Context(prec=60)
+_MARGIN = Fraction(1, 10**40)
+_KEPT = 10**30
+
+
+def _ln(x: Fraction) -> Fraction:
+    return Fraction(_DIGITS.ln(_decimal(x)))
+
+
+def _exp(x: Fraction) -> Fraction:
+    return Fraction(_DIGITS.exp(_decimal(x)))
+
+
+def _decimal(x: Fraction) -> Decimal:
+    return _DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def _up(x: Fraction) -> Fraction:
+    return Fraction(math.ceil((x + _MARGIN * (1 + abs(x))) * _KEPT), _KEPT)
+
+
+def _down(x: Fraction) -> Fraction:
+    """Round down, keeping 30 digits after the first that is not zero (a rho may be very small)."""
+    x -= _MARGIN * (1 + abs(x))
+    if x <= 0:
+        return Fraction(0)
+    scale = _KEPT * 10 ** max(0, -math.floor(math.log10(float(x))))
+    return Fraction(math.floor(x * scale), scale)
+
+
+def _best_order(objective: Callable[[float], float]) -> Fraction:
+    """Find the order alpha > 1 that minimises a function with one valley (in floats: any order is valid)."""
+    low, high, golden = -30.0, 80.0, (math.sqrt(5) - 1) / 2
+    for _ in range(150):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if objective(1 + math.exp(left)) <= objective(1 + math.exp(right)):
+            high = right
+        else:
+            low = left
+    return 1 + Fraction(math.exp((low + high) / 2))
+
+
+def _tight_term(alpha: Fraction, delta: Fraction) -> Fraction:
+    """Return ``ln(1 - 1/alpha) - ln(delta alpha)/(alpha - 1)``, what the conversion adds to ``rho alpha``."""
+    return _ln(1 - 1 / alpha) - _ln(delta * alpha) / (alpha - 1)
+
+
+def _tight_term_float(alpha: float, log_delta: float) -> float:
+    return math.log1p(-1 / alpha) - (log_delta + math.log(alpha)) / (alpha - 1) if alpha > 1 else math.inf
+
+
+def tight_epsilon(budget: Zcdp, delta: Number) -> Fraction:
+    """Return an epsilon such that zCDP implies (epsilon, delta)-DP (Canonne, Kamath, Steinke 2020, Prop. 12).
+
+    The proposition holds at every order alpha > 1, so an order found in floats gives a valid epsilon.
+    """
+    delta = _proper(delta)
+    rho, log_delta = float(budget.rho), float(_ln(delta))
+    alpha = _best_order(lambda a: rho * a + _tight_term_float(a, log_delta))
+    return max(Fraction(0), _up(budget.rho * alpha + _tight_term(alpha, delta)))
+
+
+def simple_epsilon(budget: Zcdp, delta: Number) -> Fraction:
+    """Return the paper's simpler and larger epsilon, ``rho + 2 sqrt(rho ln(1/delta))``."""
+    root = Fraction(_DIGITS.sqrt(_decimal(budget.rho * -_ln(_proper(delta)))))
+    return _up(budget.rho + 2 * root)
+
+
+def tight_delta(budget: Zcdp, epsilon: Number) -> Fraction:
+    """Return a delta such that zCDP implies (epsilon, delta)-DP, by the same proposition."""
+    wanted = positive(epsilon, "epsilon")
+    rho, eps = float(budget.rho), float(wanted)
+
+    def log_delta(a: float) -> float:
+        return (a - 1) * (a * rho - eps + math.log1p(-1 / a)) - math.log(a) if a > 1 else math.inf
+
+    alpha = _best_order(log_delta)
+    log = (alpha - 1) * (alpha * budget.rho - wanted + _ln(1 - 1 / alpha)) - _ln(alpha)
+    return min(Fraction(1), _up(_exp(log)))
+
+
+def _proper(delta: Number) -> Fraction:
+    value = positive(delta, "delta")
+    if value >= 1:
+        raise ArgumentError(f"delta must be below 1 (well below 1/n), got {delta}")
+    return value
+
+
+def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
+    """Return the largest zCDP budget that we can show to imply the given one: what may be spent."""
+    epsilon, delta = budget.epsilon, budget.delta
+    eps, log_delta = float(epsilon), float(_ln(delta))
+    alpha = _best_order(lambda a: -(eps - _tight_term_float(a, log_delta)) / a)
+    rho = _down((epsilon - _tight_term(alpha, delta)) / alpha)
+    if rho <= 0:
+        raise ArgumentError(f"{budget} is too small to be expressed in zCDP: raise epsilon or delta")
+    return Zcdp(rho)
+
+
+def zcdp_implied_by(cost: Zcdp | PureDp) -> Zcdp:
+    """Return the concentrated cost of a step that was paid in either notion (pure: ``epsilon^2 / 2``)."""
+    return cost if isinstance(cost, Zcdp) else Zcdp(cost.epsilon**2 / 2)
+
+
+def to_approx(budget: Zcdp | PureDp, delta: Number) -> ApproxDp:
+    """Return the (epsilon, delta) that a budget implies."""
+    if isinstance(budget, PureDp):
+        return ApproxDp(budget.epsilon, delta)
+    return ApproxDp(max(tight_epsilon(budget, delta), Fraction(1, _KEPT)), delta)
+
+
+def compose_zcdp(costs: Iterable[Zcdp | PureDp]) -> Zcdp:
+    """Add up concentrated costs (Lemma 2.2, item 3); the sum is exact."""
+    return Zcdp(sum((zcdp_implied_by(cost).rho for cost in costs), start=Fraction(0)))
+
+
+def compose_basic(costs: Iterable[ApproxDp | PureDp]) -> ApproxDp | PureDp:
+    """Add up epsilons and deltas (Lemma 2.2, item 1)."""
+    costs = tuple(costs)
+    epsilon = sum((cost.epsilon for cost in costs), start=Fraction(0))
+    delta = sum((cost.delta for cost in costs if isinstance(cost, ApproxDp)), start=Fraction(0))
+    return ApproxDp(epsilon, delta) if delta else PureDp(epsilon)
+
+
+def compose_advanced(cost: ApproxDp | PureDp, times: int, slack: Number) -> ApproxDp:
+    """Compose ``times`` equal costs at the price of an extra delta ``slack`` (Lemma 2.2, item 2)."""
+    if times < 1:
+        raise ArgumentError(f"times must be at least 1, got {times}")
+    spare = _proper(slack)
+    root = Fraction(_DIGITS.sqrt(_decimal(2 * times * -_ln(spare))))
+    epsilon = _up(root * cost.epsilon + times * cost.epsilon * (_exp(cost.epsilon) - 1))
+    delta = cost.delta if isinstance(cost, ApproxDp) else Fraction(0)
+    return ApproxDp(epsilon, times * delta + spare)

@@ -1,0 +1,274 @@
+"""The front door: check the arguments once, pick the parts, put the answer back into the user's units."""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpmean import __version__
+from dpmean.accountant import zcdp_that_implies
+from dpmean.budget import ApproxDp, Number, Zcdp, exact, positive
+from dpmean.coins import PublicCoins
+from dpmean.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DataError,
+    TooFewRowsError,
+    TooFewRowsWarning,
+)
+from dpmean.estimators.clipped import FAILURE, ClippedMean
+from dpmean.estimators.enough import Verdict, rows_needed
+from dpmean.estimators.shifted import ShiftedClippedMean
+from dpmean.frame import Frame
+from dpmean.grid import Grid, power_of_two_at_most
+from dpmean.ledger import Neighbours, Release, total_cost
+from dpmean.noise.source import SecureNoise, SeededNoise, entropy, secure, seeded
+from dpmean.rows.memory import MemoryRows
+from dpmean.trust.central import Central
+from dpmean.types import Floats
+
+_LARGEST = 2.0**500
+_STEPS_PER_BOUND = 2.0**28  # the grid of the general setting: finer than any noise, 30 questions or so
+
+_Method = ClippedMean | ShiftedClippedMean
+_METHODS: dict[str, Callable[[Grid, PublicCoins], _Method]] = {
+    "shifted": lambda grid, coins: ShiftedClippedMean(grid, Central(), coins),
+    "clipped": lambda grid, coins: ClippedMean(grid, Central()),  # noqa: ARG005  one signature for all
+}
+
+
+def mean(
+    X: ArrayLike,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    norm_bound: float | None = None,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    method: str = "shifted",
+    sigma_min: float | None = None,
+    sigma_max: float | None = None,
+    step: float | None = None,
+    nan: str = "raise",
+    seed: int | None = None,
+    allow_few_rows: bool = False,
+) -> Release:
+    """Release the mean of the rows of ``X`` under differential privacy.
+
+    Neighbouring data sets replace one row; the number of rows is public. Nothing needs tuning: the centre and the
+    clipping radius are found privately, and the error follows the spread of the rows, not the bound.
+
+    Args:
+        X: the rows, an (n, d) array, or (n,) for one dimension. It is neither changed nor copied whole.
+        rho: the budget in zero-concentrated differential privacy; or else
+        epsilon: the budget in approximate differential privacy, together with
+        delta: which should be well below 1/n.
+        norm_bound: a bound on the l2 norm of every row, as loose as you like; or else
+        bounds: ``(lower, upper)`` bounds on coordinates, each one number or one per coordinate. Columns in
+            different units then get noise in proportion to their own range. Rows outside are clipped to the bound.
+        method: ``"shifted"`` (around a private centre) or ``"clipped"`` (around the origin).
+        sigma_min: for i.i.d. rows, a lower bound on the standard deviation in any direction, and
+        sigma_max: an upper one; ``norm_bound`` then bounds the *mean* of the distribution (section 3.4).
+        step: the resolution of the answer, a power of two (in half-widths when ``bounds`` are given).
+        nan: ``"raise"``, or ``"impute"`` to put the public centre wherever a value is NaN or infinite.
+        seed: makes the noise reproducible and the release worthless as protection; for experiments only.
+        allow_few_rows: go on where the rule says that there are too few rows.
+
+    Returns:
+        A ``Release``: the mean, the noise in it, and the receipts of everything that was asked. All of it may be
+        published.
+
+    Raises:
+        ValueError: when an argument or the rows cannot be used; nothing is released then.
+        TypeError: when an argument or the rows have an unusable type.
+
+    Example:
+        >>> import numpy as np, dpmean
+        >>> rows = np.random.default_rng(0).normal(5, 1, (4000, 100))
+        >>> release = dpmean.mean(rows, rho=0.5, norm_bound=500.0, seed=1)
+        >>> bool(abs(release.mean - 5).max() < 0.2)
+        True
+    """
+    budget = _budget(rho, epsilon, delta)
+    array = _array(X)
+    n, d = array.shape
+    if nan not in ("raise", "impute"):
+        raise ArgumentError(f'nan must be "raise" or "impute", got {nan!r}')
+    frame = _frame(d, norm_bound, bounds, impute=nan == "impute")
+    frame, finest = _statistical(n, frame, sigma_min, sigma_max)
+    grid = Grid(_step(step, finest), frame.reach, d)
+
+    noise, coins = _randomness(seed)
+    if method not in _METHODS:
+        raise ArgumentError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
+    estimator = _METHODS[method](grid, coins)
+    if not allow_few_rows:
+        _check_rows(estimator, n, d, budget)
+
+    estimate = estimator(MemoryRows(array, frame), budget, noise)
+    total_cost(estimate.receipts, budget)
+    return Release(
+        mean=frame.to_user(estimate.mean),
+        noise_std=frame.scale * estimate.noise_std,
+        centre=frame.to_user(estimate.centre),
+        radius=estimate.radius,
+        receipts=estimate.receipts,
+        n=n,
+        d=d,
+        method=estimator.name,
+        trust=estimator.trust.name,
+        neighbours=Neighbours.REPLACE_ONE,
+        seeded=noise.seeded,
+        public={
+            "bound": _bound_in_words(frame, norm_bound),
+            "step": grid.step,
+            "coins": coins.key,
+            "dpmean": __version__,
+        },
+    )
+
+
+def _budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp:
+    if rho is not None and (epsilon is not None or delta is not None):
+        raise ArgumentError("give either rho, or epsilon and delta, not both")
+    if rho is not None:
+        return Zcdp(rho)
+    if epsilon is None and delta is None:
+        raise ArgumentError("a privacy budget is missing: give rho=0.5, say, or epsilon=1.0 and delta=1e-6")
+    if epsilon is None:
+        raise ArgumentError(f"delta={delta} needs an epsilon beside it: give epsilon=1.0, say")
+    if delta is None:
+        raise ArgumentError(
+            f"epsilon={epsilon} needs a delta beside it in the central model: give delta=1e-6, say, "
+            "well below one over the number of rows"
+        )
+    return zcdp_that_implies(ApproxDp(epsilon, delta))
+
+
+def _array(X: ArrayLike) -> NDArray[Any]:
+    if isinstance(X, np.ma.MaskedArray):
+        raise ArgumentTypeError('X is a masked array: pass X.filled(numpy.nan) and nan="impute" instead')
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        raise DataError("X must be a rectangular array of numbers: its rows differ in length") from None
+    if array.dtype.kind not in "fiub":
+        raise ArgumentTypeError(f"X must hold real numbers, got an array of type {array.dtype}")
+    if array.ndim == 1:
+        array = array[:, np.newaxis]
+    if array.ndim != 2:
+        raise DataError(f"X must have shape (n, d), or (n,) for one dimension, got shape {array.shape}")
+    if not array.size:
+        raise DataError(f"X is empty: got shape {array.shape}, need at least one row and one column")
+    return array
+
+
+def _frame(
+    d: int, norm_bound: float | None, bounds: tuple[ArrayLike, ArrayLike] | None, *, impute: bool
+) -> Frame:
+    if (norm_bound is None) == (bounds is None):
+        raise ArgumentError(
+            "exactly one of norm_bound and bounds is needed: how large a row can be must be known in advance, "
+            "but may be known loosely"
+        )
+    if norm_bound is not None:
+        reach = float(positive(norm_bound, "norm_bound"))
+        if not 1 / _LARGEST <= reach <= _LARGEST:
+            raise ArgumentError(f"norm_bound must lie between 2^-500 and 2^500, got {norm_bound}: change units")
+        return Frame.within_norm(d, reach, impute=impute)
+    try:
+        lower, upper = bounds  # type: ignore[misc]  None was excluded above
+    except (TypeError, ValueError):
+        raise ArgumentError(f"bounds must be a pair (lower, upper), got {bounds!r}") from None
+    low, high = _side(d, lower, "lower"), _side(d, upper, "upper")
+    wrong = np.flatnonzero(low >= high)
+    if len(wrong):
+        j = wrong[0]
+        raise ArgumentError(
+            f"bounds must have lower < upper in every coordinate, got ({low[j]:g}, {high[j]:g}) in coordinate {j}"
+        )
+    return Frame.within_box(low, high, impute=impute)
+
+
+def _side(d: int, side: ArrayLike, name: str) -> Floats:
+    try:
+        values = np.asarray(side, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"bounds: {name} must be a number or {d} numbers, got {side!r}") from None
+    if values.shape not in ((), (d,)):
+        raise ArgumentError(
+            f"bounds: {name} must be one number or one per coordinate (d={d}), got shape {values.shape}"
+        )
+    if not np.all(np.abs(values) <= _LARGEST):  # catches NaN too
+        raise ArgumentError(f"bounds: {name} must be finite numbers of at most 2^500, got {side!r}")
+    return np.broadcast_to(values, (d,)).copy()
+
+
+def _statistical(
+    n: int, frame: Frame, sigma_min: float | None, sigma_max: float | None
+) -> tuple[Frame, float]:
+    """Return the frame of the rows and the default step, in the general or the statistical setting."""
+    if sigma_min is None and sigma_max is None:
+        return frame, frame.reach / _STEPS_PER_BOUND
+    if sigma_min is None or sigma_max is None:
+        raise ArgumentError("the statistical setting needs both sigma_min and sigma_max, or neither")
+    if frame.lower is not None:
+        raise ArgumentError("the statistical setting needs norm_bound (a bound on the mean), not bounds")
+    low, high = float(positive(sigma_min, "sigma_min")), float(positive(sigma_max, "sigma_max"))
+    if low > high:
+        raise ArgumentError(f"sigma_min must not exceed sigma_max, got {sigma_min} and {sigma_max}")
+    reach = frame.reach + 2 * high * math.sqrt(frame.d + math.log(4 * n / FAILURE))
+    if reach > _LARGEST:
+        raise ArgumentError(f"sigma_max={sigma_max} is too large: change units")
+    return Frame.within_norm(frame.d, reach, impute=frame.impute), low / math.sqrt(n)
+
+
+def _step(step: float | None, finest: float) -> float:
+    if step is None:
+        return power_of_two_at_most(finest)
+    value = float(positive(step, "step"))
+    if value == 0 or math.frexp(value)[0] != 0.5 or exact(step, "step") != exact(value, "step"):
+        near = power_of_two_at_most(max(value, 2.0**-1000))
+        raise ArgumentError(f"step must be a power of two, got {step}: {near:g} is one")
+    return value
+
+
+def _randomness(seed: int | None) -> tuple[SecureNoise | SeededNoise, PublicCoins]:
+    if seed is None:
+        return secure(), PublicCoins(entropy(16).hex())
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        kind = type(seed).__name__
+        raise ArgumentTypeError(f"seed must be a whole number, got {seed!r} of type {kind}") from None
+    return seeded(number), PublicCoins(f"seed {number}")
+
+
+def _check_rows(estimator: _Method, n: int, d: int, budget: Zcdp) -> None:
+    need = rows_needed(estimator, d, budget)
+    verdict = need.verdict(n)
+    if verdict is Verdict.FINE:
+        return
+    cure = (
+        f"{n} rows are too few for d={d} and rho={float(budget.rho):.4g} by method {estimator.name}: "
+        f"{need.fine} would do well"
+    )
+    if verdict is Verdict.HOPELESS:
+        raise TooFewRowsError(
+            f"{cure} and {need.risky} would do at all. Use more rows or a larger budget, or go on at your own risk "
+            "with allow_few_rows=True",
+            rows_needed=need.risky,
+        )
+    warnings.warn(f"{cure}. Expect a larger error than usual.", TooFewRowsWarning, stacklevel=3)
+
+
+def _bound_in_words(frame: Frame, norm_bound: float | None) -> dict[str, Any]:
+    if frame.lower is not None and frame.upper is not None:
+        return {"lower": frame.lower.tolist(), "upper": frame.upper.tolist()}
+    return {"norm_bound": float(norm_bound or 0), "reach": frame.reach}

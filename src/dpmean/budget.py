@@ -1,0 +1,91 @@
+"""Privacy budgets as exact fractions: concentrated (zCDP), approximate and pure differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import final
+
+from dpmean.errors import ArgumentError, ArgumentTypeError
+
+Number = int | float | Fraction | Decimal
+
+
+def exact(value: object, name: str) -> Fraction:
+    """Read a number exactly; a float stands for the decimal it prints as (0.1 is one tenth)."""
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        kind = type(value).__name__
+        raise ArgumentTypeError(f"{name} must be a number, got {value!r} of type {kind}")
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    try:
+        return Fraction(str(value))
+    except ValueError:
+        raise ArgumentError(f"{name} must be a finite number, got {value}") from None
+
+
+def positive(value: object, name: str) -> Fraction:
+    """Read a number exactly and insist that it is above zero."""
+    number = exact(value, name)
+    if number <= 0:
+        raise ArgumentError(f"{name} must be positive, got {value}")
+    return number
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Zcdp:
+    """Zero-concentrated differential privacy (Definition 2.2): Renyi divergence at most ``rho * alpha``."""
+
+    rho: Fraction
+
+    def __init__(self, rho: Number) -> None:
+        object.__setattr__(self, "rho", positive(rho, "rho"))
+
+    def share(self, numerator: int, denominator: int) -> Zcdp:
+        """Return the given fraction of this budget, exactly."""
+        return Zcdp(self.rho * Fraction(numerator, denominator))
+
+    def __str__(self) -> str:
+        return f"rho = {float(self.rho):.6g} (zCDP)"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PureDp:
+    """Pure differential privacy: every probability changes by at most a factor ``exp(epsilon)``."""
+
+    epsilon: Fraction
+
+    def __init__(self, epsilon: Number) -> None:
+        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
+
+    def share(self, numerator: int, denominator: int) -> PureDp:
+        """Return the given fraction of this budget, exactly."""
+        return PureDp(self.epsilon * Fraction(numerator, denominator))
+
+    def __str__(self) -> str:
+        return f"epsilon = {float(self.epsilon):.6g} (pure)"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ApproxDp:
+    """Approximate differential privacy (Definition 2.1). It has no shares: convert it to zCDP first."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", positive(delta, "delta"))
+        if self.delta >= 1:
+            raise ArgumentError(f"delta must be below 1 (well below 1/n), got {delta}")
+
+    def __str__(self) -> str:
+        return f"epsilon = {float(self.epsilon):.6g}, delta = {float(self.delta):.3g}"
+
+
+Budget = Zcdp | PureDp | ApproxDp

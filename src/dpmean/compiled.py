@@ -1,0 +1,15 @@
+"""How loops are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def compiled(function: _F) -> _F:
+    """Compile a loop: no global lock, kept on disk for the next process, no liberties with arithmetic."""
+    return cast(_F, numba.njit(nogil=True, cache=True, fastmath=False)(function))

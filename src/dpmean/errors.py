@@ -1,0 +1,37 @@
+"""Errors a caller may catch; every one that is about an argument is a ValueError or a TypeError."""
+
+
+class DpMeanError(Exception):
+    """The parent of every error of this library."""
+
+
+class ArgumentError(DpMeanError, ValueError):
+    """An argument has a value that cannot be used."""
+
+
+class ArgumentTypeError(DpMeanError, TypeError):
+    """An argument has a type that cannot be used."""
+
+
+class DataError(DpMeanError, ValueError):
+    """The rows cannot be used; nothing was released."""
+
+
+class TooFewRowsError(DpMeanError, ValueError):
+    """There are too few rows for this budget; decided without looking at them."""
+
+    def __init__(self, message: str, rows_needed: int) -> None:
+        super().__init__(message)
+        self.rows_needed = rows_needed
+
+
+class TooFewRowsWarning(UserWarning):
+    """There are enough rows for an answer, but not for a good one."""
+
+
+class OverspendError(DpMeanError, ValueError):
+    """A step asked for more privacy budget than it was given."""
+
+
+class EntropyError(DpMeanError, RuntimeError):
+    """The operating system gave no usable randomness; nothing was released."""

@@ -1,0 +1,53 @@
+"""The clipped mean (sections 3.1 and 3.2): choose a radius privately, clip there, add noise once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from dpmean.budget import Zcdp
+from dpmean.grid import Grid, radius_at
+from dpmean.quantile import rank_error, search
+from dpmean.types import Estimate, Floats, Noise, Rows, TrustModel
+
+FAILURE = 0.1
+"""beta: the chance that is left for a comparison to err by more than the rank error."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClippedMean:
+    """Clip rows around the origin (CM)."""
+
+    grid: Grid
+    trust: TrustModel
+    name = "clipped"
+
+    def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
+        """Estimate the mean of the rows within the budget."""
+        return clipped_around(np.zeros(rows.d), self.grid, self.trust, rows, budget, noise)
+
+
+def clipped_around(
+    centre: Floats, grid: Grid, trust: TrustModel, rows: Rows, budget: Zcdp, noise: Noise
+) -> Estimate:
+    """Choose a radius around the centre with a quarter of the budget, and clip there with the rest."""
+    for_radius, for_mean = trust.divide(budget, 1, 3)
+
+    distances = grid.distances(centre)
+    counter, paid_for_radius = trust.open_counter(rows, distances, for_radius, noise, "radius")
+    slack = rank_error(counter.noise_std, counter.questions, FAILURE)
+    rank = max(rows.n - max(trust.rows_to_clip(rows.d, budget), slack), 1)
+    radius = radius_at(distances.low + int(search(counter, rank)[0]))
+
+    total, paid_for_mean = trust.bounded_sum(rows, grid.ball(centre, radius), for_mean, noise, "mean")
+    return Estimate(
+        mean=centre + total.total * (total.unit / rows.n),
+        noise_std=math.sqrt(total.variance) * total.unit / rows.n,
+        centre=centre,
+        radius=radius,
+        receipts=(paid_for_radius, paid_for_mean),
+    )

@@ -1,0 +1,90 @@
+"""From reals to whole numbers: the grid of the data, the ladder of radii, and the width of integers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from dpmean.errors import ArgumentError
+from dpmean.types import Ball, Distances, Floats, Ints
+
+RADII_PER_OCTAVE = 32
+_EXACT = 2.0**52  # whole numbers up to here are exact in a float, and so are their sums
+
+
+def power_of_two_at_most(x: float) -> float:
+    """Return the largest power of two that is not above x."""
+    return math.ldexp(1.0, math.frexp(x)[1] - 1)
+
+
+def padded(d: int) -> int:
+    """Return the smallest power of two that is not below d (remark 3.1)."""
+    return 1 << (d - 1).bit_length()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Reals as multiples of ``step``, a power of two, for rows of norm at most ``reach`` (remark 3.2)."""
+
+    step: float
+    reach: float
+    d: int
+
+    def __post_init__(self) -> None:
+        finest = self.reach * math.sqrt(padded(self.d)) / _EXACT
+        if self.step < finest:
+            raise ArgumentError(
+                f"step {self.step:.3g} is too fine for d={self.d} and a reach of {self.reach:.3g}: "
+                f"raise it to at least {2 * power_of_two_at_most(finest):.3g}"
+            )
+        if self.step > self.reach:
+            raise ArgumentError(
+                f"step {self.step:.3g} is coarser than the bound on the rows, {self.reach:.3g}: lower it"
+            )
+
+    def round(self, values: Floats) -> Floats:
+        """Round to the nearest multiples of the step."""
+        return np.rint(values / self.step) * self.step
+
+    def distances(self, centre: Floats) -> Distances:
+        """Return the question "how far from the centre?", from the grid's resolution to all that can occur."""
+        low = radius_index(self.step * math.sqrt(self.d) / 2)
+        high = radius_index(self.reach + float(np.linalg.norm(centre)))
+        return Distances(centre=centre, low=low, points=high - low + 1)
+
+    def ball(self, centre: Floats, radius: float) -> Ball:
+        """Return the ball of a radius in the finest unit that whole-number arithmetic can carry."""
+        unit = power_of_two_at_most(radius) / 2.0 ** (norm_bits(self.d) - 2)
+        return Ball(centre=centre, unit=unit, radius=int(radius / unit))
+
+
+def norm_bits(d: int) -> int:
+    """Return the bits per coordinate for which d squares add up to less than 2^62, at most 30."""
+    return min(30, (62 - (d - 1).bit_length()) // 2)
+
+
+def radius_index(radius: float) -> int:
+    """Return the first rung of the ladder of radii that is not below ``radius``."""
+    return math.ceil(math.log2(radius) * RADII_PER_OCTAVE - 1e-9)
+
+
+def radius_at(index: int) -> float:
+    """Return rung ``index`` of the ladder of radii, ``2^(index / 32)``."""
+    octave, rung = divmod(index, RADII_PER_OCTAVE)
+    return math.ldexp(2.0 ** (rung / RADII_PER_OCTAVE), octave)
+
+
+def squared_rungs() -> Ints:
+    """Return the squares of the rungs of one octave, ``4^(rung / 32)``, as whole multiples of 2^-60."""
+    return np.array([_root32(1 << (60 * 32 + 2 * rung)) for rung in range(RADII_PER_OCTAVE)], dtype=np.int64)
+
+
+def _root32(value: int) -> int:
+    """Return the whole part of the 32nd root."""
+    for _ in range(5):
+        value = math.isqrt(value)
+    return value

@@ -1,0 +1,95 @@
+"""The slow reference: exact samplers in whole numbers and fractions, from fair coin flips alone.
+
+Algorithms 1 to 3 of Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+Bits = Callable[[int], int]
+"""Returns a whole number made of that many fair coin flips."""
+
+
+def below(limit: int, bits: Bits) -> int:
+    """Draw uniformly from 0, ..., limit - 1."""
+    width = (limit - 1).bit_length()
+    while True:
+        draw = bits(width) if width else 0
+        if draw < limit:
+            return draw
+
+
+def bernoulli(p: Fraction, bits: Bits) -> bool:
+    """Return True with probability p."""
+    return below(p.denominator, bits) < p.numerator
+
+
+def bernoulli_exp(gamma: Fraction, bits: Bits) -> bool:
+    """Return True with probability exp(-gamma), for gamma >= 0 (Algorithm 1)."""
+    while gamma > 1:
+        if not bernoulli_exp(Fraction(1), bits):
+            return False
+        gamma -= 1
+    k = 1
+    while bernoulli(gamma / k, bits):
+        k += 1
+    return k % 2 == 1
+
+
+def discrete_laplace(scale: int, bits: Bits) -> int:
+    """Draw x with probability proportional to exp(-|x| / scale) (Algorithm 2 for a whole scale)."""
+    while True:
+        offset = below(scale, bits)
+        if not bernoulli_exp(Fraction(offset, scale), bits):
+            continue
+        wraps = 0
+        while bernoulli_exp(Fraction(1), bits):
+            wraps += 1
+        magnitude = offset + scale * wraps
+        negative = bits(1)
+        if not (negative and magnitude == 0):
+            return -magnitude if negative else magnitude
+
+
+def discrete_gaussian(variance: Fraction, bits: Bits) -> int:
+    """Draw x with probability proportional to exp(-x^2 / (2 variance)) (Algorithm 3)."""
+    scale = math.isqrt(math.floor(variance)) + 1
+    while True:
+        candidate = discrete_laplace(scale, bits)
+        excess = abs(candidate) - variance / scale
+        if bernoulli_exp(excess * excess / (2 * variance), bits):
+            return candidate
+
+
+def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
+    """Return whole numbers with ``low <= 2^bits exp(-x) <= high`` that differ by at most 2, for x >= 0.
+
+    The argument is halved until it is at most 1, the alternating series is summed with 2 (bits + halvings)
+    guard digits and every rounding outward, and the result is squared back.
+    """
+    if x.numerator * 10 > x.denominator * 7 * (bits + 2):  # then exp(-x) < 2^-(bits + 1)
+        return 0, 1
+    halvings = max(0, (x.numerator // x.denominator).bit_length())
+    digits = bits + 2 * halvings + 16
+    one = 1 << digits
+    num, den = x.numerator, x.denominator << halvings
+    low = high = total_low = total_high = one
+    k = 0
+    while high:
+        k += 1
+        low, high = low * num // (den * k), -(-high * num // (den * k))
+        if k % 2:
+            total_low, total_high = total_low - high, total_high - low
+        else:
+            total_low, total_high = total_low + low, total_high + high
+        if high <= 1 and k > 1:
+            break
+    # The first term left out is at most the last one kept, whichever its sign.
+    total_low, total_high = max(0, total_low - high), min(one, total_high + high)
+    for _ in range(halvings):
+        total_low, total_high = total_low**2 >> digits, -(-(total_high**2) >> digits)
+    shift = digits - bits
+    return total_low >> shift, -(-total_high >> shift)

@@ -1,0 +1,199 @@
+"""The fast sampler: the discrete Gaussian a block at a time, provably with the law of the reference.
+
+A variate is a function of one endless string of fair bits. The line of magnitudes 0, 1, 2, ... is cut into cells
+of a power of two, w, at most a sixteenth of the standard deviation:
+
+1. a uniform real U picks cell c with probability proportional to exp(-(c w)^2 / (2 v)), by inversion;
+2. w being a power of two, log2 w bits pick the offset o inside the cell; the magnitude is m = c w + o;
+3. a uniform real V keeps it if V < exp(-(2 c w o + o^2) / (2 v)), otherwise everything starts again;
+4. one bit picks the sign; minus zero starts again.
+
+So x comes out with probability proportional to exp(-x^2 / (2 v)). Only the first 64 bits of U and 63 of V are
+looked at; when they do not settle a comparison for certain, ``settle`` extends the same string with whole numbers
+until they do. For U the bounds are whole numbers (``_cells``). For V they rest on IEEE 754 addition,
+multiplication and division alone: the exponent g is at most 0.63, its relative error at most 6 * 2^-53, the
+Taylor polynomial of degree 18 is within 0.63^19 / 19! < 2^-69 of exp(-g), its Horner evaluation within
+40 * 2^-53, and V is rounded once: together less than 2^-47. The kernel calls anything within 2^-45 undecided.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.compiled import compiled
+from dpmean.errors import ArgumentError
+from dpmean.noise.exact import Bits, exp_bounds
+from dpmean.types import Ints
+
+Words = NDArray[np.uint64]
+MoreWords = Callable[[int], Words]
+
+_PRECISION = 192  # bits of the cells' table before it is cut to 64
+_LARGEST_VARIANCE = 1 << 112
+_CELLS_PER_STD = 16
+_TOLERANCE = 2.0**-45
+_BLOCK = 1 << 14
+
+ACCEPTED, REJECTED, UNDECIDED = 0, 1, 2
+
+
+def _cells(variance: Fraction, width: int, bits: int) -> list[tuple[int, int]]:
+    """Return bounds on ``2^bits P[cell <= c]`` for c = 0, 1, ... until the rest is below one unit or so.
+
+    Weights follow w(c+1) = w(c) a^(2c+1) with a = exp(-width^2 / (2 variance)), every product rounded outward.
+    """
+    digits = bits + 64
+    ratio_low, ratio_high = exp_bounds(Fraction(width * width) / (2 * variance), digits)
+    square_low, square_high = ratio_low**2 >> digits, -(-(ratio_high**2) >> digits)
+    low = high = sum_low = sum_high = 1 << digits
+    sums = [(sum_low, sum_high)]
+    while high > 1:
+        low, high = low * ratio_low >> digits, -(-high * ratio_high >> digits)
+        ratio_low, ratio_high = ratio_low * square_low >> digits, -(-ratio_high * square_high >> digits)
+        sum_low, sum_high = sum_low + low, sum_high + high
+        sums.append((sum_low, sum_high))
+    # What is left out: the last weight a^(c^2) is at most one unit, 2^-digits, so later ones shrink by at least
+    # a^(2c) <= 2^(-2 digits / c); as width >= std / 32, c is at most 32 sqrt(1.4 digits) + 1 and that factor at
+    # most 0.67. Together they are less than 3 units; 2^32 are set aside.
+    all_low, all_high = sum_low, sum_high + (1 << 32)
+    return [((low << bits) // all_high, min(1 << bits, -(-(high << bits) // all_low))) for low, high in sums]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Law:
+    """What the kernel needs to know of one variance."""
+
+    variance: Fraction
+    width: int
+    bounds: Words
+    half_precision: float
+
+
+@lru_cache(maxsize=64)
+def _law(variance: Fraction) -> _Law:
+    if not 0 < variance <= _LARGEST_VARIANCE:
+        raise ArgumentError(f"variance must be in (0, 2^112], got {float(variance):.3g}")
+    width = 1
+    while (2 * width * _CELLS_PER_STD) ** 2 <= variance:
+        width *= 2
+    table = []
+    for low, high in _cells(variance, width, _PRECISION):
+        first, last = low >> (_PRECISION - 64), -(-high >> (_PRECISION - 64))
+        if last - first > 2:
+            raise AssertionError("the table of cells is not tight enough: raise _PRECISION")
+        table.append(first)
+        if last >= 1 << 64:
+            break
+    if width > 1 and width * (2 * len(table) * width + width) > Fraction(63, 50) * variance:
+        raise AssertionError("the exponent of step 3 may exceed 0.63")
+    return _Law(variance, width, np.array(table, dtype=np.uint64), float(1 / (2 * variance)))
+
+
+@compiled
+def _decide(words: Words, bounds: Words, width: int, half_precision: float, values: Ints, status: Ints) -> None:
+    """Decide as many candidates as 3 words each can decide for certain."""
+    last = len(bounds) - 1
+    mask = np.uint64(width - 1)
+    one = np.uint64(1)
+    for i in range(len(values)):
+        u = words[i, 0]
+        low, high = 0, last + 1
+        while low < high:  # the first cell whose bound is above u
+            middle = (low + high) >> 1
+            if u < bounds[middle]:
+                high = middle
+            else:
+                low = middle + 1
+        if low > last or (low > 0 and u - bounds[low - 1] < np.uint64(2)):
+            status[i] = UNDECIDED
+            continue
+        start = low * width
+        offset = np.int64(words[i, 1] & mask)
+        status[i] = ACCEPTED
+        if offset:
+            g = np.float64(offset) * (2.0 * np.float64(start) + np.float64(offset)) * half_precision
+            p = 1.0
+            for k in range(18, 0, -1):
+                p = 1.0 - (g * p) / k
+            v = np.float64(words[i, 2] >> one) * 2.0**-63
+            if v > p - _TOLERANCE:
+                status[i] = REJECTED if v > p + _TOLERANCE else UNDECIDED
+        value = start + offset
+        if words[i, 2] & one:
+            if value == 0 and status[i] == ACCEPTED:
+                status[i] = REJECTED
+            value = -value
+        values[i] = value
+
+
+def settle(words: Words, variance: Fraction, width: int, more: Bits) -> int | None:
+    """Decide one candidate exactly, extending its bits as far as needed; None means: start again."""
+    first, second, third = (int(word) for word in words)
+    cell = _exact_cell(first, variance, width, more)
+    offset = second & (width - 1)
+    exponent = Fraction(offset * (2 * cell * width + offset)) / (2 * variance)
+    if not _exactly_below(third >> 1, 63, exponent, more):
+        return None
+    magnitude = cell * width + offset
+    if third & 1:
+        return None if magnitude == 0 else -magnitude
+    return magnitude
+
+
+def _exact_cell(u: int, variance: Fraction, width: int, more: Bits) -> int:
+    for have in itertools.count(64, 64):
+        # U lies in [u, u + 1) / 2^have.
+        for cell, (low, high) in enumerate(_cells(variance, width, have + 64)):
+            if (u + 1) << 64 <= low:
+                return cell
+            if u << 64 < high:
+                break
+        u = (u << 64) | more(64)
+    raise AssertionError("unreachable")
+
+
+def _exactly_below(v: int, have: int, exponent: Fraction, more: Bits) -> bool:
+    """Is V, whose first ``have`` bits are v, below exp(-exponent)?"""
+    if exponent == 0:
+        return True
+    while True:
+        low, high = exp_bounds(exponent, have + 64)
+        if (v + 1) << 64 <= low:
+            return True
+        if v << 64 >= high:
+            return False
+        v, have = (v << 64) | more(64), have + 64
+
+
+def discrete_gaussian(variance: Fraction, count: int, words: MoreWords) -> Ints:
+    """Draw ``count`` variates from uniform 64-bit words."""
+    law = _law(variance)
+    out = np.empty(count, dtype=np.int64)
+    for start in range(0, count, _BLOCK):
+        _fill(out[start : start + _BLOCK], law, words)
+    return out
+
+
+def _fill(out: Ints, law: _Law, words: MoreWords) -> None:
+    def more(width: int) -> int:
+        return int.from_bytes(words(-(-width // 64)).tobytes(), "little") & ((1 << width) - 1)
+
+    waiting = np.arange(len(out))
+    while len(waiting):
+        bits = words(3 * len(waiting)).reshape(-1, 3)
+        values, status = np.empty(len(waiting), dtype=np.int64), np.empty(len(waiting), dtype=np.int64)
+        _decide(bits, law.bounds, law.width, law.half_precision, values, status)
+        for i in np.flatnonzero(status == UNDECIDED):
+            settled = settle(bits[i], law.variance, law.width, more)
+            values[i], status[i] = (settled, ACCEPTED) if settled is not None else (0, REJECTED)
+        out[waiting] = values
+        waiting = waiting[status == REJECTED]

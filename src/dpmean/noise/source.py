@@ -1,0 +1,100 @@
+"""Where random bits come from: the operating system, or a seed for experiments."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from dpmean.errors import EntropyError
+from dpmean.noise import fast
+from dpmean.noise.fast import Words
+from dpmean.types import Ints
+
+_GROUP = 256  # seeded variates are made in groups of this size, each from its own key
+
+
+def entropy(count: int) -> bytes:
+    """Return random bytes from the operating system, or fail: there is no second best."""
+    try:
+        drawn = os.urandom(count)
+    except (OSError, NotImplementedError) as error:
+        raise EntropyError(f"the operating system gave no random bytes ({error}); nothing was released") from error
+    if len(drawn) != count or (count >= 16 and drawn.count(drawn[:1]) == count):
+        raise EntropyError("the operating system's random bytes are all alike; nothing was released")
+    return drawn
+
+
+def _system_words(count: int) -> Words:
+    return np.frombuffer(bytearray(entropy(8 * count)), dtype=np.uint64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SecureNoise:
+    """Noise from the operating system's entropy: every call is fresh."""
+
+    seeded = False
+
+    def at(self, step: str, start: int = 0) -> SecureNoise:  # noqa: ARG002  fresh bits need no address
+        """Return a sampler; fresh bits need no address."""
+        return self
+
+    def gaussian(self, variance: Fraction, count: int) -> Ints:
+        """Draw from the discrete Gaussian."""
+        return fast.discrete_gaussian(variance, count, _system_words)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SeededNoise:
+    """Noise that anyone with the seed can compute, for experiments; a function of (seed, step, index) alone."""
+
+    seed: int
+
+    seeded = True
+
+    def at(self, step: str, start: int = 0) -> SeededSampler:
+        """Return the sampler of a step, from variate number ``start`` on."""
+        return SeededSampler(self.seed, step, start)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SeededSampler:
+    """The variates of one step, from number ``start`` on."""
+
+    seed: int
+    step: str
+    start: int
+
+    def gaussian(self, variance: Fraction, count: int) -> Ints:
+        """Draw from the discrete Gaussian."""
+        if not count:
+            return np.empty(0, dtype=np.int64)
+        first, last = self.start // _GROUP, (self.start + count - 1) // _GROUP
+        groups = [
+            fast.discrete_gaussian(variance, _GROUP, self._words(group)) for group in range(first, last + 1)
+        ]
+        skip = self.start - first * _GROUP
+        return np.concatenate(groups)[skip : skip + count]
+
+    def _words(self, group: int) -> Callable[[int], Words]:
+        address = f"{self.seed}/{self.step}/{group}".encode()
+        key = np.frombuffer(hashlib.blake2b(address, digest_size=16).digest(), dtype=np.uint64)
+        return np.random.Philox(key=key).random_raw
+
+
+def secure() -> SecureNoise:
+    """Return noise from the operating system's entropy."""
+    return SecureNoise()
+
+
+def seeded(seed: int) -> SeededNoise:
+    """Return reproducible noise, for experiments only."""
+    return SeededNoise(seed)

@@ -1,0 +1,94 @@
+"""The central model: a trusted curator sees the rows and adds noise once to each answer.
+
+Neighbours replace one row, n is public. All noise is discrete Gaussian on whole numbers: an answer of l2
+sensitivity S with variance v in each of its entries costs S^2 / (2 v) zCDP.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import final
+
+from dpmean.budget import Zcdp
+from dpmean.errors import OverspendError
+from dpmean.ledger import Receipt
+from dpmean.quantile import questions
+from dpmean.types import Ball, Ints, Noise, Rows, Tally, VectorSum, View
+
+
+@final
+class Central:
+    """Adds discrete Gaussian noise to exact counts and sums."""
+
+    name = "central"
+
+    def divide(self, budget: Zcdp, *shares: int) -> Sequence[Zcdp]:
+        """Split a budget in proportion to ``shares``: everybody answers everything, so costs add up."""
+        return tuple(budget.share(share, sum(shares)) for share in shares)
+
+    def open_counter(
+        self, rows: Rows, view: View, budget: Zcdp, noise: Noise, step: str
+    ) -> tuple[NoisyCounter, Receipt]:
+        """Pay for one binary search per value of the view.
+
+        Replacing a row changes each count by at most one, so one question about all values has sensitivity
+        sqrt(size), and all questions together cost questions * size / (2 variance).
+        """
+        asked = questions(view.points)
+        variance = _count_variance(view.points, view.size, budget)
+        receipt = Receipt(
+            step=step,
+            asked=f"{view.size} binary search{'es' if view.size > 1 else ''} of {asked} counts",
+            mechanism=f"discrete Gaussian of std {math.sqrt(variance):.4g}, sensitivity 1",
+            cost=budget,
+        )
+        return NoisyCounter(rows.tally(view), view, variance, asked, noise, step), receipt
+
+    def bounded_sum(
+        self, rows: Rows, ball: Ball, budget: Zcdp, noise: Noise, step: str
+    ) -> tuple[VectorSum, Receipt]:
+        """Pay for the sum of all rows, each clipped to the ball: replacing one moves it by at most 2 radius."""
+        variance = Fraction((2 * ball.radius) ** 2) / (2 * budget.rho)
+        total = rows.add_up(ball) + noise.at(step).gaussian(variance, rows.d)
+        receipt = Receipt(
+            step=step,
+            asked=f"sum of rows clipped at {ball.radius} units of {ball.unit:.4g}",
+            mechanism=f"discrete Gaussian of std {math.sqrt(variance):.4g} units, sensitivity {2 * ball.radius}",
+            cost=budget,
+        )
+        return VectorSum(total, ball.unit, variance), receipt
+
+    def count_std(self, points: int, size: int, budget: Zcdp) -> float:
+        """Return the standard deviation of the noise on the counts of ``open_counter``."""
+        return math.sqrt(_count_variance(points, size, budget))
+
+    def rows_to_clip(self, d: int, budget: Zcdp) -> float:
+        """How many rows are best clipped: sqrt(2 d / rho) (section 3.1)."""
+        return math.sqrt(2 * d / budget.rho)
+
+
+def _count_variance(points: int, size: int, budget: Zcdp) -> Fraction:
+    return Fraction(questions(points) * size) / (2 * budget.rho)
+
+
+@final
+class NoisyCounter:
+    """Answers the questions that were paid for, and not one more."""
+
+    def __init__(
+        self, tally: Tally, view: View, variance: Fraction, asked: int, noise: Noise, step: str
+    ) -> None:
+        self.size, self.points, self.questions = view.size, view.points, asked
+        self.noise_std = math.sqrt(variance)
+        self._tally, self._variance, self._noise = tally, variance, noise
+        self._step, self._first, self._answered = step, view.first, 0
+
+    def count_at_most(self, index: Ints) -> Ints:
+        """Count the rows at or below each point, with noise."""
+        if self._answered == self.questions:
+            raise OverspendError(f"{self._step}: all {self.questions} questions that were paid for are answered")
+        sampler = self._noise.at(f"{self._step}/{self._answered}", self._first)
+        self._answered += 1
+        return self._tally.count_at_most(index) + sampler.gaussian(self._variance, self.size)

@@ -1,0 +1,206 @@
+"""The parts that combine: where rows live, what may be asked of them, who is trusted, where noise comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.budget import Zcdp
+from dpmean.ledger import Receipt
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+# --- what is asked: public data, never a closure, so that any engine can run it ------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Distances:
+    """How far is a row from ``centre``? Counted on the ladder of radii, from index ``low``, ``points`` of them."""
+
+    centre: Floats
+    low: int
+    points: int
+
+    size = 1
+    first = 0
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Coordinates:
+    """Where are ``size`` rotated coordinates of a row, from ``first`` on? Counted on a line of ``points``.
+
+    A row becomes whole numbers (multiples of ``step``), then ``H D row``; the line has its points at
+    ``low + spacing * index``.
+    """
+
+    signs: Floats
+    step: float
+    first: int
+    size: int
+    low: float
+    spacing: float
+    points: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Ball:
+    """Rows minus ``centre``, in whole multiples of ``unit``, clipped to norm at most ``radius`` units."""
+
+    centre: Floats
+    unit: float
+    radius: int
+
+
+View = Distances | Coordinates
+
+
+# --- where rows live -----------------------------------------------------------------------------------------
+
+
+class Tally(Protocol):
+    """Exact counts, for a trust model's eyes only: one row changes each of them by at most one."""
+
+    def count_at_most(self, index: Ints) -> Ints:
+        """For each of the view's values, count the rows at or below the point with that index."""
+        ...
+
+
+class Rows(Protocol):
+    """Rows in some engine. Both verbs return exact whole numbers, whatever the blocks, threads or order."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are (public)."""
+        ...
+
+    @property
+    def d(self) -> int:
+        """How many coordinates a row has."""
+        ...
+
+    def tally(self, view: View) -> Tally:
+        """Prepare to count rows by where a view puts them."""
+        ...
+
+    def add_up(self, ball: Ball) -> Ints:
+        """Add up the clipped rows."""
+        ...
+
+    def take(self, positions: Ints) -> Rows:
+        """Return the rows at the given public positions."""
+        ...
+
+
+# --- where noise comes from ----------------------------------------------------------------------------------
+
+
+class Sampler(Protocol):
+    """Exact random variates for one step of a mechanism."""
+
+    def gaussian(self, variance: Fraction, count: int) -> Ints:
+        """Draw from the discrete Gaussian: probability proportional to ``exp(-x^2 / (2 variance))``."""
+        ...
+
+
+class Noise(Protocol):
+    """A source of private randomness; a seeded one is a function of (seed, step, index) alone."""
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the noise can be computed by others."""
+        ...
+
+    def at(self, step: str, start: int = 0) -> Sampler:
+        """Return the sampler of a named step, from variate number ``start`` on."""
+        ...
+
+
+# --- who is trusted ------------------------------------------------------------------------------------------
+
+
+class RankCounter(Protocol):
+    """Noisy counts, already paid for (NoisyRC in the paper), for ``size`` values at once."""
+
+    size: int
+    points: int
+    questions: int
+    noise_std: float
+
+    def count_at_most(self, index: Ints) -> Ints:
+        """Answer one of the paid questions: how many rows are at or below each point?"""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorSum:
+    """A noisy sum over rows in whole multiples of ``unit``, and the variance of the noise in those units."""
+
+    total: Ints
+    unit: float
+    variance: Fraction
+
+
+class TrustModel(Protocol):
+    """Two private operations and one rule: all that an estimator needs to know about trust."""
+
+    name: str
+
+    def divide(self, budget: Zcdp, *shares: int) -> Sequence[Zcdp]:
+        """Split a budget in proportion to ``shares``."""
+        ...
+
+    def open_counter(
+        self, rows: Rows, view: View, budget: Zcdp, noise: Noise, step: str
+    ) -> tuple[RankCounter, Receipt]:
+        """Pay for one binary search per value of the view."""
+        ...
+
+    def bounded_sum(
+        self, rows: Rows, ball: Ball, budget: Zcdp, noise: Noise, step: str
+    ) -> tuple[VectorSum, Receipt]:
+        """Pay for the sum of all rows, each clipped to the ball."""
+        ...
+
+    def count_std(self, points: int, size: int, budget: Zcdp) -> float:
+        """Return the standard deviation of the noise on the counts of ``open_counter``, before anything is asked."""
+        ...
+
+    def rows_to_clip(self, d: int, budget: Zcdp) -> float:
+        """How many rows are best clipped: the balance of bias and noise (section 3.1)."""
+        ...
+
+
+# --- what comes out ------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """A private mean in the working units of the estimator, before it is put back into the user's."""
+
+    mean: Floats
+    noise_std: float
+    centre: Floats
+    radius: float
+    receipts: tuple[Receipt, ...]
+
+
+class Estimator(Protocol):
+    """Asks its questions in its order; ours and, later, every baseline."""
+
+    name: str
+
+    def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
+        """Estimate the mean of the rows within the budget."""
+        ...
