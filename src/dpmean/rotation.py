@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from dpmean.coins import PublicCoins
-from dpmean.grid import Grid, padded
+from dpmean.grid import Grid, padded, power_of_two_at_most
 from dpmean.types import Coordinates, Floats
 
 _MISSED = 1e-6  # chance that the rotated mean leaves the searched range (then its coordinate is clamped)
@@ -40,18 +40,27 @@ class Rotation:
 
     @property
     def spacing(self) -> float:
-        """Distance between two points of the line that is searched: one step, once normalised, or less."""
-        return float(1 << (self.width.bit_length() - 1) // 2)
+        """Distance between two points of the line that is searched.
+
+        Once normalised that is one step or less, unless more than 2^31 points would be needed.
+        """
+        usual = float(1 << (self.width.bit_length() - 1) // 2)
+        return max(usual, power_of_two_at_most(self._farthest / 2**29))
 
     @property
     def half_points(self) -> int:
-        """How many points of the line lie on each side of zero.
+        """How many points of the line lie on each side of zero."""
+        return math.ceil(self._farthest / self.spacing)
+
+    @property
+    def _farthest(self) -> float:
+        """How far from zero the rotated mean can be, in steps.
 
         A vector of norm ``reach`` has coordinates below ``reach sqrt(2 ln(4 width / beta))`` with probability
         1 - beta (Lemma 3.4), and never above ``reach sqrt(width)``: no point beyond is ever asked about.
         """
         spread = min(math.sqrt(self.width), math.sqrt(2 * math.log(4 * self.width / _MISSED)))
-        return math.ceil(self.grid.reach / self.grid.step * spread / self.spacing)
+        return self.grid.reach / self.grid.step * spread
 
     @property
     def points(self) -> int:

@@ -21,8 +21,8 @@ from dpmean.quantile import search
 from dpmean.rotation import Rotation
 from dpmean.types import Estimate, Floats, Noise, Rows, TrustModel
 
-ROWS_PER_RANK = 32
-"""Rows that find the centre, per unit of noise in their counts: an offset of 8 % of the spread, or less."""
+ROWS_PER_RANK = 24
+"""Rows that find the centre, per unit of noise in their counts: an offset of a tenth of the spread, or less."""
 _TALLY_BYTES = 64 << 20
 
 

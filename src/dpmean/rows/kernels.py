@@ -16,14 +16,20 @@ from dpmean.grid import RADII_PER_OCTAVE, squared_rungs
 from dpmean.types import Floats, Ints
 
 Scratch = NDArray[np.int32]
-Indices = NDArray[np.int32] | NDArray[np.int64]
+Indices = NDArray[np.int32]
 
 LANES = 16  # rows that are rotated together
 
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # a float's bits without its sign: ordered like its magnitude
 _INFINITY = 0x7FF0000000000000
 _SMALLEST_EXPONENT = -900  # differences below 2^-900 count as zero
+_BELOW_ALL_RUNGS = -(1 << 40)
 _RUNGS = squared_rungs()
+# By the leading 8 bits of a number in [2^60, 2^62): how many squared rungs lie below all numbers with these bits. At
+# most one more can lie below the number itself, as rungs are 4 % apart and such numbers at most 1.6 %.
+_FIRST_RUNG = np.searchsorted(_RUNGS, np.arange(256, dtype=np.int64) << 54)
+
+UNCHANGED, MOVED, UNUSABLE = 0, 1, 2
 
 
 @compiled
@@ -39,95 +45,115 @@ def _power(exponent: int) -> float:
 
 
 @compiled
-def _own_unit(block: Floats, i: int, centre: Floats, bits: int, guess: int) -> tuple[int, int, int]:
-    """Return the largest |coordinate| of row i (as bits), and its squared distance from the centre as
-    ``total * 4^(exponent - bits + 1)``.
+def _own_unit(block: Floats, i: int, centre: Floats, bits: int, guess: int) -> tuple[int, int]:
+    """Return (total, exponent): row i is sqrt(total) * 2^(exponent - bits + 1) away from the centre.
 
-    The exponent is that of the largest difference. ``guess`` saves a second look at the row when it is right, and
-    has no influence on what is returned.
-    """  # noqa: D205  the formula does not fit on the first line
+    The exponent is that of the largest difference, 1024 if one is not finite. ``guess`` saves a second look at the
+    row when it is right, and has no influence on what is returned.
+    """
     scale = _power(bits - 1 - guess)
     limit = _power(bits)
-    largest = np.int64(0)
     farthest = np.int64(0)
     total = np.int64(0)
     for j in range(block.shape[1]):
-        x = block[i, j]
-        y = x - centre[j]
-        largest = max(largest, _magnitude(x))
+        y = block[i, j] - centre[j]
         farthest = max(farthest, _magnitude(y))
-        whole = np.int64(np.int32(min(max(y * scale, -limit), limit)))
+        whole = np.int64(np.int32(_within(y * scale, limit)))
         total += whole * whole
     exponent = max((farthest >> 52) - 1023, _SMALLEST_EXPONENT)
-    if exponent != guess and largest < _INFINITY:
-        scale = _power(bits - 1 - exponent)
+    if exponent != guess:
+        scale = _power(bits - 1 - min(exponent, 1023))
         total = np.int64(0)
         for j in range(block.shape[1]):
-            whole = np.int64(np.int32((block[i, j] - centre[j]) * scale))
+            whole = np.int64(np.int32(_within((block[i, j] - centre[j]) * scale, limit)))
             total += whole * whole
-    return largest, total, exponent
+    return total, exponent
+
+
+@compiled
+def _within(x: float, limit: float) -> float:
+    """Clamp x to [-limit, limit]; NaN becomes the limit."""
+    x = x if x < limit else limit
+    return x if x > -limit else -limit
 
 
 @compiled
 def _rung(total: int, exponent: int, bits: int) -> int:
     """Return the first rung of the ladder of radii at or above the distance that ``_own_unit`` describes."""
-    octave = exponent - bits + 31
-    while total < (1 << 60):
-        total <<= 2
-        octave -= 1
-    low, high = 0, RADII_PER_OCTAVE
-    while low < high:
-        middle = (low + high) >> 1
-        if _RUNGS[middle] < total:
-            low = middle + 1
-        else:
-            high = middle
-    return RADII_PER_OCTAVE * octave + low
+    if total == 0:
+        return _BELOW_ALL_RUNGS
+    length = (np.float64(total).view(np.int64) >> 52) - 1023  # log2, sometimes rounded up
+    shifts = max((61 - length) >> 1, 0)
+    total <<= 2 * shifts  # now in [2^60, 2^62), or just below
+    rung = _FIRST_RUNG[total >> 54]
+    rung += _RUNGS[rung] < total
+    return RADII_PER_OCTAVE * (exponent - bits + 31 - shifts) + rung
 
 
 @compiled
-def _enter(block: Floats, i: int, reach: float, impute: bool, bits: int, inside: Floats) -> bool:
-    """Copy row i to ``inside``, brought within reach; return False if it is not finite and may not be imputed."""
+def _enter(block: Floats, i: int, reach: float, impute: bool, bits: int, origin: Floats, inside: Floats) -> int:
+    """Bring row i within reach: UNCHANGED, or MOVED to ``inside``, or UNUSABLE (not finite, not to be imputed)."""
     d = block.shape[1]
-    for j in range(d):
-        inside[0, j] = block[i, j]
-        if _magnitude(inside[0, j]) >= _INFINITY:
-            if not impute:
-                return False
-            inside[0, j] = 0.0
-    _, total, exponent = _own_unit(inside, 0, np.zeros(d), bits, 0)
-    norm = np.sqrt(np.float64(total)) * _power(exponent - bits + 1) if total else 0.0
-    if norm > reach:
-        shrink = reach / norm
+    total, exponent = _own_unit(block, i, origin, bits, 0)
+    finite = exponent < 1024
+    if not finite:
+        if not impute:
+            return UNUSABLE
         for j in range(d):
-            inside[0, j] *= shrink
-    return True
+            x = block[i, j]
+            inside[0, j] = x if _magnitude(x) < _INFINITY else 0.0
+        total, exponent = _own_unit(inside, 0, origin, bits, 0)
+    norm = np.sqrt(np.float64(total)) * _power(exponent - bits + 1)
+    if norm <= reach:
+        return UNCHANGED if finite else MOVED
+    shrink = reach / norm
+    for j in range(d):
+        inside[0, j] = (block[i, j] if finite else inside[0, j]) * shrink
+    return MOVED
 
 
 @compiled
 def count_distances(
-    block: Floats, reach: float, safe: int, impute: bool, centre: Floats, bits: int, low: int, counts: Ints
+    block: Floats, reach: float, impute: bool, bits: int, centre: Floats, inner: int, low: int, counts: Ints
 ) -> bool:
-    """Count rows by the rung of their distance from the centre; the last count is for rows beyond the ladder."""
-    inside = np.empty((1, block.shape[1]))
+    """Count rows by the rung of their distance from the centre; the last count is for rows beyond the ladder.
+
+    A row up to rung ``inner`` is within reach for certain; the others are looked at.
+    """
+    d = block.shape[1]
+    inside, origin = np.empty((1, d)), np.zeros(d)
     beyond = len(counts) - 1
     guess = 0
     for i in range(block.shape[0]):
-        largest, total, exponent = _own_unit(block, i, centre, bits, guess)
-        if largest > safe:
-            if not _enter(block, i, reach, impute, bits, inside):
+        total, exponent = _own_unit(block, i, centre, bits, guess)
+        rung = _rung(total, exponent, bits)
+        if exponent == 1024 or rung > inner:
+            entered = _enter(block, i, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
                 return False
-            _, total, exponent = _own_unit(inside, 0, centre, bits, guess)
-        guess = exponent
-        rung = _rung(total, exponent, bits) - low if total else 0
-        counts[min(max(rung, 0), beyond)] += 1
+            if entered == MOVED:
+                total, exponent = _own_unit(inside, 0, centre, bits, guess)
+                rung = _rung(total, exponent, bits)
+        guess = min(exponent, 1023)
+        counts[min(max(rung - low, 0), beyond)] += 1
     return True
+
+
+@compiled
+def _in_units(block: Floats, i: int, centre: Floats, per_unit: float, limit: float, whole: Scratch) -> int:
+    """Write row i minus the centre in whole units, rounded towards zero; return its squared length."""
+    length = np.int64(0)
+    for j in range(block.shape[1]):
+        units = np.int32(_within((block[i, j] - centre[j]) * per_unit, limit))
+        whole[j] = units
+        length += np.int64(units) * np.int64(units)
+    return length
 
 
 @compiled
 def _shrink(block: Floats, i: int, centre: Floats, bits: int, radius: int, whole: Scratch) -> None:
     """Shorten row i to the radius: whole numbers, rounded towards zero, checked in whole numbers."""
-    _, total, exponent = _own_unit(block, i, centre, bits, 0)
+    total, exponent = _own_unit(block, i, centre, bits, 0)
     scale = _power(bits - 1 - exponent)
     factor = np.float64(radius) / np.sqrt(np.float64(total))
     square = np.int64(radius) * np.int64(radius)
@@ -146,44 +172,36 @@ def _shrink(block: Floats, i: int, centre: Floats, bits: int, radius: int, whole
 def add_clipped(
     block: Floats,
     reach: float,
-    safe: int,
     impute: bool,
-    centre: Floats,
     bits: int,
+    centre: Floats,
+    roomy: bool,
     unit: float,
     radius: int,
-    total: Ints,
+    sums: Ints,
 ) -> bool:
-    """Add up rows minus the centre, each in whole units and of norm at most ``radius`` of them."""
+    """Add up rows minus the centre, each in whole units and of norm at most ``radius`` of them.
+
+    If the ball is ``roomy``, all of it is within reach, and only rows outside it are looked at.
+    """
     d = block.shape[1]
-    inside = np.empty((1, d))
+    inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
     square = np.int64(radius) * np.int64(radius)
-    per_unit = 1.0 / unit
-    limit = _power(bits)
+    per_unit, limit = 1.0 / unit, _power(bits)
     for i in range(block.shape[0]):
-        largest = np.int64(0)
-        length = np.int64(0)
-        for j in range(d):
-            x = block[i, j]
-            largest = max(largest, _magnitude(x))
-            units = np.int32(min(max((x - centre[j]) * per_unit, -limit), limit))
-            whole[j] = units
-            length += np.int64(units) * np.int64(units)
-        if largest > safe:
-            if not _enter(block, i, reach, impute, bits, inside):
+        length = _in_units(block, i, centre, per_unit, limit, whole)
+        if length > square or not roomy:
+            entered = _enter(block, i, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
                 return False
-            length = np.int64(0)
-            for j in range(d):
-                units = np.int32(min(max((inside[0, j] - centre[j]) * per_unit, -limit), limit))
-                whole[j] = units
-                length += np.int64(units) * np.int64(units)
-            if length > square:
-                _shrink(inside, 0, centre, bits, radius, whole)
-        elif length > square:
-            _shrink(block, i, centre, bits, radius, whole)
+            if entered == MOVED:
+                if _in_units(inside, 0, centre, per_unit, limit, whole) > square:
+                    _shrink(inside, 0, centre, bits, radius, whole)
+            elif length > square:
+                _shrink(block, i, centre, bits, radius, whole)
         for j in range(d):
-            total[j] += whole[j]
+            sums[j] += whole[j]
     return True
 
 
@@ -191,7 +209,6 @@ def add_clipped(
 def index_rotated(
     block: Floats,
     reach: float,
-    safe: int,
     impute: bool,
     bits: int,
     signs: Floats,
@@ -211,45 +228,70 @@ def index_rotated(
     """
     n, d = block.shape
     size = indices.shape[0]
-    inside = np.empty((1, d))
-    lanes = np.empty((size, LANES))
-    per_step = 1.0 / step
-    per_space = 1.0 / spacing
-    which = first // size
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    wholes, lanes = np.zeros((LANES, d)), np.empty((size, LANES))
+    factors = _combining(signs, d, size, first // size) / step
+    per_space, last = 1.0 / spacing, np.float64(points)
     for start in range(0, n, LANES):
         count = min(LANES, n - start)
-        lanes[:] = 0.0
         for lane in range(count):
-            i = start + lane
-            largest = np.int64(0)
-            for j in range(d):
-                largest = max(largest, _magnitude(block[i, j]))
-                inside[0, j] = block[i, j]
-            if largest > safe and not _enter(block, i, reach, impute, bits, inside):
+            entered = _enter(block, start + lane, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
                 return False
-            for part in range((d + size - 1) // size):
-                parity = part & which
-                sign = 1.0
-                while parity:
-                    sign = -sign
-                    parity &= parity - 1
-                for j in range(part * size, min((part + 1) * size, d)):
-                    lanes[j - part * size, lane] += sign * signs[j] * np.rint(inside[0, j] * per_step)
-        half = 1
-        while half < size:
-            for top in range(0, size, 2 * half):
-                for j in range(top, top + half):
-                    for lane in range(LANES):
-                        a = lanes[j, lane]
-                        b = lanes[j + half, lane]
-                        lanes[j, lane] = a + b
-                        lanes[j + half, lane] = a - b
-            half *= 2
+            if entered == UNCHANGED:
+                for j in range(d):
+                    wholes[lane, j] = np.rint(block[start + lane, j] * factors[j])
+            else:
+                for j in range(d):
+                    wholes[lane, j] = np.rint(inside[0, j] * factors[j])
+        lanes[:] = 0.0
+        for part in range(0, d, size):
+            for j in range(part, min(part + size, d)):
+                for lane in range(LANES):
+                    lanes[j - part, lane] += wholes[lane, j]
+        _hadamard(lanes)
         for j in range(size):
             for lane in range(count):
                 place = np.ceil((lanes[j, lane] - low) * per_space)
-                indices[j, column + start + lane] = np.int64(min(max(place, 0.0), np.float64(points)))
+                place = place if place < last else last
+                indices[j, column + start + lane] = np.int32(place if place > 0.0 else 0.0)
     return True
+
+
+@compiled
+def _combining(signs: Floats, d: int, size: int, which: int) -> Floats:
+    """Return the signs of D, times those with which line ``which`` of H_blocks adds up the blocks of a row."""
+    factors = signs[:d].copy()
+    for j in range(d):
+        shared = (j // size) & which
+        while shared:
+            factors[j] = -factors[j]
+            shared &= shared - 1
+    return factors
+
+
+@compiled
+def _hadamard(lanes: Floats) -> None:
+    """Transform every lane in place, two levels at a time."""
+    size = lanes.shape[0]
+    half = 1
+    while 4 * half <= size:
+        for top in range(0, size, 4 * half):
+            for j in range(top, top + half):
+                for lane in range(LANES):
+                    a, b = lanes[j, lane], lanes[j + half, lane]
+                    c, d = lanes[j + 2 * half, lane], lanes[j + 3 * half, lane]
+                    lanes[j, lane] = (a + b) + (c + d)
+                    lanes[j + half, lane] = (a - b) + (c - d)
+                    lanes[j + 2 * half, lane] = (a + b) - (c + d)
+                    lanes[j + 3 * half, lane] = (a - b) - (c - d)
+        half *= 4
+    if half < size:
+        for j in range(half):
+            for lane in range(LANES):
+                a, b = lanes[j, lane], lanes[j + half, lane]
+                lanes[j, lane] = a + b
+                lanes[j + half, lane] = a - b
 
 
 @compiled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +13,12 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, DataError
 from dpmean.frame import Frame
-from dpmean.grid import norm_bits
+from dpmean.grid import norm_bits, radius_index
 from dpmean.rows import kernels
 from dpmean.types import Ball, Coordinates, Distances, Floats, Ints, Tally, View
 
-_SPAN_BYTES = 4 << 20  # what a thread takes at a time when rows need no conversion
-_BLOCK_BYTES = 256 << 10  # what fits a cache when they do
+_SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
+_BLOCK_BYTES = 256 << 10  # converted rows at a time: what fits a cache
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
 
@@ -43,7 +42,7 @@ class MemoryRows:
     frame: Frame
     positions: Ints | None = None
     threads: int = field(default_factory=threads_to_use)
-    block_bytes: int | None = None
+    span_rows: int | None = None
 
     @property
     def n(self) -> int:
@@ -66,28 +65,31 @@ class MemoryRows:
 
     def add_up(self, ball: Ball) -> Ints:
         """Add up the rows, each clipped to the ball."""
+        roomy = ball.radius * ball.unit < self._room(ball.centre)
 
         def clipped(span: range) -> Ints:
             total = np.zeros(self.d, dtype=np.int64)
             for _, block in self._blocks(span):
-                self._run(kernels.add_clipped, block, ball.centre, self._bits, ball.unit, ball.radius, total)
+                self._run(kernels.add_clipped, block, ball.centre, roomy, ball.unit, ball.radius, total)
             return total
 
         return sum(self._each(clipped, self._spans()), start=np.zeros(self.d, dtype=np.int64))
 
     def _by_distance(self, view: Distances) -> Cumulative:
+        room = self._room(view.centre)
+        inner = radius_index(room) - 1 if room > 0 else view.low - 1
+
         def counted(span: range) -> Ints:
             counts = np.zeros(view.points + 1, dtype=np.int64)
             for _, block in self._blocks(span):
-                self._run(kernels.count_distances, block, view.centre, self._bits, view.low, counts)
+                self._run(kernels.count_distances, block, view.centre, inner, view.low, counts)
             return counts
 
         start = np.zeros(view.points + 1, dtype=np.int64)
         return Cumulative(np.cumsum(sum(self._each(counted, self._spans()), start=start)))
 
     def _by_coordinate(self, view: Coordinates) -> Places:
-        width = np.int32 if view.points < 2**31 else np.int64
-        indices = np.empty((view.size, self.n), dtype=width)
+        indices = np.empty((view.size, self.n), dtype=np.int32)
 
         def placed(span: range) -> None:
             for start, block in self._blocks(span):
@@ -98,9 +100,9 @@ class MemoryRows:
 
     # --- blocks and threads ----------------------------------------------------------------------------------
 
-    @property
-    def _bits(self) -> int:
-        return norm_bits(self.d)
+    def _room(self, centre: Floats) -> float:
+        """Return a distance from the centre up to which every row is within reach."""
+        return (self.frame.reach - float(np.linalg.norm(centre))) * (1 - 2**-20)
 
     @property
     def _as_it_is(self) -> bool:
@@ -109,8 +111,8 @@ class MemoryRows:
         return plain and self.positions is None and self.frame.lower is None
 
     def _spans(self) -> list[range]:
-        size = self.block_bytes or _SPAN_BYTES
-        rows = max(1, size // (8 * self.d), -(-self.n // 4096))
+        """Divide the rows among the threads, each getting several turns so that they finish together."""
+        rows = self.span_rows or max(-(-self.n // (8 * self.threads)), _SPAN_BYTES // (8 * self.d))
         rows = -(-rows // kernels.LANES) * kernels.LANES
         return [range(start, min(start + rows, self.n)) for start in range(0, self.n, rows)]
 
@@ -132,9 +134,7 @@ class MemoryRows:
             yield start, block
 
     def _run(self, kernel: Callable[..., bool], block: Floats, *arguments: object) -> None:
-        frame = self.frame
-        safe = int(np.float64(frame.reach / math.sqrt(self.d) * (1 - 2**-40)).view(np.int64))
-        if not kernel(block, frame.reach, safe, frame.impute, *arguments):
+        if not kernel(block, self.frame.reach, self.frame.impute, norm_bits(self.d), *arguments):
             raise DataError(
                 "the rows contain NaN or infinity, so nothing was released: "
                 'clean them, or pass nan="impute" to put the public centre in their place'
@@ -142,7 +142,7 @@ class MemoryRows:
 
     def _run_rotation(self, block: Floats, view: Coordinates, indices: kernels.Indices, start: int) -> None:
         line = (view.step, view.first, view.low, view.spacing, view.points)
-        self._run(kernels.index_rotated, block, self._bits, view.signs, *line, indices, start)
+        self._run(kernels.index_rotated, block, view.signs, *line, indices, start)
 
     def _each(self, work: Callable[[_Part], _Result], parts: list[_Part]) -> list[_Result]:
         """Do the work on every part, on all threads; results come in the order of the parts."""
@@ -179,6 +179,7 @@ class Places:
         def count(lines: slice) -> None:
             kernels.count_at_most(self.indices[lines], index[lines], counts[lines])
 
-        size = max(1, len(index) // 8)
+        busy = self.indices.nbytes > _SPAN_BYTES * 8
+        size = max(1, len(index) // 8) if busy else len(index)
         self.each(count, [slice(start, start + size) for start in range(0, len(index), size)])
         return counts
