@@ -94,6 +94,7 @@ def mean(
         >>> release = dpmean.mean(rows, rho=0.5, norm_bound=500.0, seed=1)
         >>> bool(abs(release.mean - 5).max() < 0.2)
         True
+
     """
     budget = _budget(rho, epsilon, delta)
     array = _array(X)
@@ -169,9 +170,7 @@ def _array(X: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def _frame(
-    d: int, norm_bound: float | None, bounds: tuple[ArrayLike, ArrayLike] | None, *, impute: bool
-) -> Frame:
+def _frame(d: int, norm_bound: float | None, bounds: tuple[ArrayLike, ArrayLike] | None, *, impute: bool) -> Frame:
     if (norm_bound is None) == (bounds is None):
         raise ArgumentError(
             "exactly one of norm_bound and bounds is needed: how large a row can be must be known in advance, "
@@ -183,7 +182,7 @@ def _frame(
             raise ArgumentError(f"norm_bound must lie between 2^-500 and 2^500, got {norm_bound}: change units")
         return Frame.within_norm(d, reach, impute=impute)
     try:
-        lower, upper = bounds  # type: ignore[misc]  None was excluded above
+        lower, upper = bounds or ()
     except (TypeError, ValueError):
         raise ArgumentError(f"bounds must be a pair (lower, upper), got {bounds!r}") from None
     low, high = _side(d, lower, "lower"), _side(d, upper, "upper")
@@ -210,9 +209,7 @@ def _side(d: int, side: ArrayLike, name: str) -> Floats:
     return np.broadcast_to(values, (d,)).copy()
 
 
-def _statistical(
-    n: int, frame: Frame, sigma_min: float | None, sigma_max: float | None
-) -> tuple[Frame, float]:
+def _statistical(n: int, frame: Frame, sigma_min: float | None, sigma_max: float | None) -> tuple[Frame, float]:
     """Return the frame of the rows and the default step, in the general or the statistical setting."""
     if sigma_min is None and sigma_max is None:
         return frame, frame.reach / _STEPS_PER_BOUND

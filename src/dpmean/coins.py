@@ -24,7 +24,7 @@ class PublicCoins:
 
     def signs(self, count: int) -> Floats:
         """Return fair signs, +1 or -1 (the diagonal D of section 3.3)."""
-        return 2.0 * self._generator("signs").integers(0, 2, count) - 1.0
+        return self._generator("signs").choice(np.array([-1.0, 1.0]), count)
 
     def sample(self, n: int, size: int) -> Ints:
         """Return ``size`` different positions among n, in order; it depends on nothing but n and size."""

@@ -11,7 +11,7 @@ import numpy as np
 from dpmean.errors import ArgumentError
 from dpmean.types import Ball, Distances, Floats, Ints
 
-RADII_PER_OCTAVE = 32
+RADII_PER_OCTAVE = 64  # a power of two
 _EXACT = 2.0**52  # whole numbers up to here are exact in a float, and so are their sums
 
 
@@ -73,18 +73,14 @@ def radius_index(radius: float) -> int:
 
 
 def radius_at(index: int) -> float:
-    """Return rung ``index`` of the ladder of radii, ``2^(index / 32)``."""
+    """Return rung ``index`` of the ladder of radii, ``2^(index / 64)``."""
     octave, rung = divmod(index, RADII_PER_OCTAVE)
     return math.ldexp(2.0 ** (rung / RADII_PER_OCTAVE), octave)
 
 
 def squared_rungs() -> Ints:
-    """Return the squares of the rungs of one octave, ``4^(rung / 32)``, as whole multiples of 2^-60."""
-    return np.array([_root32(1 << (60 * 32 + 2 * rung)) for rung in range(RADII_PER_OCTAVE)], dtype=np.int64)
-
-
-def _root32(value: int) -> int:
-    """Return the whole part of the 32nd root."""
-    for _ in range(5):
-        value = math.isqrt(value)
-    return value
+    """Return the squares of the rungs of one octave, ``4^(rung / 64)``, as whole multiples of 2^-60."""
+    wholes = [1 << (60 * RADII_PER_OCTAVE + 2 * rung) for rung in range(RADII_PER_OCTAVE)]
+    for _ in range(RADII_PER_OCTAVE.bit_length() - 1):
+        wholes = [math.isqrt(whole) for whole in wholes]
+    return np.array(wholes, dtype=np.int64)

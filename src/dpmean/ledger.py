@@ -110,11 +110,11 @@ class Release:
         try:
             document = json.loads(text)
             if document.pop("format") != _FORMAT:
-                raise ArgumentError(f"this is not a release in the format {_FORMAT}")
+                raise ValueError("another format is named")
             receipts = tuple(_receipt_from_dict(entry) for entry in document.pop("receipts"))
             neighbours = Neighbours(document.pop("neighbours"))
             release = Release(receipts=receipts, neighbours=neighbours, **document)
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
         if not release.mean.shape == release.noise_std.shape == release.centre.shape == (release.d,):
             raise ArgumentError(f"a release with d={release.d} must have {release.d} means, noises and centres")

@@ -137,7 +137,7 @@ class RankCounter(Protocol):
     noise_std: float
 
     def count_at_most(self, index: Ints) -> Ints:
-        """Answer one of the paid questions: how many rows are at or below each point?"""
+        """Answer one of the paid questions: the number of rows at or below each point, with noise."""
         ...
 
 
@@ -166,9 +166,7 @@ class TrustModel(Protocol):
         """Pay for one binary search per value of the view."""
         ...
 
-    def bounded_sum(
-        self, rows: Rows, ball: Ball, budget: Zcdp, noise: Noise, step: str
-    ) -> tuple[VectorSum, Receipt]:
+    def bounded_sum(self, rows: Rows, ball: Ball, budget: Zcdp, noise: Noise, step: str) -> tuple[VectorSum, Receipt]:
         """Pay for the sum of all rows, each clipped to the ball."""
         ...
 

@@ -31,9 +31,7 @@ class ClippedMean:
         return clipped_around(np.zeros(rows.d), self.grid, self.trust, rows, budget, noise)
 
 
-def clipped_around(
-    centre: Floats, grid: Grid, trust: TrustModel, rows: Rows, budget: Zcdp, noise: Noise
-) -> Estimate:
+def clipped_around(centre: Floats, grid: Grid, trust: TrustModel, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
     """Choose a radius around the centre with a quarter of the budget, and clip there with the rest."""
     for_radius, for_mean = trust.divide(budget, 1, 3)
 

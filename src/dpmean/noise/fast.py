@@ -162,7 +162,7 @@ def _exact_cell(u: int, variance: Fraction, width: int, more: Bits) -> int:
 
 
 def _exactly_below(v: int, have: int, exponent: Fraction, more: Bits) -> bool:
-    """Is V, whose first ``have`` bits are v, below exp(-exponent)?"""
+    """Return whether V, whose first ``have`` bits are v, is below exp(-exponent)."""
     if exponent == 0:
         return True
     while True:

@@ -78,9 +78,7 @@ class SeededSampler:
         if not count:
             return np.empty(0, dtype=np.int64)
         first, last = self.start // _GROUP, (self.start + count - 1) // _GROUP
-        groups = [
-            fast.discrete_gaussian(variance, _GROUP, self._words(group)) for group in range(first, last + 1)
-        ]
+        groups = [fast.discrete_gaussian(variance, _GROUP, self._words(group)) for group in range(first, last + 1)]
         skip = self.start - first * _GROUP
         return np.concatenate(groups)[skip : skip + count]
 

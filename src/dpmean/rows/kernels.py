@@ -24,9 +24,9 @@ _MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # a float's bits without its sign: ordered like
 _INFINITY = 0x7FF0000000000000
 _SMALLEST_EXPONENT = -900  # differences below 2^-900 count as zero
 _BELOW_ALL_RUNGS = -(1 << 40)
-_RUNGS = squared_rungs()
+_RUNGS = np.append(squared_rungs(), 1 << 62)  # those of one octave, and the first of the next
 # By the leading 8 bits of a number in [2^60, 2^62): how many squared rungs lie below all numbers with these bits. At
-# most one more can lie below the number itself, as rungs are 4 % apart and such numbers at most 1.6 %.
+# most one more can lie below the number itself, as squared rungs are 2.2 % apart and such numbers at most 1.6 %.
 _FIRST_RUNG = np.searchsorted(_RUNGS, np.arange(256, dtype=np.int64) << 54)
 
 UNCHANGED, MOVED, UNUSABLE = 0, 1, 2
@@ -35,13 +35,13 @@ UNCHANGED, MOVED, UNUSABLE = 0, 1, 2
 @compiled
 def _magnitude(x: float) -> int:
     """Return the bits of |x|, which order like |x| itself, with infinity and NaN on top."""
-    return np.float64(x).view(np.int64) & _MAGNITUDE  # type: ignore[no-any-return]
+    return np.float64(x).view(np.int64) & _MAGNITUDE
 
 
 @compiled
 def _power(exponent: int) -> float:
     """Return 2^exponent."""
-    return np.int64((1023 + exponent) << 52).view(np.float64)  # type: ignore[return-value]
+    return np.int64((1023 + exponent) << 52).view(np.float64)
 
 
 @compiled

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -31,6 +32,12 @@ def threads_to_use() -> int:
     if not asked.isdecimal() or int(asked) < 1:
         raise ArgumentError(f"DPMEAN_THREADS must be a whole number of at least 1, got {asked!r}")
     return int(asked)
+
+
+@lru_cache(maxsize=1)
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:  # noqa: ARG001  a forked process has no threads yet
+    """Return the threads of this process; starting them anew for every question would cost more than the work."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="dpmean")
 
 
 @final
@@ -148,8 +155,7 @@ class MemoryRows:
         """Do the work on every part, on all threads; results come in the order of the parts."""
         if self.threads == 1 or len(parts) == 1:
             return [work(part) for part in parts]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(work, parts))
+        return list(_pool(self.threads, os.getpid()).map(work, parts))
 
 
 @final

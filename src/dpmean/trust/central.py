@@ -46,9 +46,7 @@ class Central:
         )
         return NoisyCounter(rows.tally(view), view, variance, asked, noise, step), receipt
 
-    def bounded_sum(
-        self, rows: Rows, ball: Ball, budget: Zcdp, noise: Noise, step: str
-    ) -> tuple[VectorSum, Receipt]:
+    def bounded_sum(self, rows: Rows, ball: Ball, budget: Zcdp, noise: Noise, step: str) -> tuple[VectorSum, Receipt]:
         """Pay for the sum of all rows, each clipped to the ball: replacing one moves it by at most 2 radius."""
         variance = Fraction((2 * ball.radius) ** 2) / (2 * budget.rho)
         total = rows.add_up(ball) + noise.at(step).gaussian(variance, rows.d)
@@ -77,9 +75,7 @@ def _count_variance(points: int, size: int, budget: Zcdp) -> Fraction:
 class NoisyCounter:
     """Answers the questions that were paid for, and not one more."""
 
-    def __init__(
-        self, tally: Tally, view: View, variance: Fraction, asked: int, noise: Noise, step: str
-    ) -> None:
+    def __init__(self, tally: Tally, view: View, variance: Fraction, asked: int, noise: Noise, step: str) -> None:
         self.size, self.points, self.questions = view.size, view.points, asked
         self.noise_std = math.sqrt(variance)
         self._tally, self._variance, self._noise = tally, variance, noise

@@ -1,0 +1,64 @@
+"""How long a mean takes, in multiples of numpy's, and how that grows with the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from bench.clock import best_of
+from bench.problem import METHODS, TALL_COLUMNS, WIDE_COLUMNS, Floats, Sizes, draw_rows, private_mean
+from bench.report import Line
+
+
+def tall(sizes: Sizes) -> list[Line]:
+    """Measure many rows of moderate width, beside numpy and beside a tenth of the rows."""
+    rows = draw_rows(sizes.tall_rows, TALL_COLUMNS)
+    some = rows[: len(rows) // 10]
+    jobs = _competitors(rows)
+    jobs |= {f"{method} of some": partial(private_mean, some, method) for method in METHODS}
+    best = best_of(sizes.rounds, f"mean of {len(rows)} x {TALL_COLUMNS}", jobs)
+    growth = f"time from {len(some):,} to {len(rows):,} x {TALL_COLUMNS}"
+    return _beside_numpy(rows, best, required=2, aim=1.2) + [
+        Line(
+            job=growth,
+            method=method,
+            measured=best[method] / best[f"{method} of some"],
+            unit="x",
+            required=11,
+            beside=f"{_ms(best[f'{method} of some'])} to {_ms(best[method])}",
+        )
+        for method in METHODS
+    ]
+
+
+def wide(sizes: Sizes) -> list[Line]:
+    """Measure rows of the width of an image, beside numpy."""
+    rows = draw_rows(sizes.wide_rows, WIDE_COLUMNS)
+    best = best_of(sizes.rounds, f"mean of {len(rows)} x {WIDE_COLUMNS}", _competitors(rows))
+    return _beside_numpy(rows, best, required=5)
+
+
+def _competitors(rows: Floats) -> dict[str, Callable[[], object]]:
+    jobs: dict[str, Callable[[], object]] = {"numpy": partial(np.mean, rows, axis=0)}
+    return jobs | {method: partial(private_mean, rows, method) for method in METHODS}
+
+
+def _beside_numpy(rows: Floats, best: dict[str, float], required: float, aim: float | None = None) -> list[Line]:
+    return [
+        Line(
+            job=f"mean of {rows.shape[0]:,} x {rows.shape[1]}, over numpy.mean",
+            method=method,
+            measured=best[method] / best["numpy"],
+            unit="x",
+            required=required,
+            aim=aim,
+            beside=f"{_ms(best[method])}, numpy {_ms(best['numpy'])}",
+        )
+        for method in METHODS
+    ]
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms"

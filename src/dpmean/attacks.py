@@ -1,0 +1,92 @@
+"""What is attacked: for each mechanism, two neighbouring data sets and a score that ought to tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from dpmean.budget import Zcdp
+from dpmean.coins import PublicCoins
+from dpmean.estimators.clipped import ClippedMean
+from dpmean.estimators.shifted import ShiftedClippedMean
+from dpmean.frame import Frame
+from dpmean.grid import Grid
+from dpmean.noise.source import seeded
+from dpmean.quantile import search
+from dpmean.rows.memory import MemoryRows
+from dpmean.trust.central import Central
+from dpmean.types import Ball, Distances, Estimate, Estimator, Floats, Noise, TrustModel
+
+_REACH = 1.0
+
+MakeNoise = Callable[[int], Noise]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A mechanism under attack: run number and neighbour (False or True) in, score out."""
+
+    score: Callable[[int, bool], float]
+    claim: Zcdp
+
+
+def _rows(array: Floats) -> MemoryRows:
+    return MemoryRows(array, Frame.within_norm(array.shape[1], _REACH, impute=False), threads=1)
+
+
+def release_step(trust: TrustModel, make_noise: MakeNoise = seeded) -> Target:
+    """Attack the noisy sum: one row sits at one end of the ball or at the other."""
+    claim = Zcdp(Fraction(1, 2))
+    ball = Ball(np.zeros(1), 2.0**-20, 2**20)
+    ends = [_rows(np.array([[0.0], [end]])) for end in (-1.0, 1.0)]
+
+    def score(run: int, neighbour: bool) -> float:
+        found, _ = trust.bounded_sum(ends[neighbour], ball, claim, make_noise(2 * run + neighbour), "mean")
+        return float(found.total[0])
+
+    return Target(score, claim)
+
+
+def radius_step(trust: TrustModel, make_noise: MakeNoise = seeded) -> Target:
+    """Attack the search for the radius: one row is near the centre or far away, and the rank lies between."""
+    claim = Zcdp(Fraction(1, 2))
+    view = Distances(np.zeros(1), low=-64, points=65)
+    near, far = np.full((40, 1), 0.5), np.full((40, 1), 1.0)
+    sides = [_rows(np.concatenate((near[:end], far[end:]))) for end in (20, 21)]
+
+    def score(run: int, neighbour: bool) -> float:
+        counter, _ = trust.open_counter(sides[neighbour], view, claim, make_noise(2 * run + neighbour), "radius")
+        return float(search(counter, 20)[0])
+
+    return Target(score, claim)
+
+
+def whole_method(method: str, look: Callable[[Estimate], float], make_noise: MakeNoise = seeded) -> Target:
+    """Attack a whole estimator: all rows are alike but one, which sits at one end of the bound or at the other."""
+    claim = Zcdp(8)
+    grid = Grid(2.0**-20, _REACH, 1)
+    ends = [_rows(np.concatenate((np.zeros((30, 1)), [[end]]))) for end in (-1.0, 1.0)]
+    estimators: dict[str, Estimator] = {
+        "clipped": ClippedMean(grid, Central()),
+        "shifted": ShiftedClippedMean(grid, Central(), PublicCoins("attack")),
+    }
+
+    def score(run: int, neighbour: bool) -> float:
+        return look(estimators[method](ends[neighbour], claim, make_noise(2 * run + neighbour)))
+
+    return Target(score, claim)
+
+
+def targets() -> dict[str, Target]:
+    """Return everything that this library releases and that can be attacked."""
+    found = {"noisy sum": release_step(Central()), "search for the radius": radius_step(Central())}
+    for method in ("clipped", "shifted"):
+        found[f"{method}: mean"] = whole_method(method, lambda estimate: float(estimate.mean[0]))
+        found[f"{method}: radius"] = whole_method(method, lambda estimate: estimate.radius)
+    found["shifted: centre"] = whole_method("shifted", lambda estimate: float(estimate.centre[0]))
+    return found

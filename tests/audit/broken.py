@@ -1,0 +1,67 @@
+"""Mechanisms that are broken on purpose, for the audit to catch."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from dpmean.attacks import Target, radius_step, release_step
+from dpmean.budget import Zcdp
+from dpmean.noise.source import seeded
+from dpmean.trust.central import Central
+from dpmean.types import Ints
+
+
+class ScaledNoise:
+    """Noise whose standard deviation is a given part of what was paid for."""
+
+    seeded = True
+
+    def __init__(self, seed: int, part: Fraction) -> None:
+        self.seed, self.part = seed, part
+
+    def at(self, step: str, start: int = 0) -> ScaledNoise:
+        self.sampler = seeded(self.seed).at(step, start)
+        return self
+
+    def gaussian(self, variance: Fraction, count: int) -> Ints:
+        if not self.part:
+            return np.zeros(count, dtype=np.int64)
+        return self.sampler.gaussian(variance * self.part**2, count)
+
+
+def halved(seed: int) -> ScaledNoise:
+    return ScaledNoise(seed, Fraction(1, 2))
+
+
+def silent(seed: int) -> ScaledNoise:
+    return ScaledNoise(seed, Fraction(0))
+
+
+def float_noise() -> Target:
+    """A noisy sum in floats, given away by its support.
+
+    A sum of zero plus noise near zero has more digits than a large sum plus noise that happens to cancel it: in
+    the latter case only multiples of the large sum's last digit occur.
+    """
+    claim = Zcdp(Fraction(1, 2))
+    total = 2.0
+
+    def score(run: int, neighbour: bool) -> float:
+        noise = np.random.default_rng([run, neighbour]).normal(0, total / math.sqrt(2 * float(claim.rho)))
+        released = total + noise if neighbour else 0.0 + noise
+        coarse = (released / math.ulp(total / 2)).is_integer()
+        return float(abs(released) < total / 4 and not coarse)
+
+    return Target(score, claim)
+
+
+def broken_targets() -> dict[str, Target]:
+    """Return the broken mechanisms by name."""
+    return {
+        "noisy sum with half the noise": release_step(Central(), halved),
+        "radius from the exact quantile": radius_step(Central(), silent),
+        "noisy sum in floats, by its support": float_noise(),
+    }

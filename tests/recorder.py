@@ -1,0 +1,62 @@
+"""Rows that write down every question put to them, so that the same questions can be put to other rows."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpmean.rows.memory import MemoryRows
+
+
+@dataclass(frozen=True)
+class Counted:
+    positions: object
+    view: object
+    index: object
+
+    def ask(self, rows):
+        rows = rows if self.positions is None else rows.take(self.positions)
+        return rows.tally(self.view).count_at_most(self.index)
+
+
+@dataclass(frozen=True)
+class Summed:
+    ball: object
+
+    def ask(self, rows):
+        return rows.add_up(self.ball)
+
+
+@dataclass(frozen=True)
+class Recorder:
+    rows: MemoryRows
+    log: list = field(default_factory=list)
+    positions: object = None
+
+    @property
+    def n(self):
+        return self.rows.n
+
+    @property
+    def d(self):
+        return self.rows.d
+
+    def take(self, positions):
+        return Recorder(self.rows.take(positions), self.log, positions)
+
+    def tally(self, view):
+        return RecordingTally(self.rows.tally(view), view, self)
+
+    def add_up(self, ball):
+        self.log.append(Summed(ball))
+        return self.rows.add_up(ball)
+
+
+@dataclass(frozen=True)
+class RecordingTally:
+    tally: object
+    view: object
+    recorder: Recorder
+
+    def count_at_most(self, index):
+        self.recorder.log.append(Counted(self.recorder.positions, self.view, np.array(index)))
+        return self.tally.count_at_most(index)

@@ -1,0 +1,121 @@
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from dp_accounting import rdp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpmean import (
+    ApproxDp,
+    ArgumentError,
+    PureDp,
+    Zcdp,
+    compose_advanced,
+    compose_basic,
+    compose_zcdp,
+    simple_epsilon,
+    tight_delta,
+    tight_epsilon,
+    to_approx,
+    zcdp_implied_by,
+    zcdp_that_implies,
+)
+
+VECTORS = json.loads((Path(__file__).parent / "vectors" / "accountant.json").read_text())
+
+rhos = st.floats(1e-6, 1e3)
+deltas = st.floats(1e-30, 0.5)
+
+
+def by_brute_force(rho: float, delta: float) -> float:
+    orders = (1 + math.exp(t / 200) for t in range(-4000, 6000))
+    return min(rho * a + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1) for a in orders)
+
+
+@pytest.mark.parametrize("entry", VECTORS["tight_epsilon"])
+def test_vectors_of_the_tight_conversion(entry):
+    assert float(tight_epsilon(Zcdp(entry["rho"]), entry["delta"])) == pytest.approx(entry["epsilon"], rel=1e-9)
+
+
+@pytest.mark.parametrize("entry", VECTORS["rho"])
+def test_vectors_of_the_way_back(entry):
+    rho = zcdp_that_implies(ApproxDp(entry["epsilon"], entry["delta"])).rho
+    assert float(rho) == pytest.approx(entry["rho"], rel=1e-9)
+
+
+@given(rho=rhos, delta=deltas)
+def test_the_tight_conversion_is_the_minimum_over_orders(rho, delta):
+    assert float(tight_epsilon(Zcdp(rho), delta)) == pytest.approx(
+        max(0, by_brute_force(rho, delta)), rel=1e-4, abs=1e-6
+    )
+
+
+@given(rho=rhos, delta=deltas)
+def test_the_tight_conversion_beats_the_simple_one(rho, delta):
+    assert tight_epsilon(Zcdp(rho), delta) <= simple_epsilon(Zcdp(rho), delta)
+
+
+@given(epsilon=st.floats(1e-3, 100), delta=deltas)
+def test_there_and_back_never_gains(epsilon, delta):
+    asked = ApproxDp(epsilon, delta)
+    given_back = tight_epsilon(zcdp_that_implies(asked), delta)
+    # Each way is valid at the order it found; the two orders differ in the last digits of a float.
+    assert given_back <= asked.epsilon * (1 + Fraction(1, 10**12))
+    assert given_back >= asked.epsilon * Fraction(999999, 1000000) - Fraction(1, 10**9)
+
+
+@given(rho=st.floats(1e-3, 10), delta=st.floats(1e-12, 1e-2))
+def test_delta_inverts_epsilon(rho, delta):
+    epsilon = tight_epsilon(Zcdp(rho), delta)
+    if epsilon > 0:
+        assert float(tight_delta(Zcdp(rho), epsilon)) == pytest.approx(delta, rel=1e-6)
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.5, 4.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 1e-2])
+def test_google_agrees(rho, delta):
+    orders = [1 + math.exp(t / 100) for t in range(-600, 1200)]
+    theirs, _ = rdp.rdp_privacy_accountant.compute_epsilon(orders, [rho * order for order in orders], delta)
+    assert float(tight_epsilon(Zcdp(rho), delta)) == pytest.approx(theirs, rel=1e-3)
+
+
+def test_the_simple_conversion_is_the_papers():
+    assert float(simple_epsilon(Zcdp(0.5), 1e-6)) == pytest.approx(0.5 + 2 * math.sqrt(0.5 * math.log(1e6)))
+
+
+def test_pure_privacy_implies_half_its_square():
+    assert zcdp_implied_by(PureDp(0.3)).rho == Fraction(9, 200)
+    assert zcdp_implied_by(Zcdp(0.3)).rho == Fraction(3, 10)
+
+
+def test_concentrated_costs_add_up_exactly():
+    assert compose_zcdp([Zcdp(0.1), Zcdp(0.2), PureDp(1)]).rho == Fraction(8, 10)
+
+
+def test_basic_composition():
+    assert compose_basic([ApproxDp(1, 1e-6), PureDp(0.5)]) == ApproxDp(1.5, 1e-6)
+    assert compose_basic([PureDp(0.1)] * 3) == PureDp(Fraction(3, 10))
+
+
+def test_advanced_composition_is_the_lemmas_formula():
+    total = compose_advanced(ApproxDp(0.1, 1e-8), 100, 1e-6)
+    assert float(total.epsilon) == pytest.approx(math.sqrt(200 * math.log(1e6)) * 0.1 + 10 * math.expm1(0.1))
+    assert total.delta == Fraction(2, 10**6)
+    assert compose_advanced(PureDp(0.1), 5, 1e-6).delta == Fraction(1, 10**6)
+
+
+def test_a_budget_keeps_its_epsilon_when_it_is_pure():
+    assert to_approx(PureDp(2), 1e-6) == ApproxDp(2, 1e-6)
+    assert float(to_approx(Zcdp(0.5), 1e-6).epsilon) == pytest.approx(5.2215, abs=1e-4)
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ArgumentError, match="delta must be below 1"):
+        tight_epsilon(Zcdp(1), 1)
+    with pytest.raises(ArgumentError, match="delta must be positive, got 0"):
+        tight_epsilon(Zcdp(1), 0)
+    with pytest.raises(ArgumentError, match="times must be at least 1"):
+        compose_advanced(PureDp(1), 0, 1e-6)

@@ -1,0 +1,343 @@
+"""The front door: what it accepts, what it refuses and in which words, and what a release says."""
+
+import json
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dpmean
+from dpmean import DataError, Release, TooFewRowsError, TooFewRowsWarning
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).normal(5, 1, (4000, 20))
+
+
+def release(data, **changes):
+    return dpmean.mean(data, **{"rho": 0.5, "norm_bound": 300.0, "seed": 7, **changes})
+
+
+# --- what it accepts -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["shifted", "clipped"])
+def test_the_mean_is_about_right(rows, method):
+    found = release(rows, method=method)
+    assert np.linalg.norm(found.mean - rows.mean(axis=0)) < 4 * np.linalg.norm(found.noise_std)
+    assert found.mean.shape == found.noise_std.shape == found.centre.shape == (20,)
+    assert found.mean.dtype == found.noise_std.dtype == np.float64
+    assert (found.n, found.d, found.method, found.trust) == (4000, 20, method, "central")
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "f2", "i8", "i2", "u1", ">f8", "?"])
+def test_numbers_of_every_kind(kind):
+    data = np.random.default_rng(1).integers(0, 2, (3000, 4)).astype(kind)
+    same = data.astype("f8")
+    assert np.array_equal(release(data).mean, release(same).mean)
+
+
+def test_lists_and_one_dimension():
+    data = np.random.default_rng(2).normal(7, 1, 5000)
+    found = release(data.tolist(), norm_bound=100.0)
+    assert found.mean.shape == (1,)
+    assert abs(found.mean[0] - data.mean()) < 0.05
+    assert np.array_equal(found.mean, release(data[:, np.newaxis], norm_bound=100.0).mean)
+
+
+def test_any_memory_order_view_and_read_only_array_gives_the_same(rows):
+    expected = release(rows).mean
+    read_only = rows.copy()
+    read_only.setflags(write=False)
+    wide = np.repeat(rows, 2, axis=1)
+    tall = np.repeat(rows, 3, axis=0)
+    for other in (
+        np.asfortranarray(rows),
+        read_only,
+        wide[:, ::2],
+        tall[::3],
+        rows[::-1][::-1],
+        rows.astype("f8", order="F"),
+    ):
+        before = other.copy()
+        assert np.array_equal(release(other).mean, expected)
+        assert np.array_equal(other, before)
+
+
+def test_bounds_scale_each_column_by_its_own_range():
+    generator = np.random.default_rng(3)
+    data = np.column_stack([generator.uniform(0, 1, 5000), generator.uniform(0, 1e6, 5000)])
+    found = release(data, norm_bound=None, bounds=([0, 0], [1, 1e6]))
+    assert found.noise_std[1] == pytest.approx(1e6 * found.noise_std[0])
+    assert np.all(np.abs(found.mean - data.mean(axis=0)) < 6 * found.noise_std)
+
+
+def test_scalar_bounds_are_bounds_for_every_column(rows):
+    one = release(rows, norm_bound=None, bounds=(-50, 50))
+    many = release(rows, norm_bound=None, bounds=(np.full(20, -50), [50] * 20))
+    assert np.array_equal(one.mean, many.mean)
+
+
+def test_rows_outside_the_bounds_are_clipped_to_them():
+    data = np.random.default_rng(4).normal(0, 1, (5000, 2))
+    data[:2500] += 1000
+    clamped = np.clip(data, -5, 5)
+    one = release(data, norm_bound=None, bounds=(-5, 5))
+    assert np.array_equal(one.mean, release(clamped, norm_bound=None, bounds=(-5, 5)).mean)
+
+
+def test_all_rows_equal():
+    found = release(np.full((5000, 8), 3.25), norm_bound=100.0)
+    assert np.linalg.norm(found.mean - 3.25) < 1e-6
+
+
+def test_epsilon_and_delta_are_converted_tightly(rows):
+    found = release(rows, rho=None, epsilon=4.0, delta=1e-6)
+    assert 3.999999 < found.epsilon(delta=1e-6) <= 4.0000001
+
+
+def test_the_statistical_setting(rows):
+    found = release(rows, norm_bound=50.0 * math.sqrt(20), sigma_min=0.1, sigma_max=50.0)
+    assert np.linalg.norm(found.mean - rows.mean(axis=0)) < 0.05
+    assert found.public["step"] <= 0.1 / math.sqrt(4000)
+    assert found.public["bound"]["reach"] > 50.0 * math.sqrt(20)
+
+
+def test_a_step_of_ones_own(rows):
+    assert release(rows, step=2.0**-10).public["step"] == 2.0**-10
+    assert release(rows, step=Fraction(1, 1024)).public["step"] == 2.0**-10
+
+
+def test_imputing_puts_the_public_centre_there():
+    data = np.random.default_rng(5).uniform(2, 4, (5000, 3))
+    data[17, 1] = math.nan
+    filled = np.where(np.isnan(data), 5.0, data)
+    found = release(data, norm_bound=None, bounds=(0, 10), nan="impute")
+    assert np.array_equal(found.mean, release(filled, norm_bound=None, bounds=(0, 10)).mean)
+
+
+def test_very_many_dimensions():
+    d = 100_000
+    data = np.random.default_rng(6).normal(2, 1, (100, d)).astype(np.float32)
+    found = release(data, rho=1e5, norm_bound=10 * math.sqrt(d), allow_few_rows=True)
+    assert np.linalg.norm(found.mean - data.mean(axis=0)) < 1.5 * np.linalg.norm(found.noise_std)
+    assert np.linalg.norm(found.noise_std) < 0.03 * math.sqrt(d)
+
+
+@pytest.mark.parametrize("scale", [2.0**-400, 1e-30, 1e30, 2.0**400])
+def test_units_of_any_size(rows, scale):
+    found = release(rows * scale, norm_bound=300.0 * scale)
+    assert np.linalg.norm(found.mean / scale - rows.mean(axis=0)) < 0.1
+
+
+def test_a_single_row_goes_through_when_forced():
+    found = release(np.ones((1, 3)), norm_bound=10.0, allow_few_rows=True)
+    assert np.all(np.isfinite(found.mean))
+
+
+# --- what it refuses -----------------------------------------------------------------------------------------
+
+REFUSED = {
+    "no budget": ({"rho": None}, "a privacy budget is missing: give rho=0.5"),
+    "two budgets": ({"epsilon": 1.0, "delta": 1e-6}, "give either rho, or epsilon and delta"),
+    "epsilon alone": ({"rho": None, "epsilon": 1.0}, "epsilon=1.0 needs a delta beside it"),
+    "delta alone": ({"rho": None, "delta": 1e-6}, "needs an epsilon beside it"),
+    "negative rho": ({"rho": -0.5}, "rho must be positive, got -0.5"),
+    "zero rho": ({"rho": 0}, "rho must be positive, got 0"),
+    "rho NaN": ({"rho": math.nan}, "rho must be a finite number, got nan"),
+    "delta 2": ({"rho": None, "epsilon": 1.0, "delta": 2.0}, "delta must be below 1"),
+    "no bound": ({"norm_bound": None}, "exactly one of norm_bound and bounds is needed"),
+    "two bounds": ({"bounds": (-5, 5)}, "exactly one of norm_bound and bounds is needed"),
+    "infinite bound": ({"norm_bound": math.inf}, "norm_bound must be a finite number, got inf"),
+    "negative bound": ({"norm_bound": -1.0}, "norm_bound must be positive, got -1.0"),
+    "huge bound": ({"norm_bound": 1e200}, "norm_bound must lie between"),
+    "bounds upside down": (
+        {"norm_bound": None, "bounds": (5, -5)},
+        r"lower < upper in every coordinate, got \(5, -5\)",
+    ),
+    "bounds equal": ({"norm_bound": None, "bounds": (5, 5)}, "lower < upper"),
+    "bounds of the wrong length": ({"norm_bound": None, "bounds": ([0, 0], [1, 1])}, r"\(d=20\), got shape \(2,\)"),
+    "bounds infinite": ({"norm_bound": None, "bounds": (0, math.inf)}, "upper must be finite"),
+    "bounds NaN": ({"norm_bound": None, "bounds": (math.nan, 1)}, "lower must be finite"),
+    "bounds no pair": ({"norm_bound": None, "bounds": 5}, "must be a pair"),
+    "bounds words": ({"norm_bound": None, "bounds": ("a", "b")}, "must be a number or 20 numbers"),
+    "unknown method": ({"method": "magic"}, "method must be one of shifted, clipped, got 'magic'"),
+    "unknown nan": ({"nan": "drop"}, 'nan must be "raise" or "impute"'),
+    "sigma alone": ({"sigma_min": 0.1}, "needs both sigma_min and sigma_max"),
+    "sigma upside down": ({"sigma_min": 2.0, "sigma_max": 1.0}, "sigma_min must not exceed sigma_max"),
+    "sigma zero": ({"sigma_min": 0.0, "sigma_max": 1.0}, "sigma_min must be positive, got 0.0"),
+    "sigma and bounds": (
+        {"norm_bound": None, "bounds": (-5, 5), "sigma_min": 1.0, "sigma_max": 1.0},
+        "needs norm_bound",
+    ),
+    "step no power": ({"step": 0.3}, "step must be a power of two, got 0.3: 0.25 is one"),
+    "step too fine": ({"step": 2.0**-60}, "too fine for d=20 .* raise it to at least"),
+    "step too coarse": ({"step": 1024.0}, "coarser than the bound"),
+    "seed no number": ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_arguments_are_refused_with_the_value_and_the_cure(rows, case):
+    changes, message = REFUSED[case]
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        release(rows, **changes)
+    assert isinstance(caught.value, dpmean.DpMeanError)
+
+
+BAD_ROWS = {
+    "three dimensions": (np.zeros((10, 10, 10)), r"got shape \(10, 10, 10\)"),
+    "no rows": (np.zeros((0, 5)), r"X is empty: got shape \(0, 5\)"),
+    "no columns": (np.zeros((5, 0)), "X is empty"),
+    "a number": (3.0, r"got shape \(\)"),
+    "strings": (np.array([["a", "b"]]), "X must hold real numbers, got an array of type <U1"),
+    "objects": (np.array([[None, 1]]), "got an array of type object"),
+    "complex": (np.zeros((5, 2), dtype=complex), "got an array of type complex128"),
+    "dates": (np.zeros((5, 2), dtype="M8[s]"), "must hold real numbers"),
+    "ragged": ([[1, 2], [3]], "its rows differ in length"),
+    "masked": (np.ma.masked_greater(np.ones((500, 2)), 3), "masked array"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_bad_rows_are_refused(case):
+    data, message = BAD_ROWS[case]
+    with pytest.raises((ValueError, TypeError), match=message):
+        release(data)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("bound", [{"norm_bound": 300.0}, {"norm_bound": None, "bounds": (-50, 50)}])
+@pytest.mark.parametrize("method", ["shifted", "clipped"])
+def test_rows_that_are_not_finite_release_nothing_and_name_no_value(rows, bad, bound, method):
+    data = rows.copy()
+    data[123, 7] = bad
+    with pytest.raises(DataError, match='pass nan="impute"') as caught:
+        release(data, method=method, **bound)
+    assert "123" not in str(caught.value)
+    assert "5." not in str(caught.value)
+
+
+# --- too few rows --------------------------------------------------------------------------------------------
+
+
+def test_too_few_rows_are_refused_with_the_number_that_would_do(rows):
+    with pytest.raises(TooFewRowsError, match=r"20 rows are too few for d=20 and rho=0\.01") as caught:
+        release(rows[:20], rho=0.01)
+    needed = caught.value.rows_needed
+    assert needed > 20
+    data = np.random.default_rng(8).normal(5, 1, (needed, 20))
+    with pytest.warns(TooFewRowsWarning, match="Expect a larger error"):
+        release(data, rho=0.01)
+    with pytest.raises(TooFewRowsError):
+        release(data[:-1], rho=0.01)
+
+
+def test_enough_rows_are_not_talked_about(rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        release(rows)
+
+
+def test_going_on_regardless(rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.all(np.isfinite(release(rows[:50], rho=0.01, allow_few_rows=True).mean))
+
+
+def test_the_rule_looks_at_no_row():
+    """Rows that would fail any look at them are refused for their number first."""
+    with pytest.raises(TooFewRowsError):
+        release(np.full((20, 20), math.nan), rho=0.01)
+
+
+def test_the_centre_needs_rows_of_its_own():
+    data = np.random.default_rng(9).normal(5, 1, (4000, 128))
+    with pytest.raises(TooFewRowsError):
+        release(data, rho=0.005, norm_bound=500.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        release(data, rho=0.02, norm_bound=500.0, method="clipped")
+
+
+# --- what a release says -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["shifted", "clipped"])
+@pytest.mark.parametrize("rho", [0.1, 0.5, Fraction(1, 3), 17])
+def test_receipts_add_up_to_the_budget_exactly(rows, method, rho):
+    found = release(rows, method=method, rho=rho, allow_few_rows=True)
+    assert found.rho == Fraction(str(rho))
+    steps = [receipt.step for receipt in found.receipts]
+    assert steps == (["centre", "radius", "mean"] if method == "shifted" else ["radius", "mean"])
+
+
+def test_epsilon_never_exceeds_what_was_asked(rows):
+    for epsilon in (0.5, 1.0, 3.7):
+        found = release(rows, rho=None, epsilon=epsilon, delta=1e-7, allow_few_rows=True)
+        assert dpmean.tight_epsilon(dpmean.Zcdp(found.rho), 1e-7) <= Fraction(str(epsilon)) * (1 + Fraction(1, 10**12))
+
+
+def test_a_release_survives_json(rows):
+    found = release(rows)
+    text = found.to_json()
+    back = Release.from_json(text)
+    assert np.array_equal(back.mean, found.mean)
+    assert np.array_equal(back.noise_std, found.noise_std)
+    assert np.array_equal(back.centre, found.centre)
+    assert back.receipts == found.receipts
+    assert back.rho == found.rho
+    assert back.neighbours is found.neighbours
+    assert back.to_json() == text
+
+
+@pytest.mark.parametrize(
+    "change", [{"format": "other"}, {"mean": [1.0]}, {"neighbours": None}, {"receipts": [{}]}, {"more": 1}]
+)
+def test_a_document_that_is_no_release_is_refused(rows, change):
+    document = json.loads(release(rows).to_json())
+    with pytest.raises(ValueError, match="release"):
+        Release.from_json(json.dumps({**document, **change}))
+
+
+def test_text_that_is_no_json_is_refused():
+    with pytest.raises(ValueError, match="not a release"):
+        Release.from_json("[1, 2")
+
+
+def test_a_release_is_frozen(rows):
+    found = release(rows)
+    with pytest.raises(ValueError, match="read-only"):
+        found.mean[0] = 0
+    with pytest.raises(AttributeError):
+        found.radius = 1.0
+
+
+def test_a_release_prints_its_price_and_says_when_it_was_seeded(rows):
+    text = str(release(rows))
+    for part in ("4000 rows in 20 dimensions", "rho = 0.5", "replace-one", "n is public", "SEEDED", "centre", "radius"):
+        assert part in text
+    assert "seeded" in repr(release(rows))
+    assert "SEEDED" not in str(release(rows, seed=None))
+
+
+def test_only_a_seed_makes_two_releases_alike(rows):
+    one, two = release(rows, seed=None), release(rows, seed=None)
+    assert not one.seeded
+    assert not np.array_equal(one.mean, two.mean)
+    assert one.public["coins"] != two.public["coins"]
+    assert release(rows).seeded
+    assert np.array_equal(release(rows).mean, release(rows).mean)
+    assert not np.array_equal(release(rows).mean, release(rows, seed=8).mean)
+
+
+def test_the_public_names_are_these():
+    assert sorted(dpmean.__all__) == dpmean.__all__
+    for name in dpmean.__all__:
+        assert getattr(dpmean, name) is not None
+    assert set(dpmean.__all__) <= set(dir(dpmean))
+    with pytest.raises(AttributeError, match="no attribute 'median'"):
+        _ = dpmean.median

@@ -1,0 +1,44 @@
+"""The house itself: what is public, how fast it opens, what a newcomer may rely on."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpmean
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_importing_the_package_loads_neither_numpy_nor_numba():
+    code = "import sys, dpmean; print(any(name in sys.modules for name in ('numpy', 'numba', 'dpmean.api')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "False"
+
+
+def test_the_version_is_the_projects():
+    assert f'version = "{dpmean.__version__}"' in (ROOT / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("name", ["paper_map.md", "privacy_guarantee.md"])
+def test_files_and_tests_that_documents_name_exist(name):
+    """Every `path::test` or `file.py` in backquotes is there."""
+    words = (ROOT / "docs" / name).read_text().split("`")[1::2]
+    for word in words:
+        path, _, test = word.partition("::")
+        if path.endswith(".py"):
+            found = [candidate for candidate in (ROOT / path, ROOT / "src" / "dpmean" / path) if candidate.exists()]
+            assert found, f"{name} names {path}, which is not there"
+            if test:
+                assert f"def {test}" in found[0].read_text(), f"{name} names {word}, which is not there"
+
+
+def test_the_examples_in_docstrings_run():
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "doctest", str(ROOT / "src" / "dpmean" / "api.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout

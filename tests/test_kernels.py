@@ -1,0 +1,149 @@
+"""What the compiled loops do to a row, against exact arithmetic written out in fractions."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dpmean import DataError
+from dpmean.frame import Frame
+from dpmean.grid import Grid, norm_bits, radius_index
+from dpmean.rows.memory import MemoryRows
+from dpmean.types import Ball, Distances
+
+REACH = 100.0
+WIDE = Distances(centre=np.zeros(1), low=-40 * 64, points=100 * 64)
+
+values = st.one_of(
+    st.floats(-50, 50),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([0.0, -0.0, 5e-324, 1e-310, 2.0**-30, 1.0, 1e6, 1e200, 1.7e308]),
+)
+
+
+@st.composite
+def rows_and_centre(draw, most=6):
+    d = draw(st.integers(1, most))
+    row = np.array(draw(st.lists(values, min_size=d, max_size=d)))
+    centre = np.array(draw(st.lists(st.floats(-5, 5), min_size=d, max_size=d)))
+    return row, centre
+
+
+def memory(row, reach=REACH, impute=False):
+    return MemoryRows(np.atleast_2d(row), Frame.within_norm(row.shape[-1], reach, impute=impute), threads=1)
+
+
+def own_unit(row, centre):
+    """Return the squared distance of a row as the kernel defines it: truncated in the row's own unit."""
+    bits = norm_bits(len(row))
+    differences = [Fraction(float(x) - float(c)) for x, c in zip(row, centre, strict=True)]
+    largest = max(abs(y) for y in differences)
+    if largest == 0:
+        return Fraction(0)
+    exponent = max(math.frexp(float(largest))[1] - 1, -900)
+    unit = Fraction(2) ** (exponent - bits + 1)
+    return sum((math.trunc(y / unit) * unit) ** 2 for y in differences)
+
+
+def entered(row):
+    """Bring a row within reach, as the kernel does."""
+    square = own_unit(row, np.zeros(len(row)))
+    bits = norm_bits(len(row))
+    unit = 2.0 ** (max(math.frexp(np.abs(row).max())[1] - 1, -900) - bits + 1)
+    norm = math.sqrt(float(square / Fraction(unit) ** 2)) * unit
+    return row if norm <= REACH else row * (REACH / norm)
+
+
+def rung_of(row, centre, view=WIDE):
+    """Return where a row is counted."""
+    view = Distances(centre=centre, low=view.low, points=view.points)
+    counts = memory(row).tally(view).counts
+    return view.low + int(np.flatnonzero(counts)[0])
+
+
+@settings(max_examples=300)
+@given(rows_and_centre())
+@example((np.array([8.0]), np.array([0.0])))
+@example((np.array([3.0, 4.0]), np.array([0.0, 0.0])))
+def test_a_row_is_counted_at_the_first_rung_not_below_its_distance(case):
+    row, centre = case
+    square = own_unit(entered(row), centre)
+    rung = rung_of(row, centre)
+    # distance <= 2^(rung/64), that is square^64 <= 4^rung, exactly
+    if rung > WIDE.low:
+        assert square**64 <= Fraction(4) ** rung
+        assert square**64 > Fraction(4) ** (rung - 1)
+    else:
+        assert square**64 <= Fraction(4) ** WIDE.low
+
+
+@settings(max_examples=300)
+@given(rows_and_centre(), st.integers(-30, 60))
+def test_a_clipped_row_is_never_longer_than_the_radius_and_points_the_same_way(case, octave):
+    row, centre = case
+    ball = Grid(2.0**-30, REACH, len(row)).ball(centre, 1.37 * 2.0**octave)
+    whole = [int(x) for x in memory(row).add_up(ball)]
+    assert sum(x * x for x in whole) <= ball.radius**2
+    inside = entered(row)
+    length = math.hypot(*(inside - centre))
+    expected = (inside - centre) / ball.unit * min(1.0, ball.radius * ball.unit / max(length, 1e-300))
+    slack = 2 + ball.radius * len(row) * 2.0 ** (2 - norm_bits(len(row)))
+    assert np.all(np.abs(np.array(whole) - expected) <= slack)
+
+
+def test_a_row_inside_the_ball_is_only_truncated():
+    row, centre = np.array([3.3, -2.7, 0.1]), np.array([1.0, 1.0, 1.0])
+    ball = Ball(centre, 2.0**-4, 200)
+    assert memory(row).add_up(ball).tolist() == [math.trunc(x * 16) for x in row - centre]
+
+
+def test_a_row_outside_the_bound_counts_as_shortened_to_it():
+    far = np.array([3e4, 4e4])
+    near = far * (REACH / 5e4)
+    centre = np.array([1.0, -2.0])
+    ball = Grid(2.0**-20, REACH, 2).ball(centre, 150.0)
+    assert np.array_equal(memory(far).add_up(ball), memory(near).add_up(ball))
+    assert rung_of(far, centre) == rung_of(near, centre)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_values_that_are_not_finite_stop_everything(bad):
+    rows = np.ones((50, 3))
+    rows[31, 1] = bad
+    for work in (
+        lambda: memory(rows).tally(Grid(2.0**-20, REACH, 3).distances(np.zeros(3))),
+        lambda: memory(rows).add_up(Ball(np.zeros(3), 1.0, 10)),
+    ):
+        with pytest.raises(DataError, match="NaN or infinity, so nothing was released") as caught:
+            work()
+        assert "31" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_imputed_values_are_the_public_centre(bad):
+    rows, clean = np.full((40, 3), 7.0), np.full((40, 3), 7.0)
+    rows[5, 1], clean[5, 1] = bad, 0.0
+    grid = Grid(2.0**-20, REACH, 3)
+    centre = np.array([1.0, 2.0, 3.0])
+    for radius in (1.0, 30.0, 150.0):
+        ball = grid.ball(centre, radius)
+        assert np.array_equal(memory(rows, impute=True).add_up(ball), memory(clean).add_up(ball))
+    view = grid.distances(centre)
+    assert np.array_equal(memory(rows, impute=True).tally(view).counts, memory(clean).tally(view).counts)
+
+
+def test_high_dimensions_do_not_overflow():
+    d = 200_000
+    rows = np.full((3, d), 1e3)
+    rows[1] *= -1
+    reach = 1e3 * math.sqrt(d)
+    grid = Grid(2.0**-10, reach, d)
+    frame = Frame.within_norm(d, reach, impute=False)
+    ball = grid.ball(np.zeros(d), reach)
+    total = MemoryRows(rows, frame).add_up(ball)
+    assert np.allclose(total * ball.unit, 1e3, rtol=1e-3)
+    counts = MemoryRows(rows, frame).tally(grid.distances(np.zeros(d))).counts
+    assert counts[radius_index(reach) - grid.distances(np.zeros(d)).low] == 3

@@ -1,0 +1,176 @@
+"""The fast sampler decides exactly as whole numbers would, and sources of bits fail closed."""
+
+import itertools
+import json
+import math
+import os
+from decimal import Context, Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpmean import ArgumentError, EntropyError
+from dpmean.noise import fast, source
+from dpmean.noise.exact import exp_bounds
+from dpmean.noise.source import secure, seeded
+
+VECTORS = json.loads((Path(__file__).parent / "vectors" / "discrete_gaussian.json").read_text())
+WORD = st.integers(0, 2**64 - 1)
+
+
+def no_more(width):
+    raise AssertionError(f"asked for {width} more bits")
+
+
+def tail(following):
+    """Return bits that begin with the given word and go on as 0101... (all ones for ever would never be decided)."""
+    words = itertools.chain([following], itertools.repeat(0x5555555555555555))
+    return lambda _: next(words)
+
+
+def decided(words, variance):
+    """Return (value, status) of the kernel for one candidate."""
+    law = fast._law(variance)
+    values, status = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    words = np.array([words], dtype=np.uint64)
+    fast._decide(words, law.bounds, law.width, law.half_precision, values, status)
+    return int(values[0]), int(status[0])
+
+
+def settled(words, variance, more):
+    law = fast._law(variance)
+    return fast.settle(np.array(words, dtype=np.uint64), variance, law.width, more)
+
+
+def agree(words, variance):
+    """The kernel, where it is certain, says what exact arithmetic says whatever bits follow."""
+    value, status = decided(words, variance)
+    for following in (0, 2**64 - 1):
+        exactly = settled(words, variance, tail(following))
+        if status == fast.ACCEPTED:
+            assert exactly == value
+        elif status == fast.REJECTED:
+            assert exactly is None
+    return status
+
+
+@given(st.fractions(min_value=0, max_value=300), st.integers(8, 300))
+def test_bounds_on_the_exponential_hold_and_are_tight(x, bits):
+    context = Context(prec=250)
+    true = context.multiply(
+        context.exp(context.divide(Decimal(-x.numerator), Decimal(x.denominator))), Decimal(2**bits)
+    )
+    low, high = exp_bounds(x, bits)
+    assert low <= true <= high <= low + 2
+
+
+@settings(max_examples=300)
+@given(
+    WORD,
+    WORD,
+    WORD,
+    st.sampled_from([Fraction(1, 3), Fraction(7), Fraction(5000), Fraction(10**12, 7), Fraction(10**24)]),
+)
+def test_the_kernel_agrees_with_whole_numbers(first, second, third, variance):
+    agree((first, second, third), variance)
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 50), Fraction(2), Fraction(5000), Fraction(10**18, 7)])
+def test_the_kernel_is_never_wrong_at_the_edges_of_cells(variance):
+    bounds = fast._law(variance).bounds
+    undecided = 0
+    for bound in bounds[:: max(1, len(bounds) // 25)]:
+        for shift in range(-3, 5):
+            first = int(bound) + shift
+            if 0 <= first < 2**64:
+                undecided += agree((first, 12345, 1 << 40), variance) == fast.UNDECIDED
+    assert undecided >= 2  # the doubtful ones were indeed left to whole numbers
+
+
+@pytest.mark.parametrize("variance", [Fraction(5000), Fraction(10**18, 7)])
+def test_the_kernel_is_never_wrong_at_the_edge_of_acceptance(variance):
+    """V set to within a few units of exp(-g), on both sides and far inside the tolerance."""
+    law = fast._law(variance)
+    undecided = 0
+    for cell in (0, 5, 40, 100):
+        first = int(law.bounds[cell]) - 10
+        offset = law.width - 1
+        exponent = Fraction(offset * (2 * cell * law.width + offset)) / (2 * variance)
+        edge = exp_bounds(exponent, 63)[0]
+        for shift in (-(2**20), -(2**17), -3, 0, 3, 2**17, 2**20):
+            undecided += agree((first, offset, (edge + shift) << 1), variance) == fast.UNDECIDED
+    assert undecided >= 12
+
+
+def test_undecided_bits_are_extended_and_not_replaced():
+    variance = Fraction(2)
+    bound = int(fast._law(variance).bounds[0])
+    outcomes = {settled((bound, 0, 2), variance, tail(bits)) for bits in (0, 2**64 - 1)}
+    outcomes |= {settled((bound + 1, 0, 2), variance, tail(bits)) for bits in (0, 2**64 - 1)}
+    assert outcomes == {0, 1}  # the same leading bits end in either cell, by the bits that follow
+
+
+def test_a_candidate_that_is_certain_needs_no_more_bits():
+    assert settled((0, 0, 0), Fraction(100), no_more) == 0
+    assert settled((0, 0, 1), Fraction(100), no_more) is None  # minus zero
+
+
+@pytest.mark.parametrize("entry", VECTORS["decisions"])
+def test_vectors(entry):
+    words = [int(word, 16) for word in entry["words"]]
+    outcome = settled(words, Fraction(entry["variance"]), no_more)
+    assert outcome == entry["value"]
+    value, status = decided(words, Fraction(entry["variance"]))
+    assert (value if status == fast.ACCEPTED else None) == entry["value"]
+
+
+def test_seeded_noise_depends_on_seed_step_and_index_alone():
+    whole = seeded(3).at("a step").gaussian(Fraction(100), 2000)
+    for start, count in ((0, 1), (255, 3), (256, 256), (777, 1000)):
+        assert np.array_equal(
+            seeded(3).at("a step", start).gaussian(Fraction(100), count), whole[start : start + count]
+        )
+    assert not np.array_equal(seeded(4).at("a step").gaussian(Fraction(100), 2000), whole)
+    assert not np.array_equal(seeded(3).at("another").gaussian(Fraction(100), 2000), whole)
+    assert len(seeded(3).at("a step").gaussian(Fraction(100), 0)) == 0
+
+
+def test_secure_noise_is_fresh():
+    assert not secure().seeded
+    assert not np.array_equal(
+        secure().at("x").gaussian(Fraction(10**6), 50), secure().at("x").gaussian(Fraction(10**6), 50)
+    )
+
+
+@pytest.mark.parametrize("failure", [OSError("no device"), NotImplementedError("none here")])
+def test_missing_entropy_is_an_error(monkeypatch, failure):
+    def broken(_):
+        raise failure
+
+    monkeypatch.setattr(os, "urandom", broken)
+    with pytest.raises(EntropyError, match="nothing was released"):
+        secure().gaussian(Fraction(1), 10)
+
+
+@pytest.mark.parametrize("stuck", [bytes, lambda count: b"\xff" * count, lambda _: b""])
+def test_stuck_entropy_is_an_error(monkeypatch, stuck):
+    monkeypatch.setattr(os, "urandom", stuck)
+    with pytest.raises(EntropyError, match="all alike"):
+        source.entropy(64)
+
+
+@pytest.mark.parametrize("variance", [Fraction(0), Fraction(-1), Fraction(2**113)])
+def test_impossible_variances_are_refused(variance):
+    with pytest.raises(ArgumentError, match="variance must be in"):
+        secure().gaussian(variance, 1)
+
+
+def test_cells_are_a_sixteenth_of_the_standard_deviation_or_single():
+    for variance in (Fraction(1, 100), Fraction(1000), Fraction(1024), Fraction(10**20)):
+        width = fast._law(variance).width
+        assert width == 1 or width <= math.sqrt(variance) / 16
+        assert width * 32 > math.sqrt(variance)
