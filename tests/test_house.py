@@ -42,3 +42,12 @@ def test_the_examples_in_docstrings_run():
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_the_example_in_the_readme_runs(tmp_path, monkeypatch, capsys):
+    code = (ROOT / "README.md").read_text().split("```python")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(code.replace('open("mean.json", "w").write(', "print(").replace("  #", "#"), names)  # noqa: S102  our own text
+    assert abs(names["release"].epsilon(delta=1e-6) - 5.22) < 0.01
+    assert "Private mean of 4000 rows in 128 dimensions" in capsys.readouterr().out

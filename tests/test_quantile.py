@@ -43,7 +43,7 @@ def test_without_noise_it_is_the_order_statistic(columns, points, rank):
     error=st.integers(-7, 7),
 )
 def test_an_error_of_tau_in_the_counts_is_an_error_of_tau_in_rank(column, rank, error):
-    """Lemma 3.1."""
+    """Lemma 3.2."""
     ordered = sorted(column)
     found = search(Counts([np.array(column)], 64, error), rank)[0]
     assert ordered[rank - abs(error)] <= found <= ordered[rank + abs(error)]
@@ -54,7 +54,7 @@ def test_a_rank_above_all_rows_ends_at_the_last_point():
 
 
 def test_the_rank_error_holds_as_often_as_stated():
-    """Theorem 3.2 with its repaired constant: noise stays below tau in all comparisons, but not below 0.7 tau."""
+    """Theorem 3.1 with its repaired constant: noise stays below tau in all comparisons, but not below 0.7 tau."""
     generator = np.random.default_rng(3)
     worst = generator.normal(0, 5, (4000, 12)).max(axis=1)
     tau = rank_error(5, 12, 0.1)

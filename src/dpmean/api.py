@@ -171,18 +171,22 @@ def _array(X: ArrayLike) -> NDArray[Any]:
 
 
 def _frame(d: int, norm_bound: float | None, bounds: tuple[ArrayLike, ArrayLike] | None, *, impute: bool) -> Frame:
-    if (norm_bound is None) == (bounds is None):
+    if norm_bound is None and bounds is not None:
+        return _box(d, bounds, impute=impute)
+    if norm_bound is None or bounds is not None:
         raise ArgumentError(
             "exactly one of norm_bound and bounds is needed: how large a row can be must be known in advance, "
             "but may be known loosely"
         )
-    if norm_bound is not None:
-        reach = float(positive(norm_bound, "norm_bound"))
-        if not 1 / _LARGEST <= reach <= _LARGEST:
-            raise ArgumentError(f"norm_bound must lie between 2^-500 and 2^500, got {norm_bound}: change units")
-        return Frame.within_norm(d, reach, impute=impute)
+    reach = float(positive(norm_bound, "norm_bound"))
+    if not 1 / _LARGEST <= reach <= _LARGEST:
+        raise ArgumentError(f"norm_bound must lie between 2^-500 and 2^500, got {norm_bound}: change units")
+    return Frame.within_norm(d, reach, impute=impute)
+
+
+def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool) -> Frame:
     try:
-        lower, upper = bounds or ()
+        lower, upper = bounds
     except (TypeError, ValueError):
         raise ArgumentError(f"bounds must be a pair (lower, upper), got {bounds!r}") from None
     low, high = _side(d, lower, "lower"), _side(d, upper, "upper")

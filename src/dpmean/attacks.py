@@ -68,7 +68,7 @@ def radius_step(trust: TrustModel, make_noise: MakeNoise = seeded) -> Target:
 
 def whole_method(method: str, look: Callable[[Estimate], float], make_noise: MakeNoise = seeded) -> Target:
     """Attack a whole estimator: all rows are alike but one, which sits at one end of the bound or at the other."""
-    claim = Zcdp(8)
+    claim = Zcdp(2)
     grid = Grid(2.0**-20, _REACH, 1)
     ends = [_rows(np.concatenate((np.zeros((30, 1)), [[end]]))) for end in (-1.0, 1.0)]
     estimators: dict[str, Estimator] = {

@@ -15,7 +15,7 @@ def questions(points: int) -> int:
 
 
 def rank_error(noise_std: float, comparisons: int, failure: float) -> float:
-    """Return tau: with probability 1 - failure no comparison errs by more ranks (Theorem 3.2, repaired).
+    """Return tau: with probability 1 - failure no comparison errs by more ranks (Theorem 3.1, repaired).
 
     The tail of the Gaussian is P[|Z| > t] <= 2 exp(-t^2 / (2 sd^2)), hence the factor 2 inside the root that the
     paper's statement lacks; only one side of the tail can mislead a comparison.

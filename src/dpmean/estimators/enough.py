@@ -42,7 +42,7 @@ def rows_needed(estimator: ClippedMean | ShiftedClippedMean, d: int, budget: Zcd
 
     The noise of the mean, sqrt(2 d / rho) / n, must be at most a tenth of the radius (three tenths: risky), and
     n sqrt(rho) at least 100 (50) for the radius to be found. A centre needs half of its rows to exceed the rank
-    error of all its comparisons (half of that: risky), or else some coordinate may go astray.
+    error of all its comparisons (three quarters of that: risky), or else some coordinate may go astray.
     """
     to_clip = estimator.trust.rows_to_clip(d, budget)
     root = math.sqrt(budget.rho)
@@ -52,5 +52,5 @@ def rows_needed(estimator: ClippedMean | ShiftedClippedMean, d: int, budget: Zcd
         rotation = Rotation.draw(estimator.grid, estimator.coins)
         std = estimator.trust.count_std(rotation.points, rotation.width, for_centre)
         half = rank_error(std, questions(rotation.points) * rotation.width, FAILURE)
-        fine, risky = max(fine, 2 * half), max(risky, half)
+        fine, risky = max(fine, 2 * half), max(risky, 1.5 * half)
     return Need(math.ceil(fine), math.ceil(risky))
