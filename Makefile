@@ -3,7 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check bench audit clean
+.PHONY: help demo test check bench audit clean
+
+help:             ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dpmean needs Python 3.11 or later, found " + sys.version.split()[0])'
@@ -29,5 +32,5 @@ bench: $(READY)   ## speed, memory and peers, as ratios within one run
 audit: $(READY)   ## attack the mechanisms and compare with what they claim
 	@$(BIN)/python -m bench.audit
 
-clean:
-	rm -rf .venv build dist
+clean:            ## remove what the other targets made
+	rm -rf .venv .venv-* build dist results

@@ -39,7 +39,7 @@ def main() -> int:
         for name, target in group.items():
             finding = found(name, target, runs // LONGER if ":" in name else runs)
             wrong += finding.caught == honest
-            verdict = "keeps its promise" if not finding.caught else "BROKEN"
+            verdict = "not refuted" if not finding.caught else "BROKEN"
             numbers = (f"{finding.epsilon_found:.3f}", f"{finding.epsilon_claimed:.3f}", f"{finding.sharpness:.2f}")
             table.add_row(name, *numbers, verdict + ("" if honest else " (on purpose)"))
         table.add_section()

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dpmean
@@ -44,11 +45,13 @@ def test_the_examples_in_docstrings_run():
     assert done.returncode == 0, done.stdout
 
 
-def test_the_example_in_the_readme_runs(tmp_path, monkeypatch, capsys):
-    code = (ROOT / "README.md").read_text().split("```python")[1].split("```")[0]
+def test_the_examples_in_the_readme_run(tmp_path, monkeypatch, capsys):
+    first, second = ((ROOT / "README.md").read_text().split("```python")[i].split("```")[0] for i in (1, 2))
     monkeypatch.chdir(tmp_path)
     names = {}
-    exec(code, names)  # noqa: S102  our own text
+    exec(first, names)  # noqa: S102  our own text
     assert abs(names["release"].epsilon(delta=1e-6) - 5.22) < 0.01
     assert (tmp_path / "mean.json").read_text() == names["release"].to_json()
+    exec(second, names)  # noqa: S102  our own text
+    assert np.all(np.abs(names["release"].mean - names["table"].mean(axis=0)) < 6 * names["release"].noise_std)
     assert "Private mean of 4000 rows in 128 dimensions" in capsys.readouterr().out

@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 from dpmean.budget import ApproxDp, Number, PureDp, Zcdp, positive
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, ArgumentTypeError
 
 # Logarithms and exponentials are computed with 60 digits (the decimal module rounds them correctly) and then
 # moved to the safe side by far more than their error, at the 40th digit.
@@ -69,6 +69,7 @@ def tight_epsilon(budget: Zcdp, delta: Number) -> Fraction:
     The proposition holds at every order alpha > 1, so an order found in floats gives a valid epsilon.
     """
     delta = _proper(delta)
+    budget = _concentrated(budget)
     rho, log_delta = float(budget.rho), float(_ln(delta))
     alpha = _best_order(lambda a: rho * a + _tight_term_float(a, log_delta))
     return max(Fraction(0), _up(budget.rho * alpha + _tight_term(alpha, delta)))
@@ -105,7 +106,8 @@ def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
     epsilon, delta = budget.epsilon, budget.delta
     eps, log_delta = float(epsilon), float(_ln(delta))
     alpha = _best_order(lambda a: -(eps - _tight_term_float(a, log_delta)) / a)
-    rho = _down((epsilon - _tight_term(alpha, delta)) / alpha)
+    # The way back may settle on an order that differs in a float's last digits: a hair less keeps it below epsilon.
+    rho = _down((epsilon - _tight_term(alpha, delta)) / alpha * (1 - Fraction(1, 10**13)))
     if rho <= 0:
         raise ArgumentError(f"{budget} is too small to be expressed in zCDP: raise epsilon or delta")
     return Zcdp(rho)
@@ -113,7 +115,17 @@ def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
 
 def zcdp_implied_by(cost: Zcdp | PureDp) -> Zcdp:
     """Return the concentrated cost of a step that was paid in either notion (pure: ``epsilon^2 / 2``)."""
-    return cost if isinstance(cost, Zcdp) else Zcdp(cost.epsilon**2 / 2)
+    if isinstance(cost, PureDp):
+        return Zcdp(cost.epsilon**2 / 2)
+    return _concentrated(cost)
+
+
+def _concentrated(budget: Zcdp) -> Zcdp:
+    """Refuse what is no zCDP budget: numbers and releases are easily mistaken for one."""
+    if not isinstance(budget, Zcdp):
+        kind = type(budget).__name__
+        raise ArgumentTypeError(f"a budget such as dpmean.Zcdp(0.5) or release.cost is needed, got a {kind}")
+    return budget
 
 
 def to_approx(budget: Zcdp | PureDp, delta: Number) -> ApproxDp:

@@ -66,19 +66,24 @@ def mean(
 
     Args:
         X: the rows, an (n, d) array, or (n,) for one dimension. It is neither changed nor copied whole.
-        rho: the budget in zero-concentrated differential privacy; or else
+        rho: the privacy budget in zero-concentrated differential privacy (zCDP), smaller is stronger: 0.5 is
+            epsilon = 5.2, and 0.024 is epsilon = 1, at delta = 1e-6. Or else
         epsilon: the budget in approximate differential privacy, together with
         delta: which should be well below 1/n.
-        norm_bound: a bound on the l2 norm of every row, as loose as you like; or else
-        bounds: ``(lower, upper)`` bounds on coordinates, each one number or one per coordinate. Columns in
-            different units then get noise in proportion to their own range. Rows outside are clipped to the bound.
-        method: ``"shifted"`` (around a private centre) or ``"clipped"`` (around the origin).
-        sigma_min: for i.i.d. rows, a lower bound on the standard deviation in any direction, and
-        sigma_max: an upper one; ``norm_bound`` then bounds the *mean* of the distribution (section 3.4).
+        norm_bound: a bound on the l2 norm of every row, as loose as you like. All columns get the same noise, so use
+            it when they share a unit (pixels, embeddings). Or else
+        bounds: ``(lower, upper)``, each one number or one per column. Each column gets noise in proportion to its
+            range: all ranges may be loose by the same factor for free, but one that is a thousand times looser than
+            the others gets a thousand times the noise. Rows outside are clipped to the bound.
+        method: ``"shifted"`` (clips around a private centre) or ``"clipped"`` (around zero, or the middle of the
+            bounds).
+        sigma_min: for independent rows from one distribution, a lower bound on the standard deviation in any
+            direction, and
+        sigma_max: an upper one; ``norm_bound`` then bounds the *mean* of the distribution (section 3.4 of the paper).
         step: the resolution of the answer, a power of two (in half-widths when ``bounds`` are given).
-        nan: ``"raise"``, or ``"impute"`` to put the public centre wherever a value is NaN or infinite.
+        nan: ``"raise"``, or ``"impute"`` to put zero, or the middle of the bounds, wherever a value is NaN or infinite.
         seed: makes the noise reproducible and the release worthless as protection; for experiments only.
-        allow_few_rows: go on where the rule says that there are too few rows.
+        allow_few_rows: go on where the rule says that there are too few rows to expect a useful answer.
 
     Returns:
         A ``Release``: the mean, the noise in it, and the receipts of everything that was asked. All of it may be
@@ -100,25 +105,30 @@ def mean(
     array = _array(X)
     n, d = array.shape
     if nan not in ("raise", "impute"):
-        raise ArgumentError(f'nan must be "raise" or "impute", got {nan!r}')
+        raise ArgumentError(
+            f'nan must be "raise" or "impute", got {nan!r} (dropping rows would change n, which is public)'
+        )
     frame = _frame(d, norm_bound, bounds, impute=nan == "impute")
     frame, finest = _statistical(n, frame, sigma_min, sigma_max)
     grid = Grid(_step(step, finest), frame.reach, d)
 
     noise, coins = _randomness(seed)
-    if method not in _METHODS:
+    if not isinstance(method, str) or method not in _METHODS:
         raise ArgumentError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     estimator = _METHODS[method](grid, coins)
-    if not allow_few_rows:
-        _check_rows(estimator, n, d, budget)
+    few_rows = _check_rows(estimator, n, d, budget, allow_few_rows=allow_few_rows)
+    if delta is not None and delta * n >= 1:
+        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=2)
 
     estimate = estimator(MemoryRows(array, frame), budget, noise)
     total_cost(estimate.receipts, budget)
+    unit = float(frame.scale[0])
+    same = bool(np.all(frame.scale == unit))
     return Release(
         mean=frame.to_user(estimate.mean),
         noise_std=frame.scale * estimate.noise_std,
         centre=frame.to_user(estimate.centre),
-        radius=estimate.radius,
+        radius=estimate.radius * (unit if same else 1.0),
         receipts=estimate.receipts,
         n=n,
         d=d,
@@ -131,6 +141,9 @@ def mean(
             "step": grid.step,
             "coins": coins.key,
             "dpmean": __version__,
+            **({} if same else {"radius_unit": " half-widths of the bounds"}),
+            **({} if delta is None else {"delta": float(delta)}),
+            **({"few_rows": True} if few_rows else {}),
         },
     )
 
@@ -160,11 +173,17 @@ def _array(X: ArrayLike) -> NDArray[Any]:
     except ValueError:
         raise DataError("X must be a rectangular array of numbers: its rows differ in length") from None
     if array.dtype.kind not in "fiub":
-        raise ArgumentTypeError(f"X must hold real numbers, got an array of type {array.dtype}")
+        raise ArgumentTypeError(
+            f"X must hold real numbers, got an array of type {array.dtype}: leave out what is not a number, and "
+            "convert the rest, with numpy.asarray(X, dtype=float) or frame[columns].astype(float), say"
+        )
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2:
-        raise DataError(f"X must have shape (n, d), or (n,) for one dimension, got shape {array.shape}")
+        raise DataError(
+            f"X must have shape (n, d), or (n,) for one dimension, got shape {array.shape}: "
+            "flatten each row with X.reshape(len(X), -1), say"
+        )
     if not array.size:
         raise DataError(f"X is empty: got shape {array.shape}, need at least one row and one column")
     return array
@@ -173,11 +192,13 @@ def _array(X: ArrayLike) -> NDArray[Any]:
 def _frame(d: int, norm_bound: float | None, bounds: tuple[ArrayLike, ArrayLike] | None, *, impute: bool) -> Frame:
     if norm_bound is None and bounds is not None:
         return _box(d, bounds, impute=impute)
-    if norm_bound is None or bounds is not None:
+    if norm_bound is None:
         raise ArgumentError(
-            "exactly one of norm_bound and bounds is needed: how large a row can be must be known in advance, "
-            "but may be known loosely"
+            "exactly one of norm_bound and bounds is needed, since how large a row can be must be known in advance: "
+            "give bounds=(0, 130), say, or norm_bound=600.0; it may be loose"
         )
+    if bounds is not None:
+        raise ArgumentError("exactly one of norm_bound and bounds is needed, got both: leave one out")
     reach = float(positive(norm_bound, "norm_bound"))
     if not 1 / _LARGEST <= reach <= _LARGEST:
         raise ArgumentError(f"norm_bound must lie between 2^-500 and 2^500, got {norm_bound}: change units")
@@ -188,13 +209,16 @@ def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool) -> Frame:
     try:
         lower, upper = bounds
     except (TypeError, ValueError):
-        raise ArgumentError(f"bounds must be a pair (lower, upper), got {bounds!r}") from None
+        raise ArgumentError(
+            f"bounds must be (lower, upper), each one number or one per column, got {bounds!r}: "
+            "if you have one pair per column, pass bounds=tuple(zip(*pairs))"
+        ) from None
     low, high = _side(d, lower, "lower"), _side(d, upper, "upper")
     wrong = np.flatnonzero(low >= high)
     if len(wrong):
         j = wrong[0]
         raise ArgumentError(
-            f"bounds must have lower < upper in every coordinate, got ({low[j]:g}, {high[j]:g}) in coordinate {j}"
+            f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column {j}: swap them"
         )
     return Frame.within_box(low, high, impute=impute)
 
@@ -205,9 +229,7 @@ def _side(d: int, side: ArrayLike, name: str) -> Floats:
     except (TypeError, ValueError):
         raise ArgumentTypeError(f"bounds: {name} must be a number or {d} numbers, got {side!r}") from None
     if values.shape not in ((), (d,)):
-        raise ArgumentError(
-            f"bounds: {name} must be one number or one per coordinate (d={d}), got shape {values.shape}"
-        )
+        raise ArgumentError(f"bounds: {name} must be one number or one per column (d={d}), got shape {values.shape}")
     if not np.all(np.abs(values) <= _LARGEST):  # catches NaN too
         raise ArgumentError(f"bounds: {name} must be finite numbers of at most 2^500, got {side!r}")
     return np.broadcast_to(values, (d,)).copy()
@@ -251,22 +273,33 @@ def _randomness(seed: int | None) -> tuple[SecureNoise | SeededNoise, PublicCoin
     return seeded(number), PublicCoins(f"seed {number}")
 
 
-def _check_rows(estimator: _Method, n: int, d: int, budget: Zcdp) -> None:
+def _check_rows(estimator: _Method, n: int, d: int, budget: Zcdp, *, allow_few_rows: bool) -> bool:
+    """Return whether there are so few rows that the answer is unreliable; refuse that unless it is allowed."""
     need = rows_needed(estimator, d, budget)
     verdict = need.verdict(n)
     if verdict is Verdict.FINE:
-        return
-    cure = (
-        f"{n} rows are too few for d={d} and rho={float(budget.rho):.4g} by method {estimator.name}: "
-        f"{need.fine} would do well"
-    )
-    if verdict is Verdict.HOPELESS:
+        return False
+    setting = f"d={d}, rho={float(budget.rho):.4g} and method {estimator.name}"
+    if verdict is Verdict.RISKY:
+        warnings.warn(
+            f"{n} rows are few for {setting}: expect a larger error than usual. {need.fine} would do well.",
+            TooFewRowsWarning,
+            stacklevel=3,
+        )
+        return False
+    if not allow_few_rows:
         raise TooFewRowsError(
-            f"{cure} and {need.risky} would do at all. Use more rows or a larger budget, or go on at your own risk "
-            "with allow_few_rows=True",
+            f"{n} rows are too few for {setting}: {need.risky} would do, {need.fine} would do well. Use more rows "
+            "(rows are people, columns are what is measured) or a larger budget, or go on at your own risk with "
+            "allow_few_rows=True",
             rows_needed=need.risky,
         )
-    warnings.warn(f"{cure}. Expect a larger error than usual.", TooFewRowsWarning, stacklevel=3)
+    warnings.warn(
+        f"{n} rows are too few for {setting}: the answer may be far off, whatever noise_std says.",
+        TooFewRowsWarning,
+        stacklevel=3,
+    )
+    return True
 
 
 def _bound_in_words(frame: Frame, norm_bound: float | None) -> dict[str, Any]:

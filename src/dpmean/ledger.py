@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,7 +20,7 @@ _FORMAT = "dpmean.release/1"
 
 
 class Neighbours(StrEnum):
-    """Which two data sets a release keeps apart only with difficulty."""
+    """Which pairs of data sets the guarantee makes hard to tell apart."""
 
     REPLACE_ONE = "replace-one"
 
@@ -48,27 +47,37 @@ def total_cost(receipts: Iterable[Receipt], budget: Zcdp) -> Zcdp:
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class Release:
-    """A private mean and everything that may be said about it: no row and no exact statistic is in it."""
+    """A private mean and everything that may be said about it: no row and no exact statistic is in it.
+
+    Attributes:
+        mean: the private mean, one number per column, in the user's units.
+        noise_std: the standard deviation of the noise in each of them, in the user's units. Clipping may add bias.
+        centre: the privately found centre around which rows were clipped, in the user's units.
+        radius: the privately chosen clipping radius, in the user's units; in half-widths of the bounds when columns
+            have different ones.
+        receipts: what each step asked, with which mechanism, at which exact cost.
+        n: how many rows there were.
+        d: how many columns.
+        method: which estimator.
+        trust: which trust model.
+        neighbours: which pairs of data sets the guarantee makes hard to tell apart.
+        seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
+        public: the public choices of the run: the bound, the step of the grid, the public coins, the version.
+
+    """
 
     mean: NDArray[np.float64]
-    """The private mean, one number per coordinate, in the user's units."""
     noise_std: NDArray[np.float64]
-    """Standard deviation of the noise in each coordinate of ``mean``, in the user's units."""
     centre: NDArray[np.float64]
-    """The privately found centre around which rows were clipped, in the user's units."""
     radius: float
-    """The privately chosen clipping radius: in the user's units, or in half-widths when bounds were given."""
     receipts: tuple[Receipt, ...]
-    """What each step asked, with which mechanism, at which exact cost."""
     n: int
     d: int
     method: str
     trust: str
     neighbours: Neighbours
     seeded: bool
-    """True when the noise came from a seed: such a release is an experiment and protects nobody."""
     public: Mapping[str, Any] = field(default_factory=dict)
-    """The public choices of the run: the bound, the grid's step, the public coins, the library's version."""
 
     def __post_init__(self) -> None:
         for name in ("mean", "noise_std", "centre"):
@@ -77,13 +86,20 @@ class Release:
             object.__setattr__(self, name, array)
 
     @property
+    def cost(self) -> Zcdp:
+        """What was spent, exactly. Costs of releases on the same rows add up: see ``dpmean.compose_zcdp``."""
+        return compose_zcdp(receipt.cost for receipt in self.receipts)
+
+    @property
     def rho(self) -> Fraction:
         """The zCDP budget that was spent, exactly."""
-        return compose_zcdp(receipt.cost for receipt in self.receipts).rho
+        return self.cost.rho
 
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
-        return float(np.nextafter(float(tight_epsilon(Zcdp(self.rho), delta)), np.inf))
+        epsilon = tight_epsilon(self.cost, delta)
+        nearest = float(epsilon)
+        return nearest if nearest >= epsilon else float(np.nextafter(nearest, np.inf))
 
     def to_json(self) -> str:
         """Return the whole release as JSON; numbers survive the way there and back unchanged."""
@@ -109,8 +125,8 @@ class Release:
         """Read a release that ``to_json`` wrote."""
         try:
             document = json.loads(text)
-            if document.pop("format") != _FORMAT:
-                raise ValueError("another format is named")
+            if not isinstance(document, dict) or document.pop("format", None) != _FORMAT:
+                raise ValueError("it does not name this format")
             receipts = tuple(_receipt_from_dict(entry) for entry in document.pop("receipts"))
             neighbours = Neighbours(document.pop("neighbours"))
             release = Release(receipts=receipts, neighbours=neighbours, **document)
@@ -121,33 +137,52 @@ class Release:
         return release
 
     def __str__(self) -> str:
-        rho = self.rho
-        width = max(len(receipt.step) for receipt in self.receipts)
-        error = float(np.sqrt(np.square(self.noise_std).sum()))
+        privacy = f"rho = {float(self.rho):.6g} zCDP"
+        delta = self.public.get("delta", 1e-6)
         lines = [
-            f"Private mean of {self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}, "
-            f"method {self.method}, {self.trust} model",
-            f"  mean       {_brief(self.mean)}",
-            f"  noise_std  {_brief(self.noise_std)}",
-            f"  expected l2 error of the noise: {error:.4g} (bias from clipping at radius "
-            f"{self.radius:.4g} comes on top)",
-            f"  privacy    rho = {float(rho):.6g} zCDP, that is epsilon = {self.epsilon(1e-6):.4g} at "
-            f"delta = 1e-06; neighbours: {self.neighbours}, n is public",
+            f"Private mean of {self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}",
+            *_estimate_in_words(self),
+            f"  bound      {_bound_in_words(self.public)}",
+            f"  radius     {self.radius:.5g}{self.public.get('radius_unit', '')} around a private centre; rows beyond",
+            "             were clipped to it, which may add bias to the noise",
+            f"  privacy    {privacy}, that is epsilon = {self.epsilon(delta):.4g} at delta = {delta:g}",
+            f"             neighbours: {self.neighbours}; the number of rows is public",
+            f"  method     {self.method}, {self.trust} model; what it paid for:",
         ]
-        lines += [
-            f"    {receipt.step:<{width}}  {_price(receipt.cost):<16}  {receipt.asked}; {receipt.mechanism}"
-            for receipt in self.receipts
-        ]
+        for receipt in self.receipts:
+            lines.append(f"    {receipt.step:<8} {_price(receipt.cost):<13}  {receipt.asked},")
+            lines.append(f"    {'':<22}  {receipt.mechanism}")
+        if self.public.get("few_rows"):
+            lines.append("  FEW ROWS: centre and radius are unreliable, so noise_std tells little about the error")
         if self.seeded:
             lines.append("  SEEDED: made with known noise, for experiments only; it protects nobody")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return textwrap.shorten(
-            f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, rho={float(self.rho):.6g}"
-            f"{', seeded' if self.seeded else ''}>",
-            200,
-        )
+        seeded = ", seeded" if self.seeded else ""
+        return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, rho={float(self.rho):.6g}{seeded}>"
+
+
+def _estimate_in_words(release: Release) -> list[str]:
+    if release.d <= 10:
+        pairs = zip(release.mean, release.noise_std, strict=True)
+        return [f"  mean[{j}]    {value:.6g} with noise of std {std:.3g}" for j, (value, std) in enumerate(pairs)]
+    noise = float(np.sqrt(np.square(release.noise_std).sum()))
+    lines = [f"  mean       {_brief(release.mean)}", f"  noise_std  {_brief(release.noise_std)}"]
+    if np.ptp(release.noise_std) == 0:
+        lines.append(f"             that is {noise:.4g} in l2 norm, all columns together")
+    return lines
+
+
+def _bound_in_words(public: Mapping[str, Any]) -> str:
+    bound = public.get("bound", {})
+    if "lower" not in bound:
+        return ", ".join(f"{name} {value:g}" for name, value in bound.items())
+    sides = list(zip(bound["lower"], bound["upper"], strict=True))
+    if len(set(sides)) == 1:
+        return f"every column from {sides[0][0]:g} to {sides[0][1]:g}"
+    shown = ", ".join(f"{low:g} to {high:g}" for low, high in sides[:4])
+    return shown + (f", ... ({len(sides)} columns)" if len(sides) > 4 else " (column by column)")
 
 
 def _brief(values: NDArray[np.float64]) -> str:

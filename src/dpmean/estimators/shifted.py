@@ -60,7 +60,7 @@ class ShiftedClippedMean:
         length = float(np.linalg.norm(centre))
         if length > self.grid.reach:
             centre *= self.grid.reach / length
-        searches = f"medians of {rotation.width} rotated coordinates of {some} rows, {counter.questions} counts each"
+        searches = f"medians after a rotation, {rotation.width} x {counter.questions} counts of {some} rows"
         return self.grid.round(centre), replace(paid, asked=searches, cost=budget)
 
 

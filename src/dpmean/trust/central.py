@@ -40,8 +40,8 @@ class Central:
         variance = _count_variance(view.points, view.size, budget)
         receipt = Receipt(
             step=step,
-            asked=f"{view.size} binary search{'es' if view.size > 1 else ''} of {asked} counts",
-            mechanism=f"discrete Gaussian of std {math.sqrt(variance):.4g}, sensitivity 1",
+            asked=f"binary search of {asked} counts",
+            mechanism=f"discrete Gaussian of std {math.sqrt(variance):.4g} on counts of sensitivity 1",
             cost=budget,
         )
         return NoisyCounter(rows.tally(view), view, variance, asked, noise, step), receipt
@@ -52,8 +52,8 @@ class Central:
         total = rows.add_up(ball) + noise.at(step).gaussian(variance, rows.d)
         receipt = Receipt(
             step=step,
-            asked=f"sum of rows clipped at {ball.radius} units of {ball.unit:.4g}",
-            mechanism=f"discrete Gaussian of std {math.sqrt(variance):.4g} units, sensitivity {2 * ball.radius}",
+            asked=f"sum of clipped rows, of norm at most {ball.radius} units of {ball.unit:.4g}",
+            mechanism=f"discrete Gaussian of std {math.sqrt(variance):.4g} units, sensitivity {2 * ball.radius} units",
             cost=budget,
         )
         return VectorSum(total, ball.unit, variance), receipt
