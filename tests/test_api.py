@@ -167,7 +167,7 @@ def test_costs_of_two_releases_add_up(rows):
     first, second = release(rows), release(rows, rho=0.25, seed=8)
     assert dpmean.compose_zcdp([first.cost, second.cost]).rho == Fraction(3, 4)
     for wrong in ([first], [0.5], first.receipts):
-        with pytest.raises(TypeError, match="release.cost is needed"):
+        with pytest.raises(TypeError, match=r"release\.cost is needed"):
             dpmean.compose_zcdp(wrong)
 
 
