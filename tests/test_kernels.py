@@ -1,6 +1,9 @@
 """What the compiled loops do to a row, against exact arithmetic written out in fractions."""
 
 import math
+import os
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpmean import DataError
+from dpmean.compiled import compiled
 from dpmean.frame import Frame
 from dpmean.grid import Grid, norm_bits, radius_index
 from dpmean.rows.memory import MemoryRows
@@ -147,3 +151,25 @@ def test_high_dimensions_do_not_overflow():
     assert np.allclose(total * ball.unit, 1e3, rtol=1e-3)
     counts = MemoryRows(rows, frame).tally(grid.distances(np.zeros(d))).counts
     assert counts[radius_index(reach) - grid.distances(np.zeros(d)).low] == 3
+
+
+def test_a_loop_compiles_where_nothing_can_be_kept_on_disk():
+    names = {}
+    exec("def add(a, b):\n    return a + b\n", names)  # noqa: S102  a function without a file has no place in a cache
+    assert compiled(names["add"])(2, 3) == 5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_starts_threads_of_its_own():
+    code = """
+import os, numpy, dpmean
+rows = numpy.ones((300000, 4))
+first = dpmean.mean(rows, rho=1, norm_bound=10, seed=1)
+child = os.fork()
+if not child:
+    os._exit(0 if dpmean.mean(rows, rho=1, norm_bound=10, seed=1).mean.tolist() == first.mean.tolist() else 1)
+print(os.waitpid(child, 0)[1])
+"""
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)  # noqa: S603
+    assert done.stdout.strip() == "0"

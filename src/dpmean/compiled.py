@@ -11,5 +11,11 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def compiled(function: _F) -> _F:
-    """Compile a loop: no global lock, kept on disk for the next process, no liberties with arithmetic."""
-    return cast(_F, numba.njit(nogil=True, cache=True, fastmath=False)(function))
+    """Compile a loop: no global lock, kept on disk for the next process, no liberties with arithmetic.
+
+    Where nothing can be kept on disk (a read-only home, say), it is compiled in each process.
+    """
+    try:
+        return cast(_F, numba.njit(nogil=True, cache=True, fastmath=False)(function))
+    except RuntimeError:
+        return cast(_F, numba.njit(nogil=True, cache=False, fastmath=False)(function))
