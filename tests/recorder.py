@@ -60,3 +60,24 @@ class RecordingTally:
     def count_at_most(self, index):
         self.recorder.log.append(Counted(self.recorder.positions, self.view, np.array(index)))
         return self.tally.count_at_most(index)
+
+
+@dataclass(frozen=True)
+class RecordingNoise:
+    """Noise that writes down every draw: (step, start, variance, count)."""
+
+    noise: object
+    log: list = field(default_factory=list)
+    step: str = ""
+    start: int = 0
+
+    @property
+    def seeded(self):
+        return self.noise.seeded
+
+    def at(self, step, start=0):
+        return RecordingNoise(self.noise, self.log, step, start)
+
+    def gaussian(self, variance, count):
+        self.log.append((self.step, self.start, variance, count))
+        return self.noise.at(self.step, self.start).gaussian(variance, count)

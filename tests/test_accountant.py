@@ -1,5 +1,6 @@
 import json
 import math
+from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 from dpmean import (
     ApproxDp,
     ArgumentError,
+    ArgumentTypeError,
     PureDp,
     Zcdp,
+    accountant,
     compose_advanced,
     compose_basic,
     compose_zcdp,
@@ -116,5 +119,72 @@ def test_bad_arguments_are_named():
         tight_epsilon(Zcdp(1), 1)
     with pytest.raises(ArgumentError, match="delta must be positive, got 0"):
         tight_epsilon(Zcdp(1), 0)
-    with pytest.raises(ArgumentError, match="times must be at least 1"):
+    with pytest.raises(ArgumentError, match="times must be a whole number of at least 1"):
         compose_advanced(PureDp(1), 0, 1e-6)
+
+
+def precisely(rho, delta, alpha):
+    """Return the epsilon of Proposition 12 at one order, with 120 digits."""
+    digits = Context(prec=120)
+    one = digits.ln(digits.divide(Decimal((alpha - 1).numerator), Decimal((alpha - 1).denominator)))
+    two = digits.ln(digits.divide(Decimal(alpha.numerator), Decimal(alpha.denominator)))
+    three = digits.ln(digits.divide(Decimal(delta.numerator), Decimal(delta.denominator)))
+    return rho * alpha + Fraction(one) - Fraction(two) - (Fraction(three) + Fraction(two)) / (alpha - 1)
+
+
+@given(rho=rhos, delta=st.floats(1e-30, 0.1))
+def test_epsilon_is_rounded_up_and_by_very_little(rho, delta):
+    budget, small = Zcdp(rho), Fraction(str(delta))
+    logarithm = float(accountant._ln(small))
+    used = accountant._best_order(lambda a: rho * a + accountant._tight_term_float(a, logarithm))
+    exactly = precisely(budget.rho, small, used)
+    if exactly > 0:
+        assert exactly < tight_epsilon(budget, delta) < exactly + (1 + exactly) / 10**28
+
+
+@given(rho=st.floats(1e-3, 10), epsilon=st.floats(0.1, 60))
+def test_a_delta_really_goes_with_its_epsilon(rho, epsilon):
+    delta = tight_delta(Zcdp(rho), epsilon)
+    if 0 < delta < 1:
+        assert tight_epsilon(Zcdp(rho), delta) <= Fraction(str(epsilon)) * (1 + Fraction(1, 10**9))
+
+
+def test_a_tiny_delta_is_not_rounded_to_a_large_one():
+    assert 0 < tight_delta(Zcdp(1), 100) < Fraction(1, 10**100)
+
+
+def test_rounding_goes_to_the_safe_side():
+    for x in (Fraction(1, 3), Fraction(2, 3 * 10**50), Fraction(10**9, 7)):
+        assert accountant._down(x) < x < accountant._up(x)
+        assert accountant._up(x) - x < Fraction(1, 10**25) * (1 + x)
+        assert x < accountant._up(x, product=True) < x * (1 + Fraction(1, 10**28))
+    assert accountant._down(Fraction(-1)) == accountant._up(Fraction(-1)) == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: compose_basic([Zcdp(1)]),
+        lambda: compose_zcdp([ApproxDp(1, 0.1)]),
+        lambda: zcdp_implied_by(ApproxDp(1, 0.1)),
+        lambda: zcdp_that_implies(PureDp(1)),
+        lambda: tight_epsilon(0.5, 1e-6),
+        lambda: tight_delta(PureDp(1), 1),
+        lambda: simple_epsilon(PureDp(1), 1e-6),
+        lambda: compose_advanced(Zcdp(1), 2, 1e-6),
+    ],
+)
+def test_a_cost_of_the_wrong_notion_is_refused(wrong):
+    with pytest.raises(ArgumentTypeError, match="is needed, got a"):
+        wrong()
+
+
+def test_whole_numbers_of_times():
+    with pytest.raises(ArgumentError, match="whole number"):
+        compose_advanced(PureDp(1), 2.5, 1e-6)
+
+
+@pytest.mark.parametrize("value", [10**400, Fraction(1, 10**400)])
+def test_numbers_beyond_floats_are_refused(value):
+    with pytest.raises(ArgumentError, match="must lie between 1e-300 and 1e300"):
+        Zcdp(value)

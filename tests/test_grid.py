@@ -59,7 +59,7 @@ def test_too_fine_a_step_names_a_step_that_works():
 
 
 def test_a_step_beyond_the_bound_is_refused():
-    with pytest.raises(ArgumentError, match="coarser than the bound"):
+    with pytest.raises(ArgumentError, match="too coarse for d=3 and a reach of 2: lower it to 1 or less"):
         Grid(4.0, 2.0, 3)
 
 

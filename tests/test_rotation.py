@@ -2,11 +2,13 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from scipy.linalg import hadamard as hadamard_matrix
 
 from dpmean.coins import PublicCoins
 from dpmean.frame import Frame
-from dpmean.grid import Grid
+from dpmean.grid import Grid, finest_step
 from dpmean.rotation import Rotation, hadamard
 from dpmean.rows.memory import MemoryRows
 
@@ -57,11 +59,11 @@ def test_the_line_covers_the_rotated_mean():
     assert missed == 0
 
 
-def test_the_line_never_has_more_points_than_32_bits_hold():
-    for d in (1, 2, 3, 8, 32, 1000, 2**17):
-        reach = 1.0
-        finest = 2.0 ** math.ceil(math.log2(math.sqrt(2 ** math.ceil(math.log2(d))) / 2.0**52))
-        assert Rotation.draw(Grid(finest, reach, d), PublicCoins("a")).points < 2**31
+@given(st.integers(1, 3000), st.floats(1, 2), st.integers(0, 30))
+@example(1, 2 * 0.9999999999, 12)
+def test_the_line_never_has_more_points_than_32_bits_hold(d, reach, coarser):
+    step = finest_step(reach, d) * 2.0**coarser
+    assert Rotation.draw(Grid(step, reach, d), PublicCoins("a")).points < 2**31 - 1
 
 
 def test_coins_are_public_and_reproducible():
@@ -72,3 +74,21 @@ def test_coins_are_public_and_reproducible():
     assert len(set(positions.tolist())) == 100
     assert np.all(np.diff(positions) > 0)
     assert 0 <= positions.min() <= positions.max() < 1000
+
+
+@pytest.mark.parametrize("size", [50, 600])
+def test_every_row_is_equally_likely_to_be_sampled(size):
+    counts = np.zeros(1000)
+    for key in range(400):
+        counts[PublicCoins(str(key)).sample(1000, size)] += 1
+    expected, spread = 400 * size / 1000, math.sqrt(400 * size / 1000 * (1 - size / 1000))
+    assert np.abs(counts - expected).max() < 6 * spread
+    assert counts.std() == pytest.approx(spread, rel=0.15)
+
+
+def test_signs_are_fair_and_independent():
+    signs = np.array([PublicCoins(str(key)).signs(40) for key in range(1000)])
+    assert set(np.unique(signs)) == {-1.0, 1.0}
+    correlation = signs.T @ signs / 1000
+    assert np.abs(correlation - np.eye(40)).max() < 6 / math.sqrt(1000)
+    assert np.abs(signs.mean(axis=0)).max() < 6 / math.sqrt(1000)

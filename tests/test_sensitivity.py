@@ -5,24 +5,29 @@ The same questions are then put to a data set with one row replaced by whatever 
 """
 
 import math
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmean.budget import Zcdp
+from dpmean import OverspendError, Receipt, Zcdp
 from dpmean.coins import PublicCoins
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid
+from dpmean.ledger import total_cost
 from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central import Central
-from tests.recorder import Counted, Recorder, Summed
+from tests.recorder import Counted, Recorder, RecordingNoise, Summed
 
-N, REACH = 200, 50.0
+REACH = 50.0
 
 nasty = st.one_of(
     st.floats(-60, 60),
@@ -31,51 +36,73 @@ nasty = st.one_of(
 )
 
 
-def estimator(name, d):
-    grid = Grid(2.0**-20, REACH, d)
-    if name == "clipped":
-        return ClippedMean(grid, Central())
-    return ShiftedClippedMean(grid, Central(), PublicCoins("sensitivity"))
+@dataclass(frozen=True)
+class Run:
+    """One recorded run: who asked, through which frame, of which rows, and what."""
+
+    name: str
+    d: int
+    rho: float
+    seed: int
+    n: int = 200
+    box: bool = False
+
+    @property
+    def frame(self):
+        if self.box:
+            return Frame.within_box(np.full(self.d, -20.0), np.linspace(20, 50, self.d), impute=True)
+        return Frame.within_norm(self.d, REACH, impute=True)
+
+    @property
+    def data(self):
+        return np.random.default_rng(self.seed).normal(3, 1 + self.seed % 3, (self.n, self.d))
+
+    def rows(self, data):
+        return MemoryRows(data, self.frame, threads=1)
+
+    @property
+    def estimator(self):
+        grid = Grid(2.0**-20, self.frame.reach, self.d)
+        if self.name == "clipped":
+            return ClippedMean(grid, Central())
+        return ShiftedClippedMean(grid, Central(), PublicCoins("sensitivity"))
+
+    @cached_property
+    def recorded(self):
+        """Return the questions that were asked, the noise that was drawn, and the receipts."""
+        recorder, noise = Recorder(self.rows(self.data)), RecordingNoise(seeded(self.seed))
+        estimate = self.estimator(recorder, Zcdp(self.rho), noise)
+        return recorder.log, noise.log, estimate.receipts
 
 
-def record(name, d, rho, seed):
-    """Run an estimator and return its data and the questions it asked."""
-    data = np.random.default_rng(seed).normal(3, 1 + seed % 3, (N, d))
-    recorder = Recorder(MemoryRows(data, Frame.within_norm(d, REACH, impute=True), threads=1))
-    estimator(name, d)(recorder, Zcdp(rho), seeded(seed))
-    return data, recorder.log
+RUNS = [
+    Run("clipped", 1, 0.5, 1),
+    Run("clipped", 5, 0.05, 2),
+    Run("clipped", 4, 1.0, 7, box=True),
+    Run("shifted", 1, 0.5, 3),
+    Run("shifted", 3, 0.5, 4),
+    Run("shifted", 13, 0.01, 6),  # a small budget: thresholds and radius are nearly random
+    Run("shifted", 6, 2.0, 8, box=True),
+    Run("shifted", 4, 50.0, 5, n=3000),  # a large one: only some of the rows find the centre
+]
 
 
-RUNS = {
-    (name, d): record(name, d, rho, seed)
-    for name, d, rho, seed in [
-        ("clipped", 1, 0.5, 1),
-        ("clipped", 5, 0.05, 2),
-        ("shifted", 1, 0.5, 3),
-        ("shifted", 3, 0.5, 4),
-        ("shifted", 8, 5.0, 5),  # a large budget: only some of the rows find the centre
-        ("shifted", 13, 0.01, 6),  # a small one: thresholds and radius are nearly random
-    ]
-}
-
-
-def moved(question, data, neighbour):
+def moved(question, run, data, neighbour):
     """Return the exact change of an answer, as Python whole numbers."""
-    frame = Frame.within_norm(data.shape[1], REACH, impute=True)
-    before, after = (question.ask(MemoryRows(x, frame, threads=1)) for x in (data, neighbour))
+    before, after = (question.ask(run.rows(x)) for x in (data, neighbour))
     return [int(a) - int(b) for a, b in zip(after, before, strict=True)]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
-@settings(max_examples=40)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_one_replaced_row_moves_counts_by_one_and_the_sum_by_two_radii(run, data):
-    rows, questions = RUNS[run]
-    neighbour = rows.copy()
-    row = data.draw(st.integers(0, N - 1))
-    neighbour[row] = data.draw(st.lists(nasty, min_size=rows.shape[1], max_size=rows.shape[1]))
+    questions, _, _ = run.recorded
+    neighbour = run.data
+    row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(sampled(questions, run))))
+    neighbour[row] = data.draw(st.lists(nasty, min_size=run.d, max_size=run.d))
     for question in questions:
-        change = moved(question, rows, neighbour)
+        change = moved(question, run, run.data, neighbour)
         match question:
             case Counted():
                 assert max(abs(x) for x in change) <= 1
@@ -83,32 +110,79 @@ def test_one_replaced_row_moves_counts_by_one_and_the_sum_by_two_radii(run, data
                 assert sum(x * x for x in change) <= (2 * ball.radius) ** 2
 
 
+def sampled(questions, run):
+    """Return the positions that a run sampled, or all."""
+    return next((q.positions.tolist() for q in questions if getattr(q, "positions", None) is not None), range(run.n))
+
+
+def test_one_run_samples_its_rows_and_another_sees_them_through_a_box():
+    assert len(sampled(RUNS[-1].recorded[0], RUNS[-1])) < RUNS[-1].n
+    assert any(run.box for run in RUNS)
+
+
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_the_bounds_are_reached(run):
-    """Opposite far rows move the sum by nearly two radii, so the sensitivity paid for is not too large either."""
-    rows, questions = RUNS[run]
-    one, other = rows.copy(), rows.copy()
-    direction = np.zeros(rows.shape[1])
-    direction[0] = REACH
-    one[0], other[0] = direction, -direction
-    sums = [question for question in questions if isinstance(question, Summed)]
-    assert len(sums) == 1
-    length = math.sqrt(sum(x * x for x in moved(sums[0], one, other)))
-    radius = sums[0].ball.radius
-    assert 0.4 * radius < length <= 2 * radius
+    """Far rows on opposite sides move the sum by two radii or little less: what is paid for is not too much either."""
+    questions, _, _ = run.recorded
+    (question,) = (question for question in questions if isinstance(question, Summed))
+    away = np.zeros(run.d)
+    away[0] = 1e3
+    one, other = run.data, run.data
+    one[0], other[0] = away, -away
+    length = math.sqrt(sum(x * x for x in moved(question, run, one, other)))
+    assert 1.3 * question.ball.radius < length <= 2 * question.ball.radius
     other[0] = 0.0
-    counts = [moved(question, one, other) for question in questions if isinstance(question, Counted)]
+    counts = [moved(question, run, one, other) for question in questions if isinstance(question, Counted)]
     assert any(any(change) for change in counts)
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
+def test_what_was_drawn_is_what_the_receipts_say(run):
+    """Add up sensitivity^2 / (2 variance) over all noise that was really drawn: it is the price, exactly."""
+    questions, draws, receipts = run.recorded
+    (summed,) = (question for question in questions if isinstance(question, Summed))
+    spent = defaultdict(Fraction)
+    for step, _, variance, count in draws:
+        name = step.partition("/")[0]
+        square = (2 * summed.ball.radius) ** 2 if name == "mean" else count
+        spent[name] += Fraction(square) / (2 * variance)
+    assert spent == {receipt.step: receipt.cost.rho for receipt in receipts}
+    assert sum(spent.values()) == Fraction(str(run.rho))
+    assert sum(count for step, _, _, count in draws if step == "mean") == run.d
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_no_noise_is_used_twice(run):
+    _, draws, _ = run.recorded
+    variates = [(step, start + i) for step, start, _, count in draws for i in range(count)]
+    assert len(variates) == len(set(variates))
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
 def test_as_many_questions_are_asked_as_receipts_say(run):
-    rows, questions = RUNS[run]
-    name, d = run
+    questions, _, receipts = run.recorded
     counted = [question for question in questions if isinstance(question, Counted)]
-    searches = {question.view for question in counted}
-    for view in searches:
-        asked = sum(question.view is view for question in counted)
-        assert asked == (view.points - 1).bit_length()
-    assert len(searches) == (1 if name == "clipped" else 2)
-    assert rows.shape[1] == d
+    for view in {question.view for question in counted}:
+        assert sum(question.view is view for question in counted) == (view.points - 1).bit_length()
+    assert len(receipts) == (2 if run.name == "clipped" else 3)
+
+
+def test_a_counter_adds_its_noise_and_refuses_one_question_too_many():
+    rows = MemoryRows(np.linspace(0, 40, 100)[:, np.newaxis], Frame.within_norm(1, REACH, impute=False))
+    view = Grid(2.0**-4, REACH, 1).distances(np.zeros(1))
+    counter, receipt = Central().open_counter(rows, view, Zcdp(0.1), seeded(1), "radius")
+    index = np.array([view.points // 2])
+    exact = rows.tally(view).count_at_most(index)
+    variance = Fraction(counter.questions) / (2 * receipt.cost.rho)
+    for question in range(counter.questions):
+        drawn = seeded(1).at(f"radius/{question}").gaussian(variance, 1)
+        assert counter.count_at_most(index) == exact + drawn
+    with pytest.raises(OverspendError, match="questions that were paid for are answered"):
+        counter.count_at_most(index)
+
+
+def test_receipts_beyond_the_budget_are_refused():
+    receipts = [Receipt("a", "?", "!", Zcdp(0.3)), Receipt("b", "?", "!", Zcdp(0.3))]
+    assert total_cost(receipts, Zcdp(0.6)).rho == Fraction(6, 10)
+    with pytest.raises(OverspendError, match="more than the budget"):
+        total_cost(receipts, Zcdp(Fraction(6, 10) - Fraction(1, 10**30)))

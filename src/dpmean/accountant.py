@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable
 from decimal import Context, Decimal
 from fractions import Fraction
 
-from dpmean.budget import ApproxDp, Number, PureDp, Zcdp, positive
+from dpmean.budget import ApproxDp, Number, PureDp, Zcdp, positive, proper_delta
 from dpmean.errors import ArgumentError, ArgumentTypeError
 
 # Logarithms and exponentials are computed with 60 digits (the decimal module rounds them correctly) and then
-# moved to the safe side by far more than their error, at the 40th digit.
+# moved to the safe side by far more than their error, at the 40th digit: a sum of terms of any size by 1e-40 and
+# 1e-40 of itself, a product by 1e-40 of itself.
 _DIGITS = Context(prec=60)
 _MARGIN = Fraction(1, 10**40)
 _KEPT = 10**30
+_SMALLEST_DELTA = Fraction(1, 10**300)
 
 
 def _ln(x: Fraction) -> Fraction:
@@ -29,17 +31,20 @@ def _decimal(x: Fraction) -> Decimal:
     return _DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
-def _up(x: Fraction) -> Fraction:
-    return Fraction(math.ceil((x + _MARGIN * (1 + abs(x))) * _KEPT), _KEPT)
+def _kept(x: Fraction) -> int:
+    """Return a power of ten that keeps 30 digits of x after the first that is not zero."""
+    zeros = max(0, x.denominator.bit_length() - x.numerator.bit_length()) * 3 // 10
+    return _KEPT * int(10**zeros)
+
+
+def _up(x: Fraction, *, product: bool = False) -> Fraction:
+    x += _MARGIN * (abs(x) if product else 1 + abs(x))
+    return Fraction(math.ceil(x * _kept(x)), _kept(x)) if x > 0 else Fraction(0)
 
 
 def _down(x: Fraction) -> Fraction:
-    """Round down, keeping 30 digits after the first that is not zero (a rho may be very small)."""
     x -= _MARGIN * (1 + abs(x))
-    if x <= 0:
-        return Fraction(0)
-    scale = _KEPT * 10 ** max(0, -math.floor(math.log10(float(x))))
-    return Fraction(math.floor(x * scale), scale)
+    return Fraction(math.floor(x * _kept(x)), _kept(x)) if x > 0 else Fraction(0)
 
 
 def _best_order(objective: Callable[[float], float]) -> Fraction:
@@ -68,41 +73,37 @@ def tight_epsilon(budget: Zcdp, delta: Number) -> Fraction:
 
     The proposition holds at every order alpha > 1, so an order found in floats gives a valid epsilon.
     """
-    delta = _proper(delta)
+    delta = proper_delta(delta)
     budget = _concentrated(budget)
     rho, log_delta = float(budget.rho), float(_ln(delta))
     alpha = _best_order(lambda a: rho * a + _tight_term_float(a, log_delta))
-    return max(Fraction(0), _up(budget.rho * alpha + _tight_term(alpha, delta)))
+    return _up(budget.rho * alpha + _tight_term(alpha, delta))
 
 
 def simple_epsilon(budget: Zcdp, delta: Number) -> Fraction:
     """Return the paper's simpler and larger epsilon, ``rho + 2 sqrt(rho ln(1/delta))``."""
-    root = Fraction(_DIGITS.sqrt(_decimal(budget.rho * -_ln(_proper(delta)))))
+    root = Fraction(_DIGITS.sqrt(_decimal(_concentrated(budget).rho * -_ln(proper_delta(delta)))))
     return _up(budget.rho + 2 * root)
 
 
 def tight_delta(budget: Zcdp, epsilon: Number) -> Fraction:
     """Return a delta such that zCDP implies (epsilon, delta)-DP, by the same proposition."""
     wanted = positive(epsilon, "epsilon")
-    rho, eps = float(budget.rho), float(wanted)
+    rho, eps = float(_concentrated(budget).rho), float(wanted)
 
     def log_delta(a: float) -> float:
         return (a - 1) * (a * rho - eps + math.log1p(-1 / a)) - math.log(a) if a > 1 else math.inf
 
     alpha = _best_order(log_delta)
     log = (alpha - 1) * (alpha * budget.rho - wanted + _ln(1 - 1 / alpha)) - _ln(alpha)
-    return min(Fraction(1), _up(_exp(log)))
-
-
-def _proper(delta: Number) -> Fraction:
-    value = positive(delta, "delta")
-    if value >= 1:
-        raise ArgumentError(f"delta must be below 1 (well below 1/n), got {delta}")
-    return value
+    return min(Fraction(1), max(_up(_exp(log), product=True), _SMALLEST_DELTA))
 
 
 def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
     """Return the largest zCDP budget that we can show to imply the given one: what may be spent."""
+    if not isinstance(budget, ApproxDp):
+        kind = type(budget).__name__
+        raise ArgumentTypeError(f"a budget such as dpmean.ApproxDp(1.0, 1e-6) is needed, got a {kind}")
     epsilon, delta = budget.epsilon, budget.delta
     eps, log_delta = float(epsilon), float(_ln(delta))
     alpha = _best_order(lambda a: -(eps - _tight_term_float(a, log_delta)) / a)
@@ -142,17 +143,25 @@ def compose_zcdp(costs: Iterable[Zcdp | PureDp]) -> Zcdp:
 
 def compose_basic(costs: Iterable[ApproxDp | PureDp]) -> ApproxDp | PureDp:
     """Add up epsilons and deltas (Lemma 2.2, item 1)."""
-    costs = tuple(costs)
+    costs = tuple(_with_epsilon(cost) for cost in costs)
     epsilon = sum((cost.epsilon for cost in costs), start=Fraction(0))
     delta = sum((cost.delta for cost in costs if isinstance(cost, ApproxDp)), start=Fraction(0))
     return ApproxDp(epsilon, delta) if delta else PureDp(epsilon)
 
 
+def _with_epsilon(cost: ApproxDp | PureDp) -> ApproxDp | PureDp:
+    if not isinstance(cost, ApproxDp | PureDp):
+        kind = type(cost).__name__
+        raise ArgumentTypeError(f"a cost such as dpmean.ApproxDp(1.0, 1e-6) or PureDp(1.0) is needed, got a {kind}")
+    return cost
+
+
 def compose_advanced(cost: ApproxDp | PureDp, times: int, slack: Number) -> ApproxDp:
     """Compose ``times`` equal costs at the price of an extra delta ``slack`` (Lemma 2.2, item 2)."""
-    if times < 1:
-        raise ArgumentError(f"times must be at least 1, got {times}")
-    spare = _proper(slack)
+    _with_epsilon(cost)
+    if not isinstance(times, int) or times < 1:
+        raise ArgumentError(f"times must be a whole number of at least 1, got {times}")
+    spare = proper_delta(slack)
     root = Fraction(_DIGITS.sqrt(_decimal(2 * times * -_ln(spare))))
     epsilon = _up(root * cost.epsilon + times * cost.epsilon * (_exp(cost.epsilon) - 1))
     delta = cost.delta if isinstance(cost, ApproxDp) else Fraction(0)

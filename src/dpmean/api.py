@@ -6,6 +6,7 @@ import math
 import operator
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from dpmean.estimators.clipped import FAILURE, ClippedMean
 from dpmean.estimators.enough import Verdict, rows_needed
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
-from dpmean.grid import Grid, power_of_two_at_most
+from dpmean.grid import Grid, finest_step, power_of_two_at_most
 from dpmean.ledger import Neighbours, Release, total_cost
 from dpmean.noise.source import SecureNoise, SeededNoise, entropy, secure, seeded
 from dpmean.rows.memory import MemoryRows
@@ -34,6 +35,17 @@ from dpmean.trust.central import Central
 from dpmean.types import Floats
 
 _LARGEST = 2.0**500
+_RHO_RANGE = (Fraction(1, 10**12), Fraction(10**12))
+_KINDS = {
+    "U": "text",
+    "S": "bytes",
+    "O": "objects",
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "durations",
+    "V": "records",
+    "T": "text",
+}
 _STEPS_PER_BOUND = 2.0**28  # the grid of the general setting: finer than any noise, 30 questions or so
 
 _Method = ClippedMean | ShiftedClippedMean
@@ -102,6 +114,10 @@ def mean(
 
     """
     budget = _budget(rho, epsilon, delta)
+    if not _RHO_RANGE[0] <= budget.rho <= _RHO_RANGE[1]:
+        raise ArgumentError(f"rho must lie between 1e-12 and 1e12, got {float(budget.rho):g}")
+    if not isinstance(allow_few_rows, bool | np.bool_):
+        raise ArgumentTypeError(f"allow_few_rows must be True or False, got {allow_few_rows!r}")
     array = _array(X)
     n, d = array.shape
     if nan not in ("raise", "impute"):
@@ -173,8 +189,9 @@ def _array(X: ArrayLike) -> NDArray[Any]:
     except ValueError:
         raise DataError("X must be a rectangular array of numbers: its rows differ in length") from None
     if array.dtype.kind not in "fiub":
+        kind = _KINDS.get(array.dtype.kind, "something else")
         raise ArgumentTypeError(
-            f"X must hold real numbers, got an array of type {array.dtype}: leave out what is not a number, and "
+            f"X must hold real numbers, got {kind}: leave out what is not a number, and "
             "convert the rest, with numpy.asarray(X, dtype=float) or frame[columns].astype(float), say"
         )
     if array.ndim == 1:
@@ -214,9 +231,9 @@ def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool) -> Frame:
             "if you have one pair per column, pass bounds=tuple(zip(*pairs))"
         ) from None
     low, high = _side(d, lower, "lower"), _side(d, upper, "upper")
-    wrong = np.flatnonzero(low >= high)
-    if len(wrong):
-        j = wrong[0]
+    narrow = np.flatnonzero(high / 2 - low / 2 < 1 / _LARGEST)
+    if len(narrow):
+        j = narrow[0]
         raise ArgumentError(
             f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column {j}: swap them"
         )
@@ -225,9 +242,12 @@ def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool) -> Frame:
 
 def _side(d: int, side: ArrayLike, name: str) -> Floats:
     try:
-        values = np.asarray(side, dtype=np.float64)
-    except (TypeError, ValueError):
+        given = np.asarray(side)
+        values = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentTypeError(f"bounds: {name} must be a number or {d} numbers, got {side!r}") from None
+    if given.dtype.kind not in "fiu":
+        raise ArgumentTypeError(f"bounds: {name} must be a number or {d} numbers, got {side!r}")
     if values.shape not in ((), (d,)):
         raise ArgumentError(f"bounds: {name} must be one number or one per column (d={d}), got shape {values.shape}")
     if not np.all(np.abs(values) <= _LARGEST):  # catches NaN too
@@ -249,7 +269,7 @@ def _statistical(n: int, frame: Frame, sigma_min: float | None, sigma_max: float
     reach = frame.reach + 2 * high * math.sqrt(frame.d + math.log(4 * n / FAILURE))
     if reach > _LARGEST:
         raise ArgumentError(f"sigma_max={sigma_max} is too large: change units")
-    return Frame.within_norm(frame.d, reach, impute=frame.impute), low / math.sqrt(n)
+    return Frame.within_norm(frame.d, reach, impute=frame.impute), max(low / math.sqrt(n), finest_step(reach, frame.d))
 
 
 def _step(step: float | None, finest: float) -> float:

@@ -12,6 +12,8 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 
 Number = int | float | Fraction | Decimal
 
+_SMALLEST, _LARGEST = Fraction(1, 10**300), Fraction(10**300)
+
 
 def exact(value: object, name: str) -> Fraction:
     """Read a number exactly; a float stands for the decimal it prints as (0.1 is one tenth)."""
@@ -31,6 +33,16 @@ def positive(value: object, name: str) -> Fraction:
     number = exact(value, name)
     if number <= 0:
         raise ArgumentError(f"{name} must be positive, got {value}")
+    if not _SMALLEST <= number <= _LARGEST:
+        raise ArgumentError(f"{name} must lie between 1e-300 and 1e300, so that it can be computed with")
+    return number
+
+
+def proper_delta(delta: object) -> Fraction:
+    """Read a delta exactly and insist that it lies between 0 and 1."""
+    number = positive(delta, "delta")
+    if number >= 1:
+        raise ArgumentError(f"delta must be below 1 (well below 1/n), got {delta}")
     return number
 
 
@@ -80,12 +92,7 @@ class ApproxDp:
 
     def __init__(self, epsilon: Number, delta: Number) -> None:
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
-        object.__setattr__(self, "delta", positive(delta, "delta"))
-        if self.delta >= 1:
-            raise ArgumentError(f"delta must be below 1 (well below 1/n), got {delta}")
+        object.__setattr__(self, "delta", proper_delta(delta))
 
     def __str__(self) -> str:
         return f"epsilon = {float(self.epsilon):.6g}, delta = {float(self.delta):.3g}"
-
-
-Budget = Zcdp | PureDp | ApproxDp

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmean.types import Floats, Ints
 
@@ -18,15 +20,23 @@ class PublicCoins:
 
     key: str
 
-    def _generator(self, purpose: str) -> np.random.Generator:
+    def _words(self, purpose: str) -> Callable[[int], NDArray[np.uint64]]:
         digest = hashlib.blake2b(f"{self.key}/{purpose}".encode(), digest_size=16).digest()
-        return np.random.Generator(np.random.Philox(key=np.frombuffer(digest, dtype=np.uint64)))
+        return np.random.Philox(key=np.frombuffer(digest, dtype=np.uint64)).random_raw
 
     def signs(self, count: int) -> Floats:
         """Return fair signs, +1 or -1 (the diagonal D of section 3.3)."""
-        return self._generator("signs").choice(np.array([-1.0, 1.0]), count)
+        bits = np.unpackbits(self._words("signs")(-(-count // 64)).view(np.uint8), count=count)
+        return np.where(bits == 1, 1.0, -1.0)
 
     def sample(self, n: int, size: int) -> Ints:
         """Return ``size`` different positions among n, in order; it depends on nothing but n and size."""
-        chosen = self._generator("sample").choice(n, size, replace=False, shuffle=False)
-        return np.sort(chosen).astype(np.int64)
+        words = self._words("sample")
+        if 2 * size > n:
+            return np.sort(np.argsort(words(n), kind="stable")[:size]).astype(np.int64)
+        chosen = np.empty(0, dtype=np.int64)
+        while len(chosen) < size:
+            more = ((words(size) >> np.uint64(11)).astype(np.float64) * (n / 2**53)).astype(np.int64)
+            both = np.concatenate((chosen, more))
+            chosen = both[np.sort(np.unique(both, return_index=True)[1])][:size]
+        return np.sort(chosen)

@@ -11,7 +11,7 @@ import numpy as np
 from dpmean.errors import ArgumentError
 from dpmean.types import Ball, Distances, Floats, Ints
 
-RADII_PER_OCTAVE = 64  # a power of two
+RADII_PER_OCTAVE = 64  # a power of two; compiled kernels keep it on disk: touch rows/kernels.py when it changes
 _EXACT = 2.0**52  # whole numbers up to here are exact in a float, and so are their sums
 
 
@@ -25,6 +25,11 @@ def padded(d: int) -> int:
     return 1 << (d - 1).bit_length()
 
 
+def finest_step(reach: float, d: int) -> float:
+    """Return the smallest power of two in which rotated rows are exact whole numbers."""
+    return 2 * power_of_two_at_most(reach * math.sqrt(padded(d)) / _EXACT)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -35,15 +40,16 @@ class Grid:
     d: int
 
     def __post_init__(self) -> None:
-        finest = self.reach * math.sqrt(padded(self.d)) / _EXACT
+        finest = finest_step(self.reach, self.d)
         if self.step < finest:
             raise ArgumentError(
                 f"step {self.step:.3g} is too fine for d={self.d} and a reach of {self.reach:.3g}: "
-                f"raise it to at least {2 * power_of_two_at_most(finest):.3g}"
+                f"raise it to at least {finest:.3g}"
             )
-        if self.step > self.reach:
+        if self.step * math.sqrt(self.d) > self.reach:
             raise ArgumentError(
-                f"step {self.step:.3g} is coarser than the bound on the rows, {self.reach:.3g}: lower it"
+                f"step {self.step:.3g} is too coarse for d={self.d} and a reach of {self.reach:.3g}: "
+                f"lower it to {power_of_two_at_most(self.reach / math.sqrt(self.d)):.3g} or less"
             )
 
     def round(self, values: Floats) -> Floats:

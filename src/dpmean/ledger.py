@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
@@ -84,6 +85,7 @@ class Release:
             array = np.array(getattr(self, name), dtype=np.float64)
             array.setflags(write=False)
             object.__setattr__(self, name, array)
+        object.__setattr__(self, "public", MappingProxyType(dict(self.public)))
 
     @property
     def cost(self) -> Zcdp:
@@ -130,10 +132,9 @@ class Release:
             receipts = tuple(_receipt_from_dict(entry) for entry in document.pop("receipts"))
             neighbours = Neighbours(document.pop("neighbours"))
             release = Release(receipts=receipts, neighbours=neighbours, **document)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
-        if not release.mean.shape == release.noise_std.shape == release.centre.shape == (release.d,):
-            raise ArgumentError(f"a release with d={release.d} must have {release.d} means, noises and centres")
+        _check(release)
         return release
 
     def __str__(self) -> str:
@@ -161,6 +162,18 @@ class Release:
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""
         return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, rho={float(self.rho):.6g}{seeded}>"
+
+
+def _check(release: Release) -> None:
+    """Refuse a document whose fields are not what a release has."""
+    arrays = (release.mean, release.noise_std, release.centre)
+    plain = type(release.n) is int and type(release.d) is int and type(release.seeded) is bool
+    if not plain or not all(type(word) is str for word in (release.method, release.trust)):
+        raise ArgumentError("this release has fields of the wrong type")
+    if not all(array.shape == (release.d,) and np.all(np.isfinite(array)) for array in arrays):
+        raise ArgumentError(f"a release with d={release.d} must have {release.d} finite means, noises and centres")
+    if not release.receipts:
+        raise ArgumentError("a release without receipts is no release")
 
 
 def _estimate_in_words(release: Release) -> list[str]:

@@ -45,7 +45,7 @@ class Rotation:
         Once normalised that is one step or less, unless more than 2^31 points would be needed.
         """
         usual = float(1 << (self.width.bit_length() - 1) // 2)
-        return max(usual, power_of_two_at_most(self._farthest / 2**29))
+        return max(usual, power_of_two_at_most(self._farthest / 2**28))
 
     @property
     def half_points(self) -> int:

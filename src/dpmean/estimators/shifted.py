@@ -22,7 +22,9 @@ from dpmean.rotation import Rotation
 from dpmean.types import Estimate, Floats, Noise, Rows, TrustModel
 
 ROWS_PER_RANK = 24
-"""Rows that find the centre, per unit of noise in their counts: an offset of a tenth of the spread, or less."""
+"""Rows that find the centre, per unit of noise in their counts: the noise then moves it by a tenth of the spread."""
+FEWEST_ROWS = 2000
+"""Fewer rows than this would miss the centre by their own sampling error, however little noise there is."""
 _TALLY_BYTES = 64 << 20
 
 
@@ -50,7 +52,8 @@ class ShiftedClippedMean:
         chosen = rows if some == rows.n else rows.take(self.coins.sample(rows.n, some))
 
         medians = np.empty(rotation.width)
-        for view in rotation.views(max(1, _TALLY_BYTES // (4 * some))):
+        portion = max(_TALLY_BYTES, rows.n * rows.d) // (4 * some)
+        for view in rotation.views(max(1, portion)):
             for_view = budget.share(view.size, rotation.width)
             counter, paid = self.trust.open_counter(chosen, view, for_view, noise, "centre")
             found = search(counter, rank=some // 2)
@@ -66,4 +69,5 @@ class ShiftedClippedMean:
 
 def centre_rows(n: int, rotation: Rotation, trust: TrustModel, budget: Zcdp) -> int:
     """Return how many rows find the centre: enough to drown the noise on the counts; more would not help."""
-    return min(n, math.ceil(ROWS_PER_RANK * trust.count_std(rotation.points, rotation.width, budget)))
+    drowning = math.ceil(ROWS_PER_RANK * trust.count_std(rotation.points, rotation.width, budget))
+    return min(n, max(drowning, FEWEST_ROWS))

@@ -52,7 +52,7 @@ def _own_unit(block: Floats, i: int, centre: Floats, bits: int, guess: int) -> t
     row when it is right, and has no influence on what is returned.
     """
     scale = _power(bits - 1 - guess)
-    limit = _power(bits)
+    limit = _power(bits) - 1.0  # what is not finite ends here: d of them must stay below 2^62 as well
     farthest = np.int64(0)
     total = np.int64(0)
     for j in range(block.shape[1]):
@@ -103,12 +103,15 @@ def _enter(block: Floats, i: int, reach: float, impute: bool, bits: int, origin:
             x = block[i, j]
             inside[0, j] = x if _magnitude(x) < _INFINITY else 0.0
         total, exponent = _own_unit(inside, 0, origin, bits, 0)
-    norm = np.sqrt(np.float64(total)) * _power(exponent - bits + 1)
-    if norm <= reach:
+    # In units of 2^exponent, applied in two halves: neither the largest nor the smallest floats overflow.
+    first, second = _power(-(exponent >> 1)), _power(-(exponent - (exponent >> 1)))
+    norm = np.sqrt(np.float64(total)) * _power(1 - bits)
+    limit = reach * first * second
+    if norm <= limit:
         return UNCHANGED if finite else MOVED
-    shrink = reach / norm
     for j in range(d):
-        inside[0, j] = (block[i, j] if finite else inside[0, j]) * shrink
+        x = block[i, j] if finite else inside[0, j]
+        inside[0, j] = x * first * second * (reach / norm)
     return MOVED
 
 
@@ -154,8 +157,13 @@ def _in_units(block: Floats, i: int, centre: Floats, per_unit: float, limit: flo
 def _shrink(block: Floats, i: int, centre: Floats, bits: int, radius: int, whole: Scratch) -> None:
     """Shorten row i to the radius: whole numbers, rounded towards zero, checked in whole numbers."""
     total, exponent = _own_unit(block, i, centre, bits, 0)
-    scale = _power(bits - 1 - exponent)
     factor = np.float64(radius) / np.sqrt(np.float64(total))
+    shrink_by(factor, block, i, centre, _power(bits - 1 - exponent), radius, whole)
+
+
+@compiled
+def shrink_by(factor: float, block: Floats, i: int, centre: Floats, scale: float, radius: int, whole: Scratch) -> None:
+    """Multiply row i by the factor, or by less, if whole numbers say that it would still be too long."""
     square = np.int64(radius) * np.int64(radius)
     while True:
         length = np.int64(0)
@@ -188,7 +196,7 @@ def add_clipped(
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
     square = np.int64(radius) * np.int64(radius)
-    per_unit, limit = 1.0 / unit, _power(bits)
+    per_unit, limit = 1.0 / unit, _power(bits) - 1.0
     for i in range(block.shape[0]):
         length = _in_units(block, i, centre, per_unit, limit, whole)
         if length > square or not roomy:

@@ -128,7 +128,7 @@ class MemoryRows:
         if self._as_it_is:
             yield span.start, self.array[span.start : span.stop]
             return
-        rows = max(1, _BLOCK_BYTES // (8 * self.d))
+        rows = max(kernels.LANES, _BLOCK_BYTES // (8 * self.d))
         buffer = np.empty((min(rows, len(span)), self.d))
         for start in range(span.start, span.stop, rows):
             stop = min(start + rows, span.stop)
