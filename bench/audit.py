@@ -29,15 +29,14 @@ def found(name: str, target: Target, runs: int) -> Finding:
 def main() -> int:
     """Attack everything; exit with 1 if an honest mechanism is caught or a broken one is not."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
-    table = Table(
-        title=f"Lower bounds on epsilon at delta = 0.01; {runs} runs on each neighbour, a tenth for whole estimators"
-    )
+    title = f"Lower bounds on epsilon at delta = 0.01; {runs} runs each, {runs // LONGER} of whole estimators"
+    table = Table(title=title)
     for column in ("mechanism", "found", "claimed", "found / claimed", "verdict"):
         table.add_column(column, justify="left" if column in ("mechanism", "verdict") else "right")
     wrong = 0
     for honest, group in ((True, targets()), (False, broken_targets())):
         for name, target in group.items():
-            finding = found(name, target, runs // LONGER if ":" in name else runs)
+            finding = found(name, target, runs // LONGER if target.whole else runs)
             wrong += finding.caught == honest
             verdict = "not refuted" if not finding.caught else "BROKEN"
             numbers = (f"{finding.epsilon_found:.3f}", f"{finding.epsilon_claimed:.3f}", f"{finding.sharpness:.2f}")

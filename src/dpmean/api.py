@@ -24,7 +24,7 @@ from dpmean.errors import (
     TooFewRowsWarning,
 )
 from dpmean.estimators.clipped import FAILURE, ClippedMean
-from dpmean.estimators.enough import Verdict, rows_needed
+from dpmean.estimators.enough import Verdict
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid, finest_step, power_of_two_at_most
@@ -295,24 +295,25 @@ def _randomness(seed: int | None) -> tuple[SecureNoise | SeededNoise, PublicCoin
 
 def _check_rows(estimator: _Method, n: int, d: int, budget: Zcdp, *, allow_few_rows: bool) -> bool:
     """Return whether there are so few rows that the answer is unreliable; refuse that unless it is allowed."""
-    need = rows_needed(estimator, d, budget)
+    need = estimator.rows_needed(budget)
+    fine, risky = math.ceil(need.fine), math.ceil(need.risky)
     verdict = need.verdict(n)
     if verdict is Verdict.FINE:
         return False
     setting = f"d={d}, rho={float(budget.rho):.4g} and method {estimator.name}"
     if verdict is Verdict.RISKY:
         warnings.warn(
-            f"{n} rows are few for {setting}: expect a larger error than usual. {need.fine} would do well.",
+            f"{n} rows are few for {setting}: expect a larger error than usual. {fine} would do well.",
             TooFewRowsWarning,
             stacklevel=3,
         )
         return False
     if not allow_few_rows:
         raise TooFewRowsError(
-            f"{n} rows are too few for {setting}: {need.risky} would do, {need.fine} would do well. Use more rows "
+            f"{n} rows are too few for {setting}: {risky} would do, {fine} would do well. Use more rows "
             "(rows are people, columns are what is measured) or a larger budget, or go on at your own risk with "
             "allow_few_rows=True",
-            rows_needed=need.risky,
+            rows_needed=risky,
         )
     warnings.warn(
         f"{n} rows are too few for {setting}: the answer may be far off, whatever noise_std says.",

@@ -33,6 +33,8 @@ class Target:
 
     score: Callable[[int, bool], float]
     claim: Zcdp
+    whole: bool = False
+    """Whether a run is a whole estimator, which takes longer."""
 
 
 def _rows(array: Floats) -> MemoryRows:
@@ -66,27 +68,41 @@ def radius_step(trust: TrustModel, make_noise: MakeNoise = seeded) -> Target:
     return Target(score, claim)
 
 
-def whole_method(method: str, look: Callable[[Estimate], float], make_noise: MakeNoise = seeded) -> Target:
-    """Attack a whole estimator: all rows are alike but one, which sits at one end of the bound or at the other."""
-    claim = Zcdp(2)
+def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], float], make_noise: MakeNoise) -> Target:
+    """Attack a whole estimator, at a budget so small that few runs suffice to catch a broken one."""
+    claim = Zcdp(Fraction(1, 50))
     grid = Grid(2.0**-20, _REACH, 1)
-    ends = [_rows(np.concatenate((np.zeros((30, 1)), [[end]]))) for end in (-1.0, 1.0)]
+    sides = [_rows(array) for array in neighbours]
     estimators: dict[str, Estimator] = {
         "clipped": ClippedMean(grid, Central()),
         "shifted": ShiftedClippedMean(grid, Central(), PublicCoins("attack")),
     }
 
     def score(run: int, neighbour: bool) -> float:
-        return look(estimators[method](ends[neighbour], claim, make_noise(2 * run + neighbour)))
+        return look(estimators[method](sides[neighbour], claim, make_noise(2 * run + neighbour)))
 
-    return Target(score, claim)
+    return Target(score, claim, whole=True)
 
 
-def targets() -> dict[str, Target]:
-    """Return everything that this library releases and that can be attacked."""
-    found = {"noisy sum": release_step(Central()), "search for the radius": radius_step(Central())}
-    for method in ("clipped", "shifted"):
-        found[f"{method}: mean"] = whole_method(method, lambda estimate: float(estimate.mean[0]))
-        found[f"{method}: radius"] = whole_method(method, lambda estimate: estimate.radius)
-    found["shifted: centre"] = whole_method("shifted", lambda estimate: float(estimate.centre[0]))
-    return found
+def _with(rows: list[float], *last: float) -> list[Floats]:
+    """Return two neighbours: the same rows, and one of two others."""
+    return [np.array([*rows, other])[:, np.newaxis] for other in last]
+
+
+def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
+    """Return everything that this library releases and that can be attacked.
+
+    The replaced row decides the answer: it is far on one side or on the other (mean), makes the difference between
+    two medians (centre), or sits at the rank that is searched, the second smallest distance (radius).
+    """
+    apart = _with([0.0] * 30, -1.0, 1.0)
+    tied = _with([-0.5] * 15 + [0.5] * 15, -0.5, 0.5)
+    ranked = _with([0.1] + [0.9] * 29, 0.1, 0.9)
+    return {
+        "noisy sum": release_step(Central(), make_noise),
+        "search for the radius": radius_step(Central(), make_noise),
+        "clipped: mean": _whole("clipped", apart, lambda estimate: float(estimate.mean[0]), make_noise),
+        "clipped: radius": _whole("clipped", ranked, lambda estimate: estimate.radius, make_noise),
+        "shifted: mean": _whole("shifted", apart, lambda estimate: float(estimate.mean[0]), make_noise),
+        "shifted: centre": _whole("shifted", tied, lambda estimate: float(estimate.centre[0]), make_noise),
+    }

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpmean.attacks import Target, radius_step, release_step
+from dpmean.attacks import Target, radius_step, release_step, targets
 from dpmean.budget import Zcdp
 from dpmean.noise.source import seeded
 from dpmean.trust.central import Central
@@ -60,8 +60,10 @@ def float_noise() -> Target:
 
 def broken_targets() -> dict[str, Target]:
     """Return the broken mechanisms by name."""
+    without_noise = {f"{name}, without noise": target for name, target in targets(silent).items() if target.whole}
     return {
         "noisy sum with half the noise": release_step(Central(), halved),
         "radius from the exact quantile": radius_step(Central(), silent),
         "noisy sum in floats, by its support": float_noise(),
+        **without_noise,
     }

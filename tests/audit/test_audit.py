@@ -19,7 +19,8 @@ def attacked(target, runs):
 
 @pytest.mark.parametrize("name", targets())
 def test_what_is_found_stays_under_the_claim(name):
-    assert not attacked(targets()[name], 600).caught
+    target = targets()[name]
+    assert not attacked(target, 600 if target.whole else 6000).caught
 
 
 def test_the_knife_is_sharp_on_the_release_step():
@@ -30,7 +31,9 @@ def test_the_knife_is_sharp_on_the_release_step():
 
 @pytest.mark.parametrize("name", broken_targets())
 def test_broken_mechanisms_are_caught(name):
-    assert attacked(broken_targets()[name], 20_000).caught
+    """Whole estimators get as many runs as their honest twins above, which could therefore have been caught."""
+    target = broken_targets()[name]
+    assert attacked(target, 600 if target.whole else 20_000).caught
 
 
 @pytest.mark.parametrize("rho", [0.1, 0.5, 2.0])

@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from dpmean.budget import Zcdp
+from dpmean.estimators.enough import Need, rows_for_radius_and_mean
 from dpmean.grid import Grid, radius_at
 from dpmean.quantile import rank_error, search
 from dpmean.types import Estimate, Floats, Noise, Rows, TrustModel
@@ -29,6 +30,10 @@ class ClippedMean:
     def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
         """Estimate the mean of the rows within the budget."""
         return clipped_around(np.zeros(rows.d), self.grid, self.trust, rows, budget, noise)
+
+    def rows_needed(self, budget: Zcdp) -> Need:
+        """Return how many rows this takes."""
+        return rows_for_radius_and_mean(self.grid.d, self.trust, budget)
 
 
 def clipped_around(centre: Floats, grid: Grid, trust: TrustModel, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:

@@ -14,10 +14,11 @@ import numpy as np
 
 from dpmean.budget import Zcdp
 from dpmean.coins import PublicCoins
-from dpmean.estimators.clipped import clipped_around
+from dpmean.estimators.clipped import FAILURE, clipped_around
+from dpmean.estimators.enough import Need, rows_for_radius_and_mean
 from dpmean.grid import Grid
 from dpmean.ledger import Receipt
-from dpmean.quantile import search
+from dpmean.quantile import questions, rank_error, search
 from dpmean.rotation import Rotation
 from dpmean.types import Estimate, Floats, Noise, Rows, TrustModel
 
@@ -44,6 +45,17 @@ class ShiftedClippedMean:
         centre, paid = self._centre(rows, for_centre, noise)
         estimate = clipped_around(centre, self.grid, self.trust, rows, for_mean, noise)
         return replace(estimate, receipts=(paid, *estimate.receipts))
+
+    def rows_needed(self, budget: Zcdp) -> Need:
+        """Return how many rows this takes: half of them must exceed the rank error of all comparisons for the centre.
+
+        Otherwise some coordinate of the centre may go astray. With three quarters of that it is risky.
+        """
+        rotation = Rotation.draw(self.grid, self.coins)
+        for_centre, _ = self.trust.divide(budget, 1, 3)
+        std = self.trust.count_std(rotation.points, rotation.width, for_centre)
+        half = rank_error(std, questions(rotation.points) * rotation.width, FAILURE)
+        return rows_for_radius_and_mean(self.grid.d, self.trust, budget).and_also(Need(2 * half, 1.5 * half))
 
     def _centre(self, rows: Rows, budget: Zcdp, noise: Noise) -> tuple[Floats, Receipt]:
         """Find the private median of every rotated coordinate, from a public sample of the rows."""
