@@ -8,7 +8,7 @@ import pytest
 import dpmean
 from tests.oracle import ratio_to_oracle
 
-N, TRIALS = 4000, 16
+N, TRIALS = 4000, 48
 
 
 def gaussian(d, mu):
@@ -33,7 +33,7 @@ def shifted(rho, bound, **extra):
 
 STATISTICAL = {"sigma_min": 0.1, "sigma_max": 50.0}
 
-# What the repaired estimator reached in trials of its own was 1.22 to 1.37; 3 % are noise.
+# The last release gets 9/16 of the budget, which alone costs a factor 1.33 in noise; the rest is radius and centre.
 SETTINGS = {
     "figure 1, d=16": (gaussian(16, 5), 0.5, shifted(0.5, 50, **STATISTICAL)),
     "figure 1, d=64": (gaussian(64, 10), 0.5, shifted(0.5, 50, **STATISTICAL)),
@@ -51,7 +51,7 @@ SETTINGS = {
 def test_shifted_is_close_to_the_oracle(name):
     make_rows, rho, estimate = SETTINGS[name]
     ratio, worst = ratio_to_oracle(make_rows, rho, estimate, TRIALS)
-    assert ratio < 1.42
+    assert ratio < 1.4
     assert worst < 2
 
 
@@ -85,7 +85,7 @@ def test_the_error_follows_the_spread_and_not_the_bound():
 
 
 def test_nothing_blows_up():
-    """The paper's constants, read literally, fail in one run of six here."""
+    """The paper's constants, read literally, leave too little slack in the ranks and fail now and then here."""
     rows = np.random.default_rng(3).normal(5, 1, (N, 16))
     truth = rows.mean(axis=0)
     errors = [np.linalg.norm(dpmean.mean(rows, rho=0.5, norm_bound=200, seed=s).mean - truth) for s in range(120)]

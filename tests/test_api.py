@@ -211,6 +211,18 @@ REFUSED = {
     "step no power": ({"step": 0.3}, "step must be a power of two, got 0.3: 0.25 is one"),
     "step too fine": ({"step": 2.0**-60}, "too fine for d=20 .* raise it to at least"),
     "step too coarse": ({"step": 256.0}, "too coarse for d=20 .* lower it to 64 or less"),
+    "rho tiny": ({"rho": 1e-20}, "rho must lie between 1e-12 and 1e12, got 1e-20"),
+    "rho huge": ({"rho": 10**20}, "rho must lie between 1e-12 and 1e12"),
+    "rho beyond floats": ({"rho": 10**400}, "rho must lie between 1e-300 and 1e300"),
+    "epsilon beyond floats": ({"rho": None, "epsilon": 10**400, "delta": 1e-6}, "epsilon must lie between"),
+    "norm_bound beyond floats": ({"norm_bound": 10**400}, "norm_bound must lie between"),
+    "step beyond floats": ({"step": 10**400}, "step must lie between"),
+    "sigma beyond floats": ({"sigma_min": 1.0, "sigma_max": 10**400}, "sigma_max must lie between"),
+    "bounds beyond floats": ({"norm_bound": None, "bounds": (0, 10**400)}, "upper must be"),
+    "bounds too near": ({"norm_bound": None, "bounds": (0, 5e-324)}, "lower < upper in every column"),
+    "bounds in words": ({"norm_bound": None, "bounds": ("1", "20")}, "must be a number or 20 numbers, got '1'"),
+    "bounds complex": ({"norm_bound": None, "bounds": (0, 2j)}, "must be a number or 20 numbers"),
+    "few rows in words": ({"allow_few_rows": "no"}, "allow_few_rows must be True or False, got 'no'"),
     "seed no number": ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
 }
 
@@ -235,6 +247,18 @@ BAD_ROWS = {
     "ragged": ([[1, 2], [3]], "its rows differ in length"),
     "masked": (np.ma.masked_greater(np.ones((500, 2)), 3), "masked array"),
 }
+
+
+def test_the_message_about_text_does_not_measure_it():
+    with pytest.raises(TypeError, match="got text") as caught:
+        release(np.array([["a", "a secret of this length"]]))
+    assert "22" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_tiny_sigma_gets_the_finest_grid_there_is(rows):
+    found = release(rows, sigma_min=1e-200, sigma_max=1.0)
+    assert np.linalg.norm(found.mean - rows.mean(axis=0)) < 0.1
 
 
 @pytest.mark.parametrize("case", BAD_ROWS)
@@ -332,7 +356,20 @@ def test_a_release_survives_json(rows):
 
 
 @pytest.mark.parametrize(
-    "change", [{"format": "other"}, {"mean": [1.0]}, {"neighbours": None}, {"receipts": [{}]}, {"more": 1}]
+    "change",
+    [
+        {"format": "other"},
+        {"mean": [1.0]},
+        {"mean": [float("nan")] * 20},
+        {"n": "many"},
+        {"seeded": "no"},
+        {"method": 3},
+        {"neighbours": None},
+        {"receipts": []},
+        {"receipts": [{}]},
+        {"receipts": [{"step": "a", "asked": "b", "mechanism": "c", "rho": "1/0"}]},
+        {"more": 1},
+    ],
 )
 def test_a_document_that_is_no_release_is_refused(rows, change):
     document = json.loads(release(rows).to_json())
@@ -351,6 +388,8 @@ def test_a_release_is_frozen(rows):
         found.mean[0] = 0
     with pytest.raises(AttributeError):
         found.radius = 1.0
+    with pytest.raises(TypeError):
+        found.public["delta"] = 0.5
 
 
 def test_a_release_prints_its_price_and_says_when_it_was_seeded(rows):
