@@ -20,7 +20,9 @@ LONGER = 10  # a whole estimator takes as many times longer than one step of it,
 def found(name: str, target: Target, runs: int) -> Finding:
     """Run one attack."""
     scores = [
-        np.array([target.score(run, neighbour) for run in track(range(runs), f"{name} {1 + neighbour}/2")])
+        np.array(
+            [target.score(run, neighbour) for run in track(range(runs), f"{name} {1 + neighbour}/2", transient=True)]
+        )
         for neighbour in (False, True)
     ]
     return judge(scores[0], scores[1], target.claim)
