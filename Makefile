@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check bench audit clean
+.PHONY: help demo test check bench accuracy audit clean
 
 help:             ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dpmean needs Python 3.11 or later, found " + sys.version.split()[0])'
@@ -28,6 +28,9 @@ check: $(READY)   ## style, types, layers
 
 bench: $(READY)   ## speed, memory and peers, as ratios within one run
 	@$(BIN)/python -m bench
+
+accuracy: $(READY) ## errors over the oracle's on many kinds of data; writes docs/accuracy.md
+	@$(BIN)/python -m bench.accuracy
 
 audit: $(READY)   ## attack the mechanisms and compare with what they claim
 	@$(BIN)/python -m bench.audit

@@ -19,7 +19,9 @@ def budgets(rho: float, steps: int) -> list[float]:
     return [rho / (4 * (steps - 1))] * (steps - 1) + [3 * rho / 4]
 
 
-def mean(rows: Floats, norm_bound: float, rho: float, steps: int) -> Floats:
+def mean(
+    rows: Floats, norm_bound: float, rho: float, steps: int, generator: np.random.Generator | None = None
+) -> Floats:
     """Estimate the mean: it lies within ``radius`` of ``centre``, from the bound down to the noise of each step."""
     n, d = rows.shape
     log = math.log(1 / _FAILURE)
@@ -27,6 +29,6 @@ def mean(rows: Floats, norm_bound: float, rho: float, steps: int) -> Floats:
     centre, radius = np.zeros(d), norm_bound
     for budget in budgets(rho, steps):
         clip = min(math.sqrt(radius**2 + 6 * radius + spread**2), radius + spread)
-        centre = noisy_mean_in_ball(rows, centre, clip, budget)
+        centre = noisy_mean_in_ball(rows, centre, clip, budget, generator)
         radius = math.sqrt(1 / n + noise_std(n, clip, budget) ** 2) * spread
     return centre

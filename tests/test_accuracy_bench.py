@@ -1,0 +1,55 @@
+"""The accuracy bench: its settings are well formed, its kinds of rows are what they say, its ratios are right."""
+
+import numpy as np
+import pytest
+from bench.accuracy import Line, Setting, _ratios, measured, read_settings, table
+from bench.data import KINDS
+
+SETTINGS = [*read_settings("tuning"), *read_settings("held")]
+
+
+def test_settings_are_many_and_all_different():
+    assert len(SETTINGS) == len(set(SETTINGS)) > 90
+    assert len({setting.label for setting in SETTINGS}) == len(SETTINGS)
+    assert not {s.label for s in read_settings("tuning")} & {s.label for s in read_settings("held")}
+
+
+@pytest.mark.parametrize(
+    "setting", [s for s in SETTINGS if s.data != "mnist" and s.n * s.d < 10**6], ids=lambda s: s.label
+)
+def test_rows_have_the_shape_and_stay_within_the_bound(setting):
+    rows = KINDS[setting.data](np.random.default_rng(0), setting.n, setting.d, **dict(setting.options))
+    assert rows.shape == (setting.n, setting.d)
+    assert np.all(np.isfinite(rows))
+    lengths = np.linalg.norm(rows, axis=1)
+    assert np.mean(lengths > setting.bound * np.sqrt(setting.d)) < 0.01
+
+
+def test_a_setting_is_measured_and_tabled():
+    line = measured((Setting("x", "gaussian", 1000, 8, 2.0, 50, ()), 0.02, 1))
+    assert 1 < line.ratios["shifted"][0] < 3
+    assert line.ratios["shifted"][1] <= line.ratios["shifted"][0] <= line.ratios["shifted"][3]
+    assert "gaussian, n=1000" in "\n".join(table("tuning", [line]))
+
+
+def test_missing_images_are_said_to_be_missing(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPMEAN_MNIST", str(tmp_path))
+    line = measured((Setting("x", "mnist", 100, 784, 1.0, 50, (("digit", 9),)), 0.1, 1))
+    assert "set DPMEAN_MNIST" in line.problem
+    assert isinstance(line, Line)
+
+
+def test_ratios_compare_with_the_oracle_and_take_coinpress_at_its_best():
+    errors = {
+        name: np.full(50, value)
+        for name, value in {
+            "oracle": 2.0,
+            "shifted": 3.0,
+            "clipped": 8.0,
+            "COINPRESS 1": 9.0,
+            "COINPRESS 2": 2.5,
+        }.items()
+    }
+    ratios = _ratios(errors)
+    assert ratios["shifted"] == (1.5, 1.5, 1.5, 1.5)
+    assert ratios["COINPRESS, best t"][0] == 1.25
