@@ -9,6 +9,7 @@ import math
 import multiprocessing
 import os
 import tomllib
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +93,7 @@ def _listed(value: Any) -> list[Any]:
 
 def measured(job: tuple[Setting, float, int]) -> Line:
     """Run all methods on the same rows, trial by trial."""
+    warnings.simplefilter("ignore", dpmean.TooFewRowsWarning)  # some settings have few rows on purpose
     setting, part, seed = job
     errors: dict[str, list[float]] = {}
     try:

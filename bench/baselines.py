@@ -21,7 +21,7 @@ def noisy_mean_in_ball(
     n, d = rows.shape
     shifted = rows - centre
     lengths = np.linalg.norm(shifted, axis=1, keepdims=True)
-    shifted *= np.minimum(1.0, radius / np.maximum(lengths, np.finfo(float).tiny))
+    shifted *= np.minimum(1.0, radius / np.maximum(lengths, radius / 2))
     noise = (generator or np.random.default_rng()).normal(0.0, noise_std(n, radius, rho), d)
     mean: Floats = centre + shifted.mean(axis=0) + noise
     return mean

@@ -105,5 +105,4 @@ KINDS: dict[str, Callable[..., Floats]] = {
     "cube": lambda g, n, d: g.random((n, d)) + 3,
     "two points": lambda g, n, d, share=0.5: np.where(g.random((n, d)) < share, 4.0, 2.0),
     "sparse": lambda g, n, d, share=0.05: (g.random((n, d)) < share).astype(float),
-    "constant": lambda _, n, d: np.full((n, d), 3.25),
 }

@@ -4,6 +4,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from dp_accounting import rdp
 from hypothesis import given
@@ -125,7 +126,7 @@ def test_bad_arguments_are_named():
 
 def precisely(rho, delta, alpha):
     """Return the epsilon of Proposition 12 at one order, with 120 digits."""
-    digits = Context(prec=120)
+    digits = Context(prec=220)
     one = digits.ln(digits.divide(Decimal((alpha - 1).numerator), Decimal((alpha - 1).denominator)))
     two = digits.ln(digits.divide(Decimal(alpha.numerator), Decimal(alpha.denominator)))
     three = digits.ln(digits.divide(Decimal(delta.numerator), Decimal(delta.denominator)))
@@ -180,8 +181,16 @@ def test_a_cost_of_the_wrong_notion_is_refused(wrong):
 
 
 def test_whole_numbers_of_times():
-    with pytest.raises(ArgumentError, match="whole number"):
-        compose_advanced(PureDp(1), 2.5, 1e-6)
+    for wrong in (2.5, True, 0):
+        with pytest.raises(ArgumentError, match="whole number"):
+            compose_advanced(PureDp(1), wrong, 1e-6)
+    assert compose_advanced(PureDp(1), np.int64(3), 1e-6) == compose_advanced(PureDp(1), 3, 1e-6)
+
+
+def test_budgets_that_protect_nothing():
+    assert tight_delta(Zcdp(1e30), 1) == 1
+    with pytest.raises(ArgumentError, match="above 1000"):
+        compose_advanced(PureDp(1e8), 3, 1e-6)
 
 
 @pytest.mark.parametrize("value", [10**400, Fraction(1, 10**400)])

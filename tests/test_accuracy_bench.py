@@ -1,5 +1,7 @@
 """The accuracy bench: its settings are well formed, its kinds of rows are what they say, its ratios are right."""
 
+import warnings
+
 import numpy as np
 import pytest
 from bench.accuracy import Line, Setting, _ratios, measured, read_settings, table
@@ -23,6 +25,12 @@ def test_rows_have_the_shape_and_stay_within_the_bound(setting):
     assert np.all(np.isfinite(rows))
     lengths = np.linalg.norm(rows, axis=1)
     assert np.mean(lengths > setting.bound * np.sqrt(setting.d)) < 0.01
+
+
+@pytest.fixture(autouse=True)
+def _warnings_as_before():
+    with warnings.catch_warnings():
+        yield
 
 
 def test_a_setting_is_measured_and_tabled():

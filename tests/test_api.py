@@ -3,6 +3,7 @@
 import json
 import math
 import warnings
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -38,6 +39,14 @@ def test_numbers_of_every_kind(kind):
     data = np.random.default_rng(1).integers(0, 2, (3000, 4)).astype(kind)
     same = data.astype("f8")
     assert np.array_equal(release(data).mean, release(same).mean)
+
+
+def test_numbers_beyond_float64_count_as_infinite():
+    data = np.ones((5000, 3), dtype=np.longdouble)
+    data[7, 1] = np.longdouble("1e4000") if np.finfo(np.longdouble).max > 1e308 else np.inf
+    with pytest.raises(DataError):
+        release(data)
+    assert np.all(np.isfinite(release(data, nan="impute").mean))
 
 
 def test_lists_and_one_dimension():
@@ -108,7 +117,8 @@ def test_the_statistical_setting(rows):
 
 def test_a_step_of_ones_own(rows):
     assert release(rows, step=2.0**-10).public["step"] == 2.0**-10
-    assert release(rows, step=Fraction(1, 1024)).public["step"] == 2.0**-10
+    for step in (2.0**-30, Fraction(1, 2**30), Decimal(2) ** -30):
+        assert release(rows, step=step).public["step"] == 2.0**-30
 
 
 def test_imputing_puts_the_public_centre_there():
@@ -208,9 +218,10 @@ REFUSED = {
         {"norm_bound": None, "bounds": (-5, 5), "sigma_min": 1.0, "sigma_max": 1.0},
         "needs norm_bound",
     ),
-    "step no power": ({"step": 0.3}, "step must be a power of two, got 0.3: 0.25 is one"),
+    "step no power": ({"step": 0.3}, r"step must be a power of two, got 0.3: 2\.0\*\*-2 is one"),
+    "step nearly a power": ({"step": Fraction(2**60 + 1, 2**70)}, "step must be a power of two"),
     "step too fine": ({"step": 2.0**-60}, "too fine for d=20 .* raise it to at least"),
-    "step too coarse": ({"step": 256.0}, "too coarse for d=20 .* lower it to 64 or less"),
+    "step too coarse": ({"step": 256.0}, r"too coarse for d=20 .* lower it to 2\.0\*\*6 or less"),
     "rho tiny": ({"rho": 1e-20}, "rho must lie between 1e-12 and 1e12, got 1e-20"),
     "rho huge": ({"rho": 10**20}, "rho must lie between 1e-12 and 1e12"),
     "rho beyond floats": ({"rho": 10**400}, "rho must lie between 1e-300 and 1e300"),
@@ -362,6 +373,13 @@ def test_a_release_survives_json(rows):
         {"mean": [1.0]},
         {"mean": [float("nan")] * 20},
         {"n": "many"},
+        {"n": -4},
+        {"radius": "x"},
+        {"noise_std": [-1.0] * 20},
+        {"public": {"delta": "x"}},
+        {"public": {"bound": 3}},
+        {"receipts": [{"step": None, "asked": "b", "mechanism": "c", "rho": "1/2"}]},
+        {"receipts": [{"step": "a", "asked": "b", "mechanism": "c", "rho": 0.5}]},
         {"seeded": "no"},
         {"method": 3},
         {"neighbours": None},

@@ -6,14 +6,15 @@ import math
 from collections.abc import Callable, Iterable
 from decimal import Context, Decimal
 from fractions import Fraction
+from numbers import Integral
 
 from dpmean.budget import ApproxDp, Number, PureDp, Zcdp, positive, proper_delta
 from dpmean.errors import ArgumentError, ArgumentTypeError
 
-# Logarithms and exponentials are computed with 60 digits (the decimal module rounds them correctly) and then
+# Logarithms and exponentials are computed with 160 digits (the decimal module rounds them correctly) and then
 # moved to the safe side by far more than their error, at the 40th digit: a sum of terms of any size by 1e-40 and
 # 1e-40 of itself, a product by 1e-40 of itself.
-_DIGITS = Context(prec=60)
+_DIGITS = Context(prec=160)
 _MARGIN = Fraction(1, 10**40)
 _KEPT = 10**30
 _SMALLEST_DELTA = Fraction(1, 10**300)
@@ -96,7 +97,7 @@ def tight_delta(budget: Zcdp, epsilon: Number) -> Fraction:
 
     alpha = _best_order(log_delta)
     log = (alpha - 1) * (alpha * budget.rho - wanted + _ln(1 - 1 / alpha)) - _ln(alpha)
-    return min(Fraction(1), max(_up(_exp(log), product=True), _SMALLEST_DELTA))
+    return max(_up(_exp(log), product=True), _SMALLEST_DELTA) if log < 0 else Fraction(1)
 
 
 def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
@@ -158,9 +159,11 @@ def _with_epsilon(cost: ApproxDp | PureDp) -> ApproxDp | PureDp:
 
 def compose_advanced(cost: ApproxDp | PureDp, times: int, slack: Number) -> ApproxDp:
     """Compose ``times`` equal costs at the price of an extra delta ``slack`` (Lemma 2.2, item 2)."""
-    _with_epsilon(cost)
-    if not isinstance(times, int) or times < 1:
+    if _with_epsilon(cost).epsilon > 1000:
+        raise ArgumentError(f"advanced composition of an epsilon of {float(cost.epsilon):g} says nothing: above 1000")
+    if isinstance(times, bool) or not isinstance(times, Integral) or times < 1:
         raise ArgumentError(f"times must be a whole number of at least 1, got {times}")
+    times = int(times)
     spare = proper_delta(slack)
     root = Fraction(_DIGITS.sqrt(_decimal(2 * times * -_ln(spare))))
     epsilon = _up(root * cost.epsilon + times * cost.epsilon * (_exp(cost.epsilon) - 1))

@@ -1,4 +1,4 @@
-"""The front door: read the arguments, pick the parts, put the answer back into the user's units."""
+"""The front door: pick the parts, run the estimator, put the answer back into the user's units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpmean.coins import PublicCoins
 from dpmean.door import read_array, read_budget, read_frame, read_randomness, read_step, statistical_setting
 from dpmean.errors import ArgumentError, ArgumentTypeError, TooFewRowsError, TooFewRowsWarning
 from dpmean.estimators.clipped import ClippedMean
-from dpmean.estimators.enough import Verdict
+from dpmean.estimators.enough import Planned, Verdict
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid
@@ -24,8 +24,7 @@ from dpmean.ledger import Neighbours, Release, total_cost
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central import Central
 
-_Method = ClippedMean | ShiftedClippedMean
-_METHODS: dict[str, Callable[[Grid, PublicCoins], _Method]] = {
+_METHODS: dict[str, Callable[[Grid, PublicCoins], Planned]] = {
     "shifted": lambda grid, coins: ShiftedClippedMean(grid, Central(), coins),
     "clipped": lambda grid, coins: ClippedMean(grid, Central()),  # noqa: ARG005  one signature for all
 }
@@ -138,7 +137,7 @@ def mean(
     )
 
 
-def _check_rows(estimator: _Method, n: int, d: int, budget: Zcdp, *, allow_few_rows: bool) -> bool:
+def _check_rows(estimator: Planned, n: int, d: int, budget: Zcdp, *, allow_few_rows: bool) -> bool:
     """Return whether there are so few rows that the answer is unreliable; refuse that unless it is allowed."""
     need = estimator.rows_needed(budget)
     fine, risky = math.ceil(need.fine), math.ceil(need.risky)

@@ -89,8 +89,13 @@ def _with(rows: list[float], *last: float) -> list[Floats]:
     return [np.array([*rows, other])[:, np.newaxis] for other in last]
 
 
+def _sum_in_radii(estimate: Estimate) -> float:
+    """Return what an adversary makes of mean, centre and radius: the noisy sum, freed of the other two."""
+    return float(estimate.mean[0] - estimate.centre[0]) / estimate.radius
+
+
 def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
-    """Return everything that this library releases and that can be attacked.
+    """Return each private step, and each number that a whole estimator releases.
 
     The replaced row decides the answer: it is far on one side or on the other (mean), makes the difference between
     two medians (centre), or sits at the rank that is searched, the second smallest distance (radius).
@@ -101,8 +106,8 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
     return {
         "noisy sum": release_step(Central(), make_noise),
         "search for the radius": radius_step(Central(), make_noise),
-        "clipped: mean": _whole("clipped", apart, lambda estimate: float(estimate.mean[0]), make_noise),
+        "clipped: mean": _whole("clipped", apart, _sum_in_radii, make_noise),
         "clipped: radius": _whole("clipped", ranked, lambda estimate: estimate.radius, make_noise),
-        "shifted: mean": _whole("shifted", apart, lambda estimate: float(estimate.mean[0]), make_noise),
+        "shifted: mean": _whole("shifted", apart, _sum_in_radii, make_noise),
         "shifted: centre": _whole("shifted", tied, lambda estimate: float(estimate.centre[0]), make_noise),
     }

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import operator
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpmean.accountant import zcdp_that_implies
-from dpmean.budget import ApproxDp, Number, Zcdp, exact, positive
+from dpmean.budget import ApproxDp, Number, Zcdp, positive
 from dpmean.coins import PublicCoins
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.estimators.clipped import FAILURE
 from dpmean.frame import Frame
-from dpmean.grid import finest_step, power_of_two_at_most
+from dpmean.grid import as_power, finest_step, power_of_two_at_most
 from dpmean.noise.source import SecureNoise, SeededNoise, entropy, secure, seeded
 from dpmean.types import Floats
 
@@ -39,7 +41,9 @@ def read_budget(rho: Number | None, epsilon: Number | None, delta: Number | None
     """Read the budget as zCDP: given as rho, or as epsilon and delta."""
     budget = _given_budget(rho, epsilon, delta)
     if not _RHO_RANGE[0] <= budget.rho <= _RHO_RANGE[1]:
-        raise ArgumentError(f"rho must lie between 1e-12 and 1e12, got {float(budget.rho):g}")
+        asked = f"epsilon={epsilon} and delta={delta}, that is " if rho is None else ""
+        cure = "raise it" if budget.rho < 1 else "lower it"
+        raise ArgumentError(f"rho must lie between 1e-12 and 1e12, got {asked}{float(budget.rho):g}: {cure}")
     return budget
 
 
@@ -115,8 +119,9 @@ def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool) -> Frame:
     narrow = np.flatnonzero(high / 2 - low / 2 < 1 / _LARGEST)
     if len(narrow):
         j = narrow[0]
+        cure = "swap them" if low[j] > high[j] else "move them apart, or leave the column out"
         raise ArgumentError(
-            f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column {j}: swap them"
+            f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column {j}: {cure}"
         )
     return Frame.within_box(low, high, impute=impute)
 
@@ -157,10 +162,11 @@ def read_step(step: float | None, finest: float) -> float:
     """Read the step of the grid, or take the power of two below the finest that is of use."""
     if step is None:
         return power_of_two_at_most(finest)
-    value = float(positive(step, "step"))
-    if value == 0 or math.frexp(value)[0] != 0.5 or exact(step, "step") != exact(value, "step"):
-        near = power_of_two_at_most(max(value, 2.0**-1000))
-        raise ArgumentError(f"step must be a power of two, got {step}: {near:g} is one")
+    wanted = positive(step, "step")
+    value = float(wanted)
+    rounded = isinstance(step, Rational | Decimal) and Fraction(value) != wanted
+    if math.frexp(value)[0] != 0.5 or rounded:
+        raise ArgumentError(f"step must be a power of two, got {step}: {as_power(power_of_two_at_most(value))} is one")
     return value
 
 

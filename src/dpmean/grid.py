@@ -20,6 +20,11 @@ def power_of_two_at_most(x: float) -> float:
     return math.ldexp(1.0, math.frexp(x)[1] - 1)
 
 
+def as_power(power: float) -> str:
+    """Write a power of two so that it can be pasted."""
+    return f"2.0**{math.frexp(power)[1] - 1}"
+
+
 def padded(d: int) -> int:
     """Return the smallest power of two that is not below d (remark 3.1)."""
     return 1 << (d - 1).bit_length()
@@ -43,13 +48,13 @@ class Grid:
         finest = finest_step(self.reach, self.d)
         if self.step < finest:
             raise ArgumentError(
-                f"step {self.step:.3g} is too fine for d={self.d} and a reach of {self.reach:.3g}: "
-                f"raise it to at least {finest:.3g}"
+                f"step {as_power(self.step)} is too fine for d={self.d} and a reach of {self.reach:.3g}: "
+                f"raise it to at least {as_power(finest)}"
             )
         if self.step * math.sqrt(self.d) > self.reach:
             raise ArgumentError(
-                f"step {self.step:.3g} is too coarse for d={self.d} and a reach of {self.reach:.3g}: "
-                f"lower it to {power_of_two_at_most(self.reach / math.sqrt(self.d)):.3g} or less"
+                f"step {as_power(self.step)} is too coarse for d={self.d} and a reach of {self.reach:.3g}: "
+                f"lower it to {as_power(power_of_two_at_most(self.reach / math.sqrt(self.d)))} or less"
             )
 
     def round(self, values: Floats) -> Floats:

@@ -53,7 +53,8 @@ class Release:
     Attributes:
         mean: the private mean, one number per column, in the user's units.
         noise_std: the standard deviation of the noise in each of them, in the user's units. Clipping may add bias.
-        centre: the privately found centre around which rows were clipped, in the user's units.
+        centre: the centre around which rows were clipped, in the user's units: privately found (method shifted), or
+            public (method clipped).
         radius: the privately chosen clipping radius, in the user's units; in half-widths of the bounds when columns
             have different ones.
         receipts: what each step asked, with which mechanism, at which exact cost.
@@ -144,8 +145,8 @@ class Release:
             f"Private mean of {self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}",
             *_estimate_in_words(self),
             f"  bound      {_bound_in_words(self.public)}",
-            f"  radius     {self.radius:.5g}{self.public.get('radius_unit', '')} around a private centre; rows beyond",
-            "             were clipped to it, which may add bias to the noise",
+            f"  radius     {self.radius:.5g}{self.public.get('radius_unit', '')} around the centre; rows beyond it",
+            "             were clipped, which may add bias to the noise",
             f"  privacy    {privacy}, that is epsilon = {self.epsilon(delta):.4g} at delta = {delta:g}",
             f"             neighbours: {self.neighbours}; the number of rows is public",
             f"  method     {self.method}, {self.trust} model; what it paid for:",
@@ -167,13 +168,27 @@ class Release:
 def _check(release: Release) -> None:
     """Refuse a document whose fields are not what a release has."""
     arrays = (release.mean, release.noise_std, release.centre)
-    plain = type(release.n) is int and type(release.d) is int and type(release.seeded) is bool
-    if not plain or not all(type(word) is str for word in (release.method, release.trust)):
-        raise ArgumentError("this release has fields of the wrong type")
-    if not all(array.shape == (release.d,) and np.all(np.isfinite(array)) for array in arrays):
-        raise ArgumentError(f"a release with d={release.d} must have {release.d} finite means, noises and centres")
-    if not release.receipts:
-        raise ArgumentError("a release without receipts is no release")
+    words = [release.method, release.trust]
+    for receipt in release.receipts:
+        words += [receipt.step, receipt.asked, receipt.mechanism]
+    delta, bound = release.public.get("delta", 0.5), release.public.get("bound", {})
+    right = (
+        type(release.n) is int
+        and type(release.d) is int
+        and release.n >= 1
+        and type(release.seeded) is bool
+        and type(release.radius) is float
+        and 0 <= release.radius < np.inf
+        and all(type(word) is str for word in words)
+        and all(array.shape == (release.d,) and np.all(np.isfinite(array)) for array in arrays)
+        and bool(np.all(release.noise_std >= 0))
+        and len(release.receipts) > 0
+        and type(delta) is float
+        and 0 < delta < 1
+        and type(bound) is dict
+    )
+    if not right:
+        raise ArgumentError("this release has fields of the wrong type or size")
 
 
 def _estimate_in_words(release: Release) -> list[str]:
@@ -214,5 +229,8 @@ def _receipt_to_dict(receipt: Receipt) -> dict[str, str]:
 
 
 def _receipt_from_dict(entry: dict[str, str]) -> Receipt:
-    cost = Zcdp(Fraction(entry["rho"])) if "rho" in entry else PureDp(Fraction(entry["epsilon"]))
+    price = entry["rho"] if "rho" in entry else entry["epsilon"]
+    if type(price) is not str:
+        raise ValueError("a price must be a fraction in quotes")
+    cost = Zcdp(Fraction(price)) if "rho" in entry else PureDp(Fraction(price))
     return Receipt(entry["step"], entry["asked"], entry["mechanism"], cost)

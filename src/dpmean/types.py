@@ -152,7 +152,7 @@ class VectorSum:
 
 
 class TrustModel(Protocol):
-    """Two private operations and one rule: all that an estimator needs to know about trust."""
+    """Two private operations, and the rules that go with them: all that an estimator needs to know about trust."""
 
     name: str
 

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from dpmean.attacks import Target, radius_step, release_step, targets
+from dpmean.attacks import MakeNoise, Target, radius_step, release_step, targets
 from dpmean.budget import Zcdp
 from dpmean.noise.source import seeded
 from dpmean.trust.central import Central
-from dpmean.types import Ints
+from dpmean.types import Ints, Sampler
 
 
 class ScaledNoise:
-    """Noise whose standard deviation is a given part of what was paid for."""
+    """Noise of which one step, or all, gets only a given part of the standard deviation that was paid for."""
 
     seeded = True
 
-    def __init__(self, seed: int, part: Fraction) -> None:
-        self.seed, self.part = seed, part
+    def __init__(self, seed: int, part: Fraction, only: str = "") -> None:
+        self.noise, self.part, self.only = seeded(seed), part, only
 
-    def at(self, step: str, start: int = 0) -> ScaledNoise:
-        self.sampler = seeded(self.seed).at(step, start)
-        return self
+    def at(self, step: str, start: int = 0) -> ScaledSampler:
+        return ScaledSampler(self.noise.at(step, start), self.part if step.startswith(self.only) else Fraction(1))
+
+
+@dataclass(frozen=True)
+class ScaledSampler:
+    sampler: Sampler
+    part: Fraction
 
     def gaussian(self, variance: Fraction, count: int) -> Ints:
         if not self.part:
@@ -36,8 +42,9 @@ def halved(seed: int) -> ScaledNoise:
     return ScaledNoise(seed, Fraction(1, 2))
 
 
-def silent(seed: int) -> ScaledNoise:
-    return ScaledNoise(seed, Fraction(0))
+def silent(step: str) -> MakeNoise:
+    """Return noise that is missing from one step."""
+    return lambda seed: ScaledNoise(seed, Fraction(0), step)
 
 
 def float_noise() -> Target:
@@ -60,10 +67,13 @@ def float_noise() -> Target:
 
 def broken_targets() -> dict[str, Target]:
     """Return the broken mechanisms by name."""
-    without_noise = {f"{name}, without noise": target for name, target in targets(silent).items() if target.whole}
-    return {
+    broken = {
         "noisy sum with half the noise": release_step(Central(), halved),
-        "radius from the exact quantile": radius_step(Central(), silent),
+        "radius from the exact quantile": radius_step(Central(), silent("radius")),
         "noisy sum in floats, by its support": float_noise(),
-        **without_noise,
     }
+    for name, target in targets().items():
+        if target.whole:
+            step = name.partition(": ")[2]
+            broken[f"{name} without its noise"] = targets(silent(step))[name]
+    return broken

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import final
+from typing import Protocol, final
 
 from dpmean.budget import Zcdp
-from dpmean.types import TrustModel
+from dpmean.types import Estimator, TrustModel
 
 
 class Verdict(IntEnum):
@@ -36,6 +36,19 @@ class Need:
     def and_also(self, other: Need) -> Need:
         """Return what satisfies both needs."""
         return Need(max(self.fine, other.fine), max(self.risky, other.risky))
+
+
+class Planned(Estimator, Protocol):
+    """An estimator that knows beforehand how many rows it needs."""
+
+    @property
+    def trust(self) -> TrustModel:
+        """Who is trusted."""
+        ...
+
+    def rows_needed(self, budget: Zcdp) -> Need:
+        """Return how many rows this takes."""
+        ...
 
 
 def rows_for_radius_and_mean(d: int, trust: TrustModel, budget: Zcdp) -> Need:

@@ -134,7 +134,8 @@ class MemoryRows:
             stop = min(start + rows, span.stop)
             block = buffer[: stop - start]
             where = slice(start, stop) if self.positions is None else self.positions[start:stop]
-            block[:] = self.array[where]
+            with np.errstate(over="ignore"):  # what exceeds a float64 becomes infinite, and is treated as such
+                block[:] = self.array[where]
             frame = self.frame
             if frame.lower is not None and frame.upper is not None:
                 kernels.rescale(block, frame.lower, frame.upper, frame.middle, frame.scale)
