@@ -164,7 +164,7 @@ def main() -> None:
     os.environ["DPMEAN_THREADS"] = "1"
     today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"
     run = f"`make accuracy`, {today}, dpmean {dpmean.__version__}, part {arguments.part:g} of the trials"
-    report = [*INTRODUCTION, f"{run}, seed {arguments.seed}.", ""]
+    report = [*INTRODUCTION, "", f"{run}, seed {arguments.seed}.", ""]
     with multiprocessing.get_context("spawn").Pool() as pool:
         for kind in ("tuning", "held"):
             jobs = [(setting, arguments.part, arguments.seed) for setting in read_settings(kind)]
