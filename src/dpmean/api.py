@@ -126,7 +126,7 @@ def mean(
         neighbours=Neighbours.REPLACE_ONE,
         seeded=noise.seeded,
         public={
-            "bound": _bound_in_words(frame, norm_bound),
+            "bound": _bound(frame, norm_bound),
             "step": grid.step,
             "coins": coins.key,
             "dpmean": __version__,
@@ -167,7 +167,8 @@ def _check_rows(estimator: Planned, n: int, d: int, budget: Zcdp, *, allow_few_r
     return True
 
 
-def _bound_in_words(frame: Frame, norm_bound: float | None) -> dict[str, Any]:
+def _bound(frame: Frame, norm_bound: float | None) -> dict[str, Any]:
+    """Return the bound as the release keeps it."""
     if frame.lower is not None and frame.upper is not None:
         return {"lower": frame.lower.tolist(), "upper": frame.upper.tolist()}
     return {"norm_bound": float(norm_bound or 0), "reach": frame.reach}

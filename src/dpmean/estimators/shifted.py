@@ -80,6 +80,6 @@ class ShiftedClippedMean:
 
 
 def centre_rows(n: int, rotation: Rotation, trust: TrustModel, budget: Zcdp) -> int:
-    """Return how many rows find the centre: enough to drown the noise on the counts; more would not help."""
+    """Return how many rows find the centre: enough to drown the noise on the counts; more would hardly help."""
     drowning = math.ceil(ROWS_PER_RANK * trust.count_std(rotation.points, rotation.width, budget))
     return min(n, max(drowning, FEWEST_ROWS))
