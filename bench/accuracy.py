@@ -27,7 +27,7 @@ from bench.problem import Floats
 
 SETTINGS = Path(__file__).with_name("settings.toml")
 REPORT = Path("docs") / "accuracy.md"
-METHODS = ("shifted", "clipped")
+METHODS = ("refined", "shifted", "clipped")
 COINPRESS_STEPS = (1, 2, 3, 4, 10)
 INTRODUCTION = """\
 # Accuracy

@@ -19,10 +19,32 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class Histogrammed:
+    positions: object
+    view: object
+
+    def ask(self, rows):
+        rows = rows if self.positions is None else rows.take(self.positions)
+        return rows.histogram(self.view).counts
+
+
+@dataclass(frozen=True)
+class Shelled:
+    positions: object
+    shells: object
+
+    def ask(self, rows):
+        rows = rows if self.positions is None else rows.take(self.positions)
+        return rows.add_up_shells(self.shells)
+
+
+@dataclass(frozen=True)
 class Summed:
+    positions: object
     ball: object
 
     def ask(self, rows):
+        rows = rows if self.positions is None else rows.take(self.positions)
         return rows.add_up(self.ball)
 
 
@@ -46,9 +68,17 @@ class Recorder:
     def tally(self, view):
         return RecordingTally(self.rows.tally(view), view, self)
 
+    def histogram(self, view):
+        self.log.append(Histogrammed(self.positions, view))
+        return self.rows.histogram(view)
+
     def add_up(self, ball):
-        self.log.append(Summed(ball))
+        self.log.append(Summed(self.positions, ball))
         return self.rows.add_up(ball)
+
+    def add_up_shells(self, shells):
+        self.log.append(Shelled(self.positions, shells))
+        return self.rows.add_up_shells(shells)
 
 
 @dataclass(frozen=True)
@@ -64,10 +94,11 @@ class RecordingTally:
 
 @dataclass(frozen=True)
 class RecordingNoise:
-    """Noise that writes down every draw: (step, start, variance, count)."""
+    """Noise that writes down every draw: (step, start, variance, count), and every choice: (step, exponents, unit)."""
 
     noise: object
     log: list = field(default_factory=list)
+    choices: list = field(default_factory=list)
     step: str = ""
     start: int = 0
 
@@ -76,8 +107,12 @@ class RecordingNoise:
         return self.noise.seeded
 
     def at(self, step, start=0):
-        return RecordingNoise(self.noise, self.log, step, start)
+        return RecordingNoise(self.noise, self.log, self.choices, step, start)
 
     def gaussian(self, variance, count):
         self.log.append((self.step, self.start, variance, count))
         return self.noise.at(self.step, self.start).gaussian(variance, count)
+
+    def choose(self, exponents, unit):
+        self.choices.append((self.step, exponents, unit))
+        return self.noise.at(self.step, self.start).choose(exponents, unit)

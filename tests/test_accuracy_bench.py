@@ -52,6 +52,7 @@ def test_ratios_compare_with_the_oracle_and_take_coinpress_at_its_best():
         name: np.full(50, value)
         for name, value in {
             "oracle": 2.0,
+            "refined": 2.2,
             "shifted": 3.0,
             "clipped": 8.0,
             "COINPRESS 1": 9.0,

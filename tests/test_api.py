@@ -209,7 +209,7 @@ REFUSED = {
     "bounds no pair": ({"norm_bound": None, "bounds": 5}, "each one number or one per column, got 5"),
     "a pair per column": ({"norm_bound": None, "bounds": [(0, 1)] * 20}, r"bounds=tuple\(zip\(\*pairs\)\)"),
     "bounds words": ({"norm_bound": None, "bounds": ("a", "b")}, "must be a number or 20 numbers"),
-    "unknown method": ({"method": "magic"}, "method must be one of shifted, clipped, got 'magic'"),
+    "unknown method": ({"method": "magic"}, "method must be one of refined, shifted, clipped, got 'magic'"),
     "unknown nan": ({"nan": "drop"}, 'nan must be "raise" or "impute"'),
     "sigma alone": ({"sigma_min": 0.1}, "needs both sigma_min and sigma_max"),
     "sigma upside down": ({"sigma_min": 2.0, "sigma_max": 1.0}, "sigma_min must not exceed sigma_max"),
@@ -326,10 +326,10 @@ def test_the_rule_looks_at_no_row():
         release(np.full((20, 20), math.nan), rho=0.01)
 
 
-def test_the_centre_needs_rows_of_its_own():
+def test_the_medians_of_shifted_need_rows_of_their_own():
     data = np.random.default_rng(9).normal(5, 1, (4000, 128))
     with pytest.raises(TooFewRowsError):
-        release(data, rho=0.005, norm_bound=500.0)
+        release(data, rho=0.005, norm_bound=500.0, method="shifted")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         release(data, rho=0.02, norm_bound=500.0, method="clipped")

@@ -10,6 +10,7 @@ import dpmean
 from dpmean.budget import Zcdp
 from dpmean.coins import PublicCoins
 from dpmean.estimators.clipped import ClippedMean
+from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid
@@ -24,6 +25,7 @@ GRID = Grid(2.0**-20, REACH, D)
 METHODS = {
     "clipped": ClippedMean(GRID, Central()),
     "shifted": ShiftedClippedMean(GRID, Central(), PublicCoins("equality")),
+    "refined": RefinedMean(GRID, PublicCoins("equality")),
 }
 
 

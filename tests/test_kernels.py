@@ -17,7 +17,8 @@ from dpmean.frame import Frame
 from dpmean.grid import Grid, norm_bits, radius_index
 from dpmean.rows.kernels import shrink_by
 from dpmean.rows.memory import MemoryRows
-from dpmean.types import Ball, Distances
+from dpmean.shells import clipped_sum
+from dpmean.types import Ball, Distances, Pairs, Sides
 
 REACH = 100.0
 WIDE = Distances(centre=np.zeros(1), low=-40 * 64, points=100 * 64)
@@ -189,7 +190,7 @@ def test_high_dimensions_do_not_overflow():
     total = MemoryRows(rows, frame).add_up(ball)
     assert np.allclose(total * ball.unit, 1e3, rtol=1e-3)
     counts = MemoryRows(rows, frame).tally(grid.distances(np.zeros(d))).counts
-    assert counts[radius_index(reach) - grid.distances(np.zeros(d)).low] == 3
+    assert counts[0, radius_index(reach) - grid.distances(np.zeros(d)).low] == 3
 
 
 def test_a_loop_compiles_where_nothing_can_be_kept_on_disk():
@@ -212,3 +213,88 @@ print(os.waitpid(child, 0)[1])
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)  # noqa: S603
     assert done.stdout.strip() == "0"
+
+
+# --- pairs, sides, shells ------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_a_pair_is_as_far_apart_as_its_rows(data):
+    row, centre = data.draw(rows_and_centre())
+    other = np.array(data.draw(st.lists(values, min_size=len(row), max_size=len(row))))
+    inside = all(math.hypot(*x) < 0.99 * REACH for x in (row.tolist(), other.tolist()))
+    counts = memory(np.array([row, other])).histogram(Pairs(WIDE.low, WIDE.points)).counts[0]
+    assert counts[-1] == 1
+    if not inside:
+        return
+    alone = memory(row, reach=1e3).tally(Distances(other, WIDE.low, WIDE.points)).counts[0]
+    assert np.array_equal(counts, alone)
+    assert centre.shape == row.shape
+
+
+def test_an_odd_row_has_no_partner_and_the_first_half_goes_with_the_second():
+    rows = np.array([[0.0], [10.0], [1.0], [14.0], [50.0]])
+    counts = memory(rows).histogram(Pairs(0, 64 * 7)).counts[0]
+    assert counts[0] == 1  # 1 - 0
+    assert counts[64 * 2 - 1] == 1
+    assert counts[64 * 2] == 2  # 14 - 10
+    assert counts[-1] == 2
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    x=values,
+    centre=st.one_of(st.just(0.0), st.floats(-5, -0.01), st.floats(0.01, 5)),
+    index=st.integers(0, WIDE.points - 1),
+)
+def test_a_number_is_above_the_centre_or_below(x, centre, index):
+    x = max(-REACH, min(x, REACH)) * 0.99
+    where = np.array([centre])
+    sides = memory(np.array([x])).histogram(Sides(where, WIDE.low, WIDE.points)).counts
+    plain = memory(np.array([x])).histogram(Distances(where, WIDE.low, WIDE.points)).counts[0]
+    above = x >= centre
+    assert np.array_equal(sides[0 if above else 1], plain)
+    assert sides[1 if above else 0, index] == 1
+
+
+def test_rows_that_are_no_numbers_stop_pairs_and_sides_and_shells():
+    rows = memory(np.array([[1.0], [math.nan]]))
+    shells = Grid(2.0**-20, REACH, 1).shells(np.zeros(1), [2.0, 1.0], 2)
+    for ask in (
+        lambda: rows.histogram(Pairs(0, 10)),
+        lambda: rows.histogram(Sides(np.zeros(1), 0, 10)),
+        lambda: rows.add_up_shells(shells),
+    ):
+        with pytest.raises(DataError):
+            ask()
+    imputed = memory(np.array([[1.0], [math.nan]]), impute=True)
+    assert imputed.histogram(Pairs(0, 10)).counts[0, 0] == 1
+    assert imputed.histogram(Sides(np.zeros(1), 0, 10)).counts[:, 0].tolist() == [2, 2]
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_shells_put_together_are_the_rows_clipped_at_each_radius(data):
+    d = data.draw(st.sampled_from([1, 3, 40]))
+    rows = np.random.default_rng(data.draw(st.integers(0, 1000))).standard_t(2, (50, d)) * 3
+    centre = np.full(d, data.draw(st.floats(-2, 2)))
+    radii = [8.0, 6.5, 3.0, 0.5]
+    grid = Grid(2.0**-20, 1e4, d)
+    shells = grid.shells(centre, radii, data.draw(st.sampled_from([50, 10**9])))
+    sums = memory(rows, reach=1e4).add_up_shells(shells)
+    lengths = np.linalg.norm(rows - centre, axis=1)
+    for k, radius in enumerate(radii):
+        wanted = ((rows - centre) * np.minimum(1, radius / lengths)[:, np.newaxis]).sum(axis=0)
+        found = clipped_sum(sums, shells, k) * shells.unit
+        assert np.linalg.norm(found - wanted) < 50 * radius * 2**-10 + 50 * math.sqrt(d) * shells.unit
+
+
+def test_sums_of_directions_fit_into_64_bits_for_any_number_of_rows():
+    for d in (1, 16, 4096, 10**6):
+        for n in (1, 10**4, 10**7, 10**10):
+            shells = Grid(2.0**-10, 1e5, d).shells(np.zeros(d), [9.99, 2.5], n)
+            assert n * shells.length < 2**62
+            assert shells.radii[0] < 2 ** (norm_bits(d) - 1)
+            assert shells.length >= 2**12 * shells.radii[0] >= shells.length / 4
+            assert shells.length // shells.radii[1] < 2**31

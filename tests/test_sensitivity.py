@@ -106,7 +106,7 @@ def test_one_replaced_row_moves_counts_by_one_and_the_sum_by_two_radii(run, data
         match question:
             case Counted():
                 assert max(abs(x) for x in change) <= 1
-            case Summed(ball):
+            case Summed(ball=ball):
                 assert sum(x * x for x in change) <= (2 * ball.radius) ** 2
 
 

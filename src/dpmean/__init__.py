@@ -29,7 +29,8 @@ if TYPE_CHECKING:
         TooFewRowsError,
         TooFewRowsWarning,
     )
-    from dpmean.ledger import Neighbours, Receipt, Release
+    from dpmean.ledger import Found, Neighbours, Receipt, Release
+    from dpmean.outlook import Outlook, plan
 
 __version__ = "0.1.0.dev0"
 
@@ -40,7 +41,9 @@ __all__ = [
     "DataError",
     "DpMeanError",
     "EntropyError",
+    "Found",
     "Neighbours",
+    "Outlook",
     "OverspendError",
     "PureDp",
     "Receipt",
@@ -52,6 +55,7 @@ __all__ = [
     "compose_basic",
     "compose_zcdp",
     "mean",
+    "plan",
     "simple_epsilon",
     "tight_delta",
     "tight_epsilon",
@@ -60,7 +64,7 @@ __all__ = [
     "zcdp_that_implies",
 ]
 
-_ROOMS = ("errors", "budget", "accountant", "ledger", "api")
+_ROOMS = ("errors", "budget", "accountant", "ledger", "api", "outlook")
 
 
 def __getattr__(name: str) -> object:

@@ -17,6 +17,7 @@ from dpmean.door import read_array, read_budget, read_frame, read_randomness, re
 from dpmean.errors import ArgumentError, ArgumentTypeError, TooFewRowsError, TooFewRowsWarning
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.enough import Planned, Verdict
+from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid
@@ -25,6 +26,7 @@ from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central import Central
 
 _METHODS: dict[str, Callable[[Grid, PublicCoins], Planned]] = {
+    "refined": RefinedMean,
     "shifted": lambda grid, coins: ShiftedClippedMean(grid, Central(), coins),
     "clipped": lambda grid, coins: ClippedMean(grid, Central()),  # noqa: ARG005  one signature for all
 }
@@ -38,7 +40,7 @@ def mean(
     delta: Number | None = None,
     norm_bound: float | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
-    method: str = "shifted",
+    method: str = "refined",
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
@@ -62,8 +64,8 @@ def mean(
         bounds: ``(lower, upper)``, each one number or one per column. Each column gets noise in proportion to its
             range: all ranges may be loose by the same factor for free, but one that is a thousand times looser than
             the others gets a thousand times the noise. Rows outside are clipped to the bound.
-        method: ``"shifted"`` (clips around a private centre) or ``"clipped"`` (around zero, or the middle of the
-            bounds).
+        method: ``"refined"`` (centre and radius are refined step by step: the most accurate), or the paper's
+            ``"shifted"`` (clips around private medians) and ``"clipped"`` (around zero, or the middle of the bounds).
         sigma_min: for independent rows from one distribution, a lower bound on the standard deviation in any
             direction, and
         sigma_max: an upper one; ``norm_bound`` then bounds the *mean* of the distribution (section 3.4 of the paper).
@@ -134,6 +136,7 @@ def mean(
             **({} if delta is None else {"delta": float(delta)}),
             **({"few_rows": True} if few_rows else {}),
         },
+        found=estimate.found and estimate.found.times(unit if same else 1.0),
     )
 
 

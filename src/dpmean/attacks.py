@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,13 +13,16 @@ import numpy as np
 from dpmean.budget import Zcdp
 from dpmean.coins import PublicCoins
 from dpmean.estimators.clipped import ClippedMean
+from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
-from dpmean.grid import Grid
+from dpmean.grid import RADII_PER_OCTAVE, Grid
 from dpmean.noise.source import seeded
 from dpmean.quantile import search
 from dpmean.rows.memory import MemoryRows
+from dpmean.shells import FACTOR_ONE
 from dpmean.trust.central import Central
+from dpmean.trust.curator import Curator
 from dpmean.types import Ball, Distances, Estimate, Estimator, Floats, Noise, TrustModel
 
 _REACH = 1.0
@@ -37,8 +41,8 @@ class Target:
     """Whether a run is a whole estimator, which takes longer."""
 
 
-def _rows(array: Floats) -> MemoryRows:
-    return MemoryRows(array, Frame.within_norm(array.shape[1], _REACH, impute=False), threads=1)
+def _rows(array: Floats, reach: float = _REACH) -> MemoryRows:
+    return MemoryRows(array, Frame.within_norm(array.shape[1], reach, impute=False), threads=1)
 
 
 def release_step(trust: TrustModel, make_noise: MakeNoise = seeded) -> Target:
@@ -68,6 +72,33 @@ def radius_step(trust: TrustModel, make_noise: MakeNoise = seeded) -> Target:
     return Target(score, claim)
 
 
+def choice_step(make_noise: MakeNoise = seeded) -> Target:
+    """Attack the choice of a radius: of two, with one row beyond the smaller or none, and odds that lie between."""
+    claim = Zcdp(Fraction(1, 50))
+    view = Distances(np.zeros(1), low=0, points=2)
+    sides = [_rows(np.array([[end]]), 2 * _REACH).histogram(view) for end in (1.0, 1.005)]
+    slope = math.sqrt(8 * claim.rho) / 2 * RADII_PER_OCTAVE / math.log(2)
+
+    def score(run: int, neighbour: bool) -> float:
+        curator = Curator(claim, make_noise(2 * run + neighbour))
+        return float(curator.upper_end(sides[neighbour], 0, 0, slope, claim.rho, "radius"))
+
+    return Target(score, claim)
+
+
+def gap_step(make_noise: MakeNoise = seeded) -> Target:
+    """Attack the bias gap: one row lies beyond the larger radius or at the centre, and others in its direction."""
+    claim = Zcdp(Fraction(1, 2))
+    shells = Grid(2.0**-20, _REACH, 1).shells(np.zeros(1), [0.5, 0.25], 2)
+    sides = [_rows(np.array([[0.9], [end]])).add_up_shells(shells) for end in (0.0, 0.9)]
+
+    def score(run: int, neighbour: bool) -> float:
+        curator = Curator(claim, make_noise(2 * run + neighbour))
+        return curator.bias_gap(sides[neighbour], shells, 1, [FACTOR_ONE, FACTOR_ONE], claim.rho, "bias 1").value
+
+    return Target(score, claim)
+
+
 def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], float], make_noise: MakeNoise) -> Target:
     """Attack a whole estimator, at a budget so small that few runs suffice to catch a broken one."""
     claim = Zcdp(Fraction(1, 50))
@@ -76,6 +107,7 @@ def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], flo
     estimators: dict[str, Estimator] = {
         "clipped": ClippedMean(grid, Central()),
         "shifted": ShiftedClippedMean(grid, Central(), PublicCoins("attack")),
+        "refined": RefinedMean(grid, PublicCoins("attack")),
     }
 
     def score(run: int, neighbour: bool) -> float:
@@ -97,17 +129,24 @@ def _sum_in_radii(estimate: Estimate) -> float:
 def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
     """Return each private step, and each number that a whole estimator releases.
 
-    The replaced row decides the answer: it is far on one side or on the other (mean), makes the difference between
+    The replaced row decides the answer: it is far on one side or on the other (mean; with refined, the interval in
+    which rows count follows the many zeros, so that the sign of the mean tells), makes the difference between
     two medians (centre), or sits at the rank that is searched, the second smallest distance (radius).
     """
     apart = _with([0.0] * 30, -1.0, 1.0)
     tied = _with([-0.5] * 15 + [0.5] * 15, -0.5, 0.5)
+    alone = _with([0.0] * 3000, -1.0, 1.0)
     ranked = _with([0.1] + [0.9] * 29, 0.1, 0.9)
     return {
         "noisy sum": release_step(Central(), make_noise),
         "search for the radius": radius_step(Central(), make_noise),
+        "choice of the radius": choice_step(make_noise),
+        "bias gap": gap_step(make_noise),
         "clipped: mean": _whole("clipped", apart, _sum_in_radii, make_noise),
         "clipped: radius": _whole("clipped", ranked, lambda estimate: estimate.radius, make_noise),
         "shifted: mean": _whole("shifted", apart, _sum_in_radii, make_noise),
         "shifted: centre": _whole("shifted", tied, lambda estimate: float(estimate.centre[0]), make_noise),
+        "refined: mean": _whole(
+            "refined", alone, lambda estimate: float(estimate.mean[0]) / estimate.radius, make_noise
+        ),
     }

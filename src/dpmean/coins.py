@@ -31,12 +31,16 @@ class PublicCoins:
 
     def sample(self, n: int, size: int) -> Ints:
         """Return ``size`` different positions among n, in order; it depends on nothing but n and size."""
+        return np.sort(self.order(n, size))
+
+    def order(self, n: int, size: int) -> Ints:
+        """Return the same positions in a random order."""
         words = self._words("sample")
         if 2 * size > n:
-            return np.sort(np.argsort(words(n), kind="stable")[:size]).astype(np.int64)
+            return np.argsort(words(n), kind="stable")[:size].astype(np.int64)
         chosen = np.empty(0, dtype=np.int64)
         while len(chosen) < size:
             more = ((words(size) >> np.uint64(11)).astype(np.float64) * (n / 2**53)).astype(np.int64)
             both = np.concatenate((chosen, more))
             chosen = both[np.sort(np.unique(both, return_index=True)[1])][:size]
-        return np.sort(chosen)
+        return chosen

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from dpmean.errors import ArgumentError
-from dpmean.types import Ball, Distances, Floats, Ints
+from dpmean.types import Ball, Distances, Floats, Ints, Pairs, Shells, Sides
 
 RADII_PER_OCTAVE = 64  # a power of two; compiled kernels keep it on disk: touch rows/kernels.py when it changes
 _EXACT = 2.0**52  # whole numbers up to here are exact in a float, and so are their sums
@@ -63,14 +64,39 @@ class Grid:
 
     def distances(self, centre: Floats) -> Distances:
         """Return the question "how far from the centre?", from the grid's resolution to all that can occur."""
-        low = radius_index(self.step * math.sqrt(self.d) / 2)
-        high = radius_index(self.reach + float(np.linalg.norm(centre)))
-        return Distances(centre=centre, low=low, points=high - low + 1)
+        return Distances(centre=centre, low=self.lowest, points=self._points(float(np.linalg.norm(centre))))
+
+    def sides(self, centre: Floats) -> Sides:
+        """Return the question "how far above the centre, how far below?", for d = 1."""
+        return Sides(centre=centre, low=self.lowest, points=self._points(float(np.linalg.norm(centre))))
+
+    def pairs(self) -> Pairs:
+        """Return the question "how far apart?", in multiples of sqrt(2): half an octave above the other ladders."""
+        return Pairs(low=self.lowest + RADII_PER_OCTAVE // 2, points=self._points(self.reach))
+
+    @property
+    def lowest(self) -> int:
+        """The first rung that matters: the grid's resolution."""
+        return radius_index(self.step * math.sqrt(self.d) / 2)
+
+    def _points(self, length: float) -> int:
+        return radius_index(self.reach + length) - self.lowest + 1
 
     def ball(self, centre: Floats, radius: float) -> Ball:
         """Return the ball of a radius in the finest unit that whole-number arithmetic can carry."""
         unit = power_of_two_at_most(radius) / 2.0 ** (norm_bits(self.d) - 2)
         return Ball(centre=centre, unit=unit, radius=int(radius / unit))
+
+    def shells(self, centre: Floats, radii: Sequence[float], n: int) -> Shells:
+        """Return balls of the given radii, the largest first, for n rows.
+
+        Directions get 12 bits more than rows if n of them then still add up to less than 2^62, otherwise the unit is
+        coarser.
+        """
+        room = 62 - n.bit_length()
+        bits = min(norm_bits(self.d) - 1, room - 12)
+        unit = 2 * power_of_two_at_most(radii[0]) / 2.0**bits
+        return Shells(centre, unit, tuple(int(radius / unit) for radius in radii), length=1 << (bits + 12))
 
 
 def norm_bits(d: int) -> int:

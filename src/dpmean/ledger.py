@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from dpmean.accountant import compose_zcdp, tight_epsilon
 from dpmean.budget import Number, PureDp, Zcdp
 from dpmean.errors import ArgumentError, OverspendError
+from dpmean.uncertainty import error_quantile, normal_quantile
 
 _FORMAT = "dpmean.release/1"
 
@@ -35,6 +37,36 @@ class Receipt:
     asked: str
     mechanism: str
     cost: Zcdp | PureDp
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the refined estimator found out on its way, privately; lengths are in the units of the radius.
+
+    Attributes:
+        spread: how far rows are from their mean: about three quarters of them are nearer.
+        ceiling: the radius beyond which hardly any row lies.
+        rounds: how often the mean was released, each time around a better centre.
+        bias: how far clipping below the ceiling moves the mean, as it was measured.
+        bias_std: the standard deviation of the noise on that.
+        tail: how far the rows beyond the ceiling may move it, if their numbers go on falling as they do up to there.
+        noise_std: the standard deviation of the noise on each coordinate of the mean, in the same unit.
+
+    """
+
+    spread: float
+    ceiling: float
+    rounds: int
+    bias: float
+    bias_std: float
+    tail: float
+    noise_std: float
+
+    def times(self, unit: float) -> Found:
+        """Return the same in another unit of length."""
+        lengths = (self.bias, self.bias_std, self.tail, self.noise_std)
+        return Found(self.spread * unit, self.ceiling * unit, self.rounds, *(length * unit for length in lengths))
 
 
 def total_cost(receipts: Iterable[Receipt], budget: Zcdp) -> Zcdp:
@@ -65,6 +97,7 @@ class Release:
         neighbours: which pairs of data sets the guarantee makes hard to tell apart.
         seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
         public: the public choices of the run: the bound, the step of the grid, the public coins, the version.
+        found: what method refined found out on its way, privately: spread, radii, rounds, bias.
 
     """
 
@@ -80,6 +113,7 @@ class Release:
     neighbours: Neighbours
     seeded: bool
     public: Mapping[str, Any] = field(default_factory=dict)
+    found: Found | None = None
 
     def __post_init__(self) -> None:
         for name in ("mean", "noise_std", "centre"):
@@ -104,6 +138,25 @@ class Release:
         nearest = float(epsilon)
         return nearest if nearest >= epsilon else float(np.nextafter(nearest, np.inf))
 
+    def error_bound(self, confidence: float = 0.95, of: str = "rows") -> float:
+        """Return a bound on the error of the mean, in l2 norm over all columns, that holds with this confidence.
+
+        The unit is that of ``radius``. The bound covers the noise, the bias that was measured, and that of the few
+        rows beyond the ceiling if the tail goes on as it began; with ``of="population"`` also the sampling error,
+        as the spread tells it, of rows that were drawn independently. It does not cover single rows that are much
+        farther out than all others, and for a population not the rare values that make up a heavy tail.
+        """
+        if of not in ("rows", "population"):
+            raise ArgumentError(f'of must be "rows" or "population", got {of!r}')
+        if self.found is None:
+            raise ArgumentError(f'method {self.method} does not measure its bias: use method="refined" for a bound')
+        found = self.found
+        bound = error_quantile(self.d, found.noise_std, found.bias + found.tail, found.bias_std, confidence)
+        if of == "rows":
+            return bound
+        width = found.spread if found.spread > found.ceiling / 50 else found.ceiling  # too few pairs differ to tell
+        return math.hypot(bound, normal_quantile((1 + confidence) / 2) * width / math.sqrt(self.n))
+
     def to_json(self) -> str:
         """Return the whole release as JSON; numbers survive the way there and back unchanged."""
         document = {
@@ -120,6 +173,7 @@ class Release:
             "neighbours": str(self.neighbours),
             "seeded": self.seeded,
             "public": dict(self.public),
+            "found": None if self.found is None else asdict(self.found),
         }
         return json.dumps(document, allow_nan=False)
 
@@ -132,7 +186,9 @@ class Release:
                 raise ValueError("it does not name this format")
             receipts = tuple(_receipt_from_dict(entry) for entry in document.pop("receipts"))
             neighbours = Neighbours(document.pop("neighbours"))
-            release = Release(receipts=receipts, neighbours=neighbours, **document)
+            details = document.pop("found", None)
+            found = None if details is None else Found(**details)
+            release = Release(receipts=receipts, neighbours=neighbours, found=found, **document)
         except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
         _check(release)
@@ -145,15 +201,14 @@ class Release:
             f"Private mean of {self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}",
             *_estimate_in_words(self),
             f"  bound      {_bound_in_words(self.public)}",
-            f"  radius     {self.radius:.5g}{self.public.get('radius_unit', '')} around the centre; rows beyond it",
-            "             were clipped, which may add bias to the noise",
+            *_radius_in_words(self),
             f"  privacy    {privacy}, that is epsilon = {self.epsilon(delta):.4g} at delta = {delta:g}",
             f"             neighbours: {self.neighbours}; the number of rows is public",
             f"  method     {self.method}, {self.trust} model; what it paid for:",
         ]
         for receipt in self.receipts:
-            lines.append(f"    {receipt.step:<8} {_price(receipt.cost):<13}  {receipt.asked},")
-            lines.append(f"    {'':<22}  {receipt.mechanism}")
+            lines.append(f"    {receipt.step:<10} {_price(receipt.cost):<13}  {receipt.asked},")
+            lines.append(f"    {'':<24}  {receipt.mechanism}")
         if self.public.get("few_rows"):
             lines.append("  FEW ROWS: centre and radius are unreliable, so noise_std tells little about the error")
         if self.seeded:
@@ -186,9 +241,15 @@ def _check(release: Release) -> None:
         and type(delta) is float
         and 0 < delta < 1
         and type(bound) is dict
+        and (release.found is None or _is_right(release.found))
     )
     if not right:
         raise ArgumentError("this release has fields of the wrong type or size")
+
+
+def _is_right(found: Found) -> bool:
+    lengths = (found.spread, found.ceiling, found.bias, found.bias_std, found.tail, found.noise_std)
+    return type(found.rounds) is int and all(type(length) is float and 0 <= length < np.inf for length in lengths)
 
 
 def _estimate_in_words(release: Release) -> list[str]:
@@ -200,6 +261,25 @@ def _estimate_in_words(release: Release) -> list[str]:
     if np.ptp(release.noise_std) == 0:
         lines.append(f"             that is {noise:.4g} in l2 norm, all columns together")
     return lines
+
+
+def _radius_in_words(release: Release) -> list[str]:
+    unit, found = release.public.get("radius_unit", ""), release.found
+    if found is None:
+        return [
+            f"  radius     {release.radius:.5g}{unit} around the centre; rows beyond it",
+            "             were clipped, which may add bias to the noise",
+        ]
+    rows, population = (release.error_bound(of=of) for of in ("rows", "population"))
+    times = "once" if found.rounds == 1 else f"in {found.rounds} rounds"
+    return [
+        f"  spread     {found.spread:.4g}{unit}: about three quarters of the rows are nearer to their mean",
+        f"  radius     {release.radius:.4g}{unit} around a centre found {times}; rows beyond it were clipped, and what",
+        f"             that takes away on average was made up for; hardly any row is beyond {found.ceiling:.4g}{unit}",
+        f"  error      at most {rows:.3g}{unit} in l2 norm, at 95 % confidence; {population:.3g}{unit} for the",
+        "             population that the rows are a sample of. Not covered: single rows far beyond all others,",
+        "             and for a population values too rare to be in the spread",
+    ]
 
 
 def _bound_in_words(public: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.budget import Zcdp
-from dpmean.ledger import Receipt
+from dpmean.ledger import Found, Receipt
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,6 +26,31 @@ class Distances:
     """How far is a row from ``centre``? Counted on the ladder of radii, from index ``low``, ``points`` of them."""
 
     centre: Floats
+    low: int
+    points: int
+
+    size = 1
+    first = 0
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """How far is a number above ``centre``, and how far below? For d = 1: one line of counts for each side."""
+
+    centre: Floats
+    low: int
+    points: int
+
+    size = 2
+    first = 0
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """How far apart are row i and row i + n/2? A row is in one pair at most, so it changes one distance at most."""
+
     low: int
     points: int
 
@@ -61,7 +86,22 @@ class Ball:
     radius: int
 
 
-View = Distances | Coordinates
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Shells:
+    """Balls around one ``centre``, the largest first: ``radii`` in whole multiples of ``unit``.
+
+    ``length`` is the norm, a whole number, that stands for one where a row is reduced to its direction.
+    """
+
+    centre: Floats
+    unit: float
+    radii: tuple[int, ...]
+    length: int
+
+
+Radial = Distances | Sides | Pairs
+View = Radial | Coordinates
 
 
 # --- where rows live -----------------------------------------------------------------------------------------
@@ -75,8 +115,38 @@ class Tally(Protocol):
         ...
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """Exact cumulative counts on the ladder, for a trust model's eyes only: a line per value of the view.
+
+    Replacing one row moves the counts of a line by 0 or +1, all of them, or by 0 or -1, all of them. There is one
+    count for every point, and a last one, n, for what lies beyond.
+    """
+
+    counts: Ints
+
+    def count_at_most(self, index: Ints) -> Ints:
+        """For each of the view's values, count the rows at or below the point with that index."""
+        found: Ints = self.counts[np.arange(len(self.counts)), index]
+        return found
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ShellSums:
+    """Exact sums by shell, for a trust model's eyes only; shell s lies within the s largest balls and no other.
+
+    ``inner[s]`` adds up the rows of shell s, ``outer[s]`` their directions. Of shell 0, outside all balls, only the
+    directions are there; of the last one, inside all of them, only the rows.
+    """
+
+    inner: Ints
+    outer: Ints
+
+
 class Rows(Protocol):
-    """Rows in some engine. Both verbs return exact whole numbers, whatever the blocks, threads or order."""
+    """Rows in some engine. All verbs return exact whole numbers, whatever the blocks, threads or order."""
 
     @property
     def n(self) -> int:
@@ -92,8 +162,16 @@ class Rows(Protocol):
         """Prepare to count rows by where a view puts them."""
         ...
 
+    def histogram(self, view: Radial) -> Histogram:
+        """Count rows, or pairs of rows, by their distance."""
+        ...
+
     def add_up(self, ball: Ball) -> Ints:
         """Add up the clipped rows."""
+        ...
+
+    def add_up_shells(self, shells: Shells) -> ShellSums:
+        """Add up rows and their directions, shell by shell: enough to clip them at any of the radii afterwards."""
         ...
 
     def take(self, positions: Ints) -> Rows:
@@ -109,6 +187,10 @@ class Sampler(Protocol):
 
     def gaussian(self, variance: Fraction, count: int) -> Ints:
         """Draw from the discrete Gaussian: probability proportional to ``exp(-x^2 / (2 variance))``."""
+        ...
+
+    def choose(self, exponents: Sequence[int], unit: int) -> int:
+        """Choose an index i with probability proportional to ``exp(-exponents[i] / unit)``."""
         ...
 
 
@@ -192,6 +274,7 @@ class Estimate:
     centre: Floats
     radius: float
     receipts: tuple[Receipt, ...]
+    found: Found | None = None
 
 
 class Estimator(Protocol):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from dpmean.attacks import MakeNoise, Target, radius_step, release_step, targets
+from dpmean.attacks import MakeNoise, Target, choice_step, gap_step, radius_step, release_step, targets
 from dpmean.budget import Zcdp
 from dpmean.noise.source import seeded
 from dpmean.trust.central import Central
@@ -37,9 +38,18 @@ class ScaledSampler:
             return np.zeros(count, dtype=np.int64)
         return self.sampler.gaussian(variance * self.part**2, count)
 
+    def choose(self, exponents: Sequence[int], unit: int) -> int:
+        if not self.part:
+            return exponents.index(min(exponents))
+        return self.sampler.choose([int(exponent / self.part) for exponent in exponents], unit)
+
 
 def halved(seed: int) -> ScaledNoise:
     return ScaledNoise(seed, Fraction(1, 2))
+
+
+def quartered(seed: int) -> ScaledNoise:
+    return ScaledNoise(seed, Fraction(1, 4))
 
 
 def silent(step: str) -> MakeNoise:
@@ -70,6 +80,8 @@ def broken_targets() -> dict[str, Target]:
     broken = {
         "noisy sum with half the noise": release_step(Central(), halved),
         "radius from the exact quantile": radius_step(Central(), silent("radius")),
+        "choice of the radius with four times the epsilon": choice_step(quartered),
+        "bias gap without its noise": gap_step(silent("bias")),
         "noisy sum in floats, by its support": float_noise(),
     }
     for name, target in targets().items():

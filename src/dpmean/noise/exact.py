@@ -6,11 +6,15 @@ Algorithms 1 to 3 of Canonne, Kamath and Steinke, "The Discrete Gaussian for Dif
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import accumulate
 
 Bits = Callable[[int], int]
 """Returns a whole number made of that many fair coin flips."""
+
+_CHOICE_BITS = 40
 
 
 def below(limit: int, bits: Bits) -> int:
@@ -93,3 +97,35 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
         total_low, total_high = total_low**2 >> digits, -(-(total_high**2) >> digits)
     shift = digits - bits
     return total_low >> shift, -(-total_high >> shift)
+
+
+def exactly_below(v: int, have: int, exponent: Fraction, more: Bits) -> bool:
+    """Return whether V, a uniform real whose first ``have`` bits are v, is below exp(-exponent)."""
+    if exponent == 0:
+        return v < 1 << have
+    while True:
+        low, high = exp_bounds(exponent, have + 64)
+        if (v + 1) << 64 <= low:
+            return True
+        if v << 64 >= high:
+            return False
+        v, have = (v << 64) | more(64), have + 64
+
+
+def choose(exponents: Sequence[int], unit: int, bits: Bits) -> int:
+    """Choose an index i with probability proportional to exp(-exponents[i] / unit).
+
+    An index is proposed with probability proportional to a power of two that is not below its weight (times 2^40), by
+    one uniform draw; the rest of that draw, uniform below that power, decides whether it is kept: if it is below the
+    weight. So i is kept with probability proportional to its weight, exactly.
+    """
+    least = min(exponents)
+    # 7213 / 5000 is just below 1 / ln 2, so exp(-x) <= 2^-floor(7213 x / 5000).
+    falls = (7213 * (exponent - least) // (5000 * unit) for exponent in exponents)
+    ends = list(accumulate(1 << max(0, _CHOICE_BITS - fall) for fall in falls))
+    while True:
+        drawn = below(ends[-1], bits)
+        i = bisect_right(ends, drawn)
+        rest = drawn - (ends[i - 1] if i else 0)
+        if exactly_below(rest, _CHOICE_BITS, Fraction(exponents[i] - least, unit), bits):
+            return i

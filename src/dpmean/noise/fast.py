@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from dpmean.compiled import compiled
 from dpmean.errors import ArgumentError
-from dpmean.noise.exact import Bits, exp_bounds
+from dpmean.noise.exact import Bits, exactly_below, exp_bounds
 from dpmean.types import Ints
 
 Words = NDArray[np.uint64]
@@ -141,7 +141,7 @@ def settle(words: Words, variance: Fraction, width: int, more: Bits) -> int | No
     cell = _exact_cell(first, variance, width, more)
     offset = second & (width - 1)
     exponent = Fraction(offset * (2 * cell * width + offset)) / (2 * variance)
-    if not _exactly_below(third >> 1, 63, exponent, more):
+    if not exactly_below(third >> 1, 63, exponent, more):
         return None
     magnitude = cell * width + offset
     if third & 1:
@@ -161,19 +161,6 @@ def _exact_cell(u: int, variance: Fraction, width: int, more: Bits) -> int:
     raise AssertionError("unreachable")
 
 
-def _exactly_below(v: int, have: int, exponent: Fraction, more: Bits) -> bool:
-    """Return whether V, whose first ``have`` bits are v, is below exp(-exponent)."""
-    if exponent == 0:
-        return True
-    while True:
-        low, high = exp_bounds(exponent, have + 64)
-        if (v + 1) << 64 <= low:
-            return True
-        if v << 64 >= high:
-            return False
-        v, have = (v << 64) | more(64), have + 64
-
-
 def discrete_gaussian(variance: Fraction, count: int, words: MoreWords) -> Ints:
     """Draw ``count`` variates from uniform 64-bit words."""
     law = _law(variance)
@@ -183,10 +170,13 @@ def discrete_gaussian(variance: Fraction, count: int, words: MoreWords) -> Ints:
     return out
 
 
-def _fill(out: Ints, law: _Law, words: MoreWords) -> None:
-    def more(width: int) -> int:
-        return int.from_bytes(words(-(-width // 64)).tobytes(), "little") & ((1 << width) - 1)
+def as_bits(words: MoreWords) -> Bits:
+    """Return coin flips made of uniform 64-bit words."""
+    return lambda width: int.from_bytes(words(-(-width // 64)).tobytes(), "little") & ((1 << width) - 1)
 
+
+def _fill(out: Ints, law: _Law, words: MoreWords) -> None:
+    more = as_bits(words)
     waiting = np.arange(len(out))
     while len(waiting):
         bits = words(3 * len(waiting)).reshape(-1, 3)

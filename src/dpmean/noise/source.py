@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 
 from dpmean.errors import EntropyError
-from dpmean.noise import fast
+from dpmean.noise import exact, fast
 from dpmean.noise.fast import Words
 from dpmean.types import Ints
 
@@ -49,6 +49,10 @@ class SecureNoise:
         """Draw from the discrete Gaussian."""
         return fast.discrete_gaussian(variance, count, _system_words)
 
+    def choose(self, exponents: Sequence[int], unit: int) -> int:
+        """Choose an index with probability proportional to ``exp(-exponent / unit)``."""
+        return exact.choose(exponents, unit, fast.as_bits(_system_words))
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,10 @@ class SeededSampler:
         groups = [fast.discrete_gaussian(variance, _GROUP, self._words(group)) for group in range(first, last + 1)]
         skip = self.start - first * _GROUP
         return np.concatenate(groups)[skip : skip + count]
+
+    def choose(self, exponents: Sequence[int], unit: int) -> int:
+        """Choose an index with probability proportional to ``exp(-exponent / unit)``."""
+        return exact.choose(exponents, unit, fast.as_bits(self._words(self.start // _GROUP)))
 
     def _words(self, group: int) -> Callable[[int], Words]:
         address = f"{self.seed}/{self.step}/{group}".encode()

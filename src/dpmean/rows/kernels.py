@@ -143,6 +143,49 @@ def count_distances(
 
 
 @compiled
+def count_sides(block: Floats, reach: float, impute: bool, bits: int, centre: Floats, low: int, counts: Ints) -> bool:
+    """Count numbers by the rung of their distance above the centre (line 0) and below it (line 1)."""
+    inside, origin = np.empty((1, 1)), np.zeros(1)
+    beyond = counts.shape[1] - 1
+    for i in range(block.shape[0]):
+        entered = _enter(block, i, reach, impute, bits, origin, inside)
+        if entered == UNUSABLE:
+            return False
+        if entered == UNCHANGED:
+            inside[0, 0] = block[i, 0]
+        total, exponent = _own_unit(inside, 0, centre, bits, 0)
+        place = min(max(_rung(total, exponent, bits) - low, 0), beyond)
+        above = inside[0, 0] >= centre[0]
+        counts[0, place if above else 0] += 1
+        counts[1, 0 if above else place] += 1
+    return True
+
+
+@compiled
+def count_pairs(block: Floats, reach: float, impute: bool, bits: int, partners: Floats, low: int, counts: Ints) -> bool:
+    """Count pairs of rows by the rung of the distance between them."""
+    d = block.shape[1]
+    inside, origin, partner = np.empty((1, d)), np.zeros(d), np.empty(d)
+    beyond = len(counts) - 1
+    guess = 0
+    for i in range(block.shape[0]):
+        entered = _enter(partners, i, reach, impute, bits, origin, inside)
+        if entered == UNUSABLE:
+            return False
+        partner[:] = partners[i] if entered == UNCHANGED else inside[0]
+        entered = _enter(block, i, reach, impute, bits, origin, inside)
+        if entered == UNUSABLE:
+            return False
+        if entered == UNCHANGED:
+            total, exponent = _own_unit(block, i, partner, bits, guess)
+        else:
+            total, exponent = _own_unit(inside, 0, partner, bits, guess)
+        guess = min(exponent, 1023)
+        counts[min(max(_rung(total, exponent, bits) - low, 0), beyond)] += 1
+    return True
+
+
+@compiled
 def _in_units(block: Floats, i: int, centre: Floats, per_unit: float, limit: float, whole: Scratch) -> int:
     """Write row i minus the centre in whole units, rounded towards zero; return its squared length."""
     length = np.int64(0)
@@ -210,6 +253,72 @@ def add_clipped(
                 _shrink(block, i, centre, bits, radius, whole)
         for j in range(d):
             sums[j] += whole[j]
+    return True
+
+
+@compiled
+def _stretch(squared: int, length: int) -> int:
+    """Return the largest whole factor that leaves a vector of this squared norm no longer than ``length``, or less."""
+    norm = np.int64(np.sqrt(np.float64(squared)))
+    while norm * norm < squared:
+        norm += 1
+    return length // norm
+
+
+@compiled
+def add_shells(
+    block: Floats,
+    reach: float,
+    impute: bool,
+    bits: int,
+    centre: Floats,
+    roomy: bool,
+    unit: float,
+    radii: Ints,
+    length: int,
+    inner: Ints,
+    outer: Ints,
+) -> bool:
+    """Add up rows minus the centre in whole units, and their directions, by the number of balls they lie in.
+
+    A row belongs to a ball if its whole numbers say so. A direction is a whole multiple of the row, of norm ``length``
+    or little less. Rows outside all balls count by direction alone (shortened first, to the largest ball), rows
+    inside all of them by themselves alone, others by both.
+    """
+    d, balls = block.shape[1], len(radii)
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    whole = np.empty(d, dtype=np.int32)
+    squares = radii * radii  # the largest first
+    per_unit, limit = 1.0 / unit, _power(bits) - 1.0
+    for i in range(block.shape[0]):
+        squared = _in_units(block, i, centre, per_unit, limit, whole)
+        moved = False
+        if squared > squares[0] or not roomy:
+            entered = _enter(block, i, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            if entered == MOVED:
+                moved = True
+                squared = _in_units(inside, 0, centre, per_unit, limit, whole)
+        shell = 0
+        while shell < balls and squared <= squares[shell]:
+            shell += 1
+        if shell == balls:
+            for j in range(d):
+                inner[shell, j] += whole[j]
+        elif shell == 0:
+            if moved:
+                _shrink(inside, 0, centre, bits, radii[0], whole)
+            else:
+                _shrink(block, i, centre, bits, radii[0], whole)
+            factor = np.int32(length // radii[0])
+            for j in range(d):
+                outer[0, j] += np.int64(factor) * np.int64(whole[j])
+        else:
+            factor = np.int32(_stretch(squared, length))
+            for j in range(d):
+                inner[shell, j] += whole[j]
+                outer[shell, j] += np.int64(factor) * np.int64(whole[j])
     return True
 
 

@@ -16,12 +16,28 @@ from dpmean.errors import ArgumentError, DataError
 from dpmean.frame import Frame
 from dpmean.grid import norm_bits, radius_index
 from dpmean.rows import kernels
-from dpmean.types import Ball, Coordinates, Distances, Floats, Ints, Tally, View
+from dpmean.types import (
+    Ball,
+    Coordinates,
+    Distances,
+    Floats,
+    Histogram,
+    Ints,
+    Pairs,
+    Radial,
+    Shells,
+    ShellSums,
+    Sides,
+    Tally,
+    View,
+)
 
 _SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
 _BLOCK_BYTES = 256 << 10  # converted rows at a time: what fits a cache
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
+Counting = Callable[[range, Ints], None]
+"""Adds the rows of a span to counts."""
 
 
 def threads_to_use() -> int:
@@ -68,7 +84,27 @@ class MemoryRows:
 
     def tally(self, view: View) -> Tally:
         """Prepare to count rows by where a view puts them."""
-        return self._by_distance(view) if isinstance(view, Distances) else self._by_coordinate(view)
+        return self._by_coordinate(view) if isinstance(view, Coordinates) else self.histogram(view)
+
+    def histogram(self, view: Radial) -> Histogram:
+        """Count rows, or pairs of rows, by their distance."""
+        shape = (view.size, view.points + 1)
+        match view:
+            case Distances():
+                count = self._distances(view)
+            case Sides():
+                count = self._sides(view)
+            case Pairs():
+                count = self._pairs(view)
+
+        def counted(span: range) -> Ints:
+            counts = np.zeros(shape, dtype=np.int64)
+            count(span, counts)
+            return counts
+
+        spans = self._spans(self.n // 2 if isinstance(view, Pairs) else self.n)
+        counts = sum(self._each(counted, spans), start=np.zeros(shape, dtype=np.int64))
+        return Histogram(np.cumsum(counts, axis=1))
 
     def add_up(self, ball: Ball) -> Ints:
         """Add up the rows, each clipped to the ball."""
@@ -80,20 +116,48 @@ class MemoryRows:
                 self._run(kernels.add_clipped, block, ball.centre, roomy, ball.unit, ball.radius, total)
             return total
 
-        return sum(self._each(clipped, self._spans()), start=np.zeros(self.d, dtype=np.int64))
+        return sum(self._each(clipped, self._spans(self.n)), start=np.zeros(self.d, dtype=np.int64))
 
-    def _by_distance(self, view: Distances) -> Cumulative:
+    def add_up_shells(self, shells: Shells) -> ShellSums:
+        """Add up rows and their directions, shell by shell."""
+        roomy = shells.radii[0] * shells.unit < self._room(shells.centre)
+        radii, shape = np.array(shells.radii, dtype=np.int64), (2, len(shells.radii) + 1, self.d)
+
+        def added(span: range) -> Ints:
+            sums = np.zeros(shape, dtype=np.int64)
+            for _, block in self._blocks(span):
+                line = (shells.centre, roomy, shells.unit, radii, shells.length, sums[0], sums[1])
+                self._run(kernels.add_shells, block, *line)
+            return sums
+
+        return ShellSums(*sum(self._each(added, self._spans(self.n)), start=np.zeros(shape, dtype=np.int64)))
+
+    def _distances(self, view: Distances) -> Counting:
         room = self._room(view.centre)
         inner = radius_index(room) - 1 if room > 0 else view.low - 1
 
-        def counted(span: range) -> Ints:
-            counts = np.zeros(view.points + 1, dtype=np.int64)
+        def count(span: range, counts: Ints) -> None:
             for _, block in self._blocks(span):
-                self._run(kernels.count_distances, block, view.centre, inner, view.low, counts)
-            return counts
+                self._run(kernels.count_distances, block, view.centre, inner, view.low, counts[0])
 
-        start = np.zeros(view.points + 1, dtype=np.int64)
-        return Cumulative(np.cumsum(sum(self._each(counted, self._spans()), start=start)))
+        return count
+
+    def _sides(self, view: Sides) -> Counting:
+        def count(span: range, counts: Ints) -> None:
+            for _, block in self._blocks(span):
+                self._run(kernels.count_sides, block, view.centre, view.low, counts)
+
+        return count
+
+    def _pairs(self, view: Pairs) -> Counting:
+        half = self.n // 2
+
+        def count(span: range, counts: Ints) -> None:
+            partners = self._blocks(range(span.start + half, span.stop + half))
+            for (_, block), (_, partner) in zip(self._blocks(span), partners, strict=True):
+                self._run(kernels.count_pairs, block, partner, view.low, counts[0])
+
+        return count
 
     def _by_coordinate(self, view: Coordinates) -> Places:
         indices = np.empty((view.size, self.n), dtype=np.int32)
@@ -102,7 +166,7 @@ class MemoryRows:
             for start, block in self._blocks(span):
                 self._run_rotation(block, view, indices, start)
 
-        self._each(placed, self._spans())
+        self._each(placed, self._spans(self.n))
         return Places(indices, self._each)
 
     # --- blocks and threads ----------------------------------------------------------------------------------
@@ -117,11 +181,11 @@ class MemoryRows:
         plain = self.array.dtype == np.float64 and self.array.dtype.isnative and self.array.flags.c_contiguous
         return plain and self.positions is None and self.frame.lower is None
 
-    def _spans(self) -> list[range]:
-        """Divide the rows among the threads, each getting several turns so that they finish together."""
-        rows = self.span_rows or max(-(-self.n // (8 * self.threads)), _SPAN_BYTES // (8 * self.d))
+    def _spans(self, count: int) -> list[range]:
+        """Divide the rows, or pairs, among the threads, each getting several turns so that they finish together."""
+        rows = self.span_rows or max(-(-count // (8 * self.threads)), _SPAN_BYTES // (8 * self.d))
         rows = -(-rows // kernels.LANES) * kernels.LANES
-        return [range(start, min(start + rows, self.n)) for start in range(0, self.n, rows)]
+        return [range(start, min(start + rows, count)) for start in range(0, count, rows)]
 
     def _blocks(self, span: range) -> Iterator[tuple[int, Floats]]:
         """Yield the rows of a span in working units, as C-ordered float64 blocks, with their first position."""
@@ -157,18 +221,6 @@ class MemoryRows:
         if self.threads == 1 or len(parts) == 1:
             return [work(part) for part in parts]
         return list(_pool(self.threads, os.getpid()).map(work, parts))
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Cumulative:
-    """Counts of one value per row at or below each point."""
-
-    counts: Ints
-
-    def count_at_most(self, index: Ints) -> Ints:
-        """Look the counts up."""
-        return self.counts[index]
 
 
 @final

@@ -44,7 +44,7 @@ class Central:
             mechanism=f"discrete Gaussian of std {math.sqrt(variance):.4g} on counts of sensitivity 1",
             cost=budget,
         )
-        return NoisyCounter(rows.tally(view), view, variance, asked, noise, step), receipt
+        return NoisyCounter(rows.tally(view), view.points, variance, noise, step, view.size, view.first), receipt
 
     def bounded_sum(self, rows: Rows, ball: Ball, budget: Zcdp, noise: Noise, step: str) -> tuple[VectorSum, Receipt]:
         """Pay for the sum of all rows, each clipped to the ball: replacing one moves it by at most 2 radius."""
@@ -75,11 +75,13 @@ def _count_variance(points: int, size: int, budget: Zcdp) -> Fraction:
 class NoisyCounter:
     """Answers the questions that were paid for, and not one more."""
 
-    def __init__(self, tally: Tally, view: View, variance: Fraction, asked: int, noise: Noise, step: str) -> None:
-        self.size, self.points, self.questions = view.size, view.points, asked
+    def __init__(
+        self, tally: Tally, points: int, variance: Fraction, noise: Noise, step: str, size: int = 1, first: int = 0
+    ) -> None:
+        self.size, self.points, self.questions = size, points, questions(points)
         self.noise_std = math.sqrt(variance)
         self._tally, self._variance, self._noise = tally, variance, noise
-        self._step, self._first, self._answered = step, view.first, 0
+        self._step, self._first, self._answered = step, first, 0
 
     def count_at_most(self, index: Ints) -> Ints:
         """Count the rows at or below each point, with noise."""

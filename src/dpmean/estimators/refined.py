@@ -1,0 +1,297 @@
+"""The refined mean: spread, reach, plan, locate, radius, release. No parameter, no rotation, near the oracle.
+
+Every number it uses comes from the curator, who answers with noise and keeps the receipts; budgets and questions
+depend on earlier answers, and the curator's purse bounds what they cost together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from dpmean.budget import Zcdp
+from dpmean.coins import PublicCoins
+from dpmean.estimators import plan
+from dpmean.estimators.enough import Need, rows_for_radius_and_mean
+from dpmean.grid import RADII_PER_OCTAVE, Grid, radius_at, radius_index
+from dpmean.ledger import Found
+from dpmean.shells import FACTOR_ONE, bias_gap_sensitivity
+from dpmean.trust.central import Central
+from dpmean.trust.curator import WEIGHT_ONE, Curator
+from dpmean.types import Estimate, Floats, Histogram, Ints, Noise, Rows, Shells
+from dpmean.uncertainty import tail_bias
+
+NEAR = 0.6
+"""In spreads: a centre is near enough to look at distances from it."""
+SAME_RADIUS = 0.85
+"""Releases that clip at less than this part of the last one's radius do not enter the mean."""
+RUNGS = RADII_PER_OCTAVE // 4
+"""From one radius that is tried to the next: a quarter of an octave."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RefinedMean:
+    """Clip rows around a centre and at a radius that are both refined step by step."""
+
+    grid: Grid
+    coins: PublicCoins
+    name = "refined"
+    trust = Central()
+
+    def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
+        """Estimate the mean of the rows within the budget."""
+        m = plan.rows_to_locate(rows.n, rows.d, float(budget.rho))
+        order = self.coins.order(rows.n, m)
+        work = _Work(self.grid, Curator(budget, noise), rows, rows.take(order), plan.divide(budget.rho, m, rows.d))
+        work.find_spread_and_reach()
+        work.locate(until=NEAR if m == rows.n else 0.0)
+        return work.release_in_interval() if rows.d == 1 else work.release_in_ball()
+
+    def rows_needed(self, budget: Zcdp) -> Need:
+        """Return how many rows this takes."""
+        return rows_for_radius_and_mean(self.grid.d, self.trust, budget)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """A release of the mean, made on the way."""
+
+    mean: Floats
+    std: float
+    radius: float
+
+
+@final
+@dataclass(slots=True)
+class _Work:
+    """What is known so far; all of it is public, except for the rows."""
+
+    grid: Grid
+    curator: Curator
+    rows: Rows
+    some: Rows
+    shares: plan.Shares
+    rho: Fraction = field(init=False)
+    left: Fraction = field(init=False)
+    centre: Floats = field(init=False)
+    spread: float = 0.0
+    error: float = 0.0
+    pressure: float = 0.0
+    releases: list[_Partial] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rho = self.curator.left
+        self.left = self.rho - self.shares.total
+        self.centre = np.zeros(self.rows.d)
+
+    # --- spread and reach ------------------------------------------------------------------------------------
+
+    def find_spread_and_reach(self) -> None:
+        """Find the spread of the rows from the distances in pairs, and how far the mean may be from the origin."""
+        pairs, low = self.some.histogram(self.grid.pairs()), self.grid.lowest
+        half = self.some.n // 2
+        std = self.curator.quantile_std(pairs, self.shares.spread)
+        rank = half * max(0.5, min(0.75, 1 - 3.5 * std / max(half, 1)))
+        spread = radius_at(low + self.curator.quantile(pairs, rank, self.shares.spread, "spread"))
+
+        norms = self.some.histogram(self.grid.distances(self.centre))
+        reach = radius_at(low + self.curator.quantile(norms, 0.75 * self.some.n, self.shares.reach, "reach"))
+        self.spread = min(spread, 1.05 * reach)
+        self.error = max(math.sqrt(max(reach**2 - self.spread**2, 0.0)), 0.5 * self.spread)
+
+    # --- locate ----------------------------------------------------------------------------------------------
+
+    def locate(self, until: float, width: float = 0.0) -> None:
+        """Release clipped means around the centre so far, until its error is below ``until`` spreads.
+
+        ``width`` is the distance at which rows were found, if that is already known; it replaces the spread then, and
+        earlier releases that clipped at much less no longer count.
+        """
+        n, m, d = self.rows.n, self.some.n, self.rows.d
+        budget = self.left
+        for step in plan.rounds(n, m, d, float(budget), width or self.spread, self.error)[:-1]:
+            if self.error <= until * self.spread:
+                break
+            cost = plan.part(budget, step.share)
+            ball = self.grid.ball(self.centre, step.radius)
+            found = self.curator.ball_sum(self.some, ball, cost, f"locate {len(self.releases) + 1}")
+            self.left -= cost
+            std = math.sqrt(found.variance) * found.unit / m
+            self.releases.append(_Partial(self.centre + found.total * (found.unit / m), std, step.radius))
+            self.centre = self._within_reach(_combined(self._alike(SAME_RADIUS * width))[0])
+            self.error = step.error
+
+    def _alike(self, radius: float) -> list[_Partial]:
+        return [release for release in self.releases if release.radius >= radius]
+
+    def _within_reach(self, centre: Floats) -> Floats:
+        length = float(np.linalg.norm(centre))
+        return self.grid.round(centre * min(1.0, self.grid.reach / length) if length else centre)
+
+    # --- radius ----------------------------------------------------------------------------------------------
+
+    def _slope(self, steep: float) -> float:
+        """How much weight large radii lose. Less if most pairs are equal: rare values may then be anywhere."""
+        epsilon = math.sqrt(4 * self.shares.radius)
+        if self.spread <= 4 * radius_at(self.grid.lowest):
+            octaves = math.log(4 * self.grid.reach / radius_at(self.grid.lowest))
+            steep = min(steep, 0.065 * epsilon * self.rows.n / octaves)
+        return steep
+
+    def _index(self, radius: float, histogram: Histogram) -> int:
+        """Return the rung of a radius among those of a histogram."""
+        last = int(histogram.counts.shape[1]) - 2
+        return min(max(radius_index(radius) - self.grid.lowest, 0), last)
+
+    def _upper_end(self, histogram: Histogram, line: int, least: float, steep: float, cost: Fraction, step: str) -> int:
+        epsilon = math.sqrt(8 * cost)
+        slope = min(self._slope(steep), epsilon * self.rows.n / (2 * math.log(16)))
+        self.pressure = slope / epsilon
+        return self.curator.upper_end(histogram, line, self._index(least, histogram), slope, cost, step)
+
+    def release_in_interval(self) -> Estimate:
+        """For d = 1: find both ends of an interval, which need not be equally far, and clip there."""
+        sides = self.rows.histogram(self.grid.sides(self.centre))
+        up, down = (
+            radius_at(self.grid.lowest + self._upper_end(sides, line, self.spread / 8, 9.0, cost, f"{end} end"))
+            for line, end, cost in ((0, "upper", self.shares.radius / 2), (1, "lower", self.shares.radius / 2))
+        )
+        self.centre = self.centre + (up - down) / 2
+        ball = self.grid.ball(self.centre, (up + down) / 2)
+        found = self.curator.ball_sum(self.rows, ball, self.curator.left, "mean")
+        n = self.rows.n
+        last = _Partial(
+            self.centre + found.total * (found.unit / n),
+            math.sqrt(found.variance) * found.unit / n,
+            (up + down) / 2,
+        )
+        return self._finish(last, last.radius, max(up, down), 0.0, 0.0)
+
+    def release_in_ball(self) -> Estimate:
+        """Find the radius, in two steps with more locating in between, and release the mean of the clipped rows."""
+        d = self.rows.d
+        steep = 10 + 2 * math.sqrt(d)
+        histogram = self.rows.histogram(self.grid.distances(self.centre))
+        outline = radius_at(
+            self.grid.lowest + self._upper_end(histogram, 0, self.spread / 2, steep, self.shares.outline, "outline")
+        )
+        distance = math.hypot(self.spread, self.error)
+        width = self.spread if outline <= 1.5 * distance else outline / 1.1
+        far = self._far_rows(histogram, max(outline, distance)) if self.shares.alarm else 0.0
+        if far > 1.25 * outline:
+            width = far / 1.05
+        if self.some.n == self.rows.n:
+            before = len(self.releases)
+            self.locate(until=0.0, width=width)
+            if len(self.releases) > before:
+                histogram = self.rows.histogram(self.grid.distances(self.centre))
+        if far > 1.25 * outline:
+            self.left += self.shares.radius
+            ceiling = self._index(far, histogram)
+        else:
+            ceiling = self._upper_end(histogram, 0, self.spread / 2, steep, self.shares.radius, "radius")
+        return self._release_on_ladder(histogram, ceiling)
+
+    def _far_rows(self, histogram: Histogram, radius: float) -> float:
+        """Raise an alarm if more rows lie far out than clipping may cost, and find where they end; else return 0."""
+        n, harmless = self.rows.n, math.sqrt(2 * self.rows.d / self.rho)
+        far = self.curator.count_beyond(histogram, self._index(1.5 * radius, histogram), self.shares.alarm, "alarm")
+        if far.value <= 1.7 * far.std + 0.7 * harmless:
+            return 0.0
+        cost = min(plan.part(self.rho, 0.12), self.left / 4)
+        self.left -= cost
+        start = self._index(radius, histogram)
+        left_out = max(harmless, 3 * self.curator.quantile_std(histogram, cost, start))
+        self.pressure = 3 * left_out
+        return radius_at(self.grid.lowest + self.curator.quantile(histogram, n - left_out, cost, "far rows", start))
+
+    # --- release ---------------------------------------------------------------------------------------------
+
+    def _release_on_ladder(self, histogram: Histogram, ceiling: int) -> Estimate:
+        """Clip at the ceiling or at a smaller radius, whichever promises the smaller error, and release the mean."""
+        n, curator = self.rows.n, self.curator
+        indices = [ceiling - RUNGS * k for k in plan.ladder(n, self.rows.d, float(self.rho))]
+        radii = [radius_at(self.grid.lowest + index) for index in indices]
+        factors = self._factors(histogram, indices)
+        shells = self.grid.shells(self.centre, radii, n)
+        sums = self.rows.add_up_shells(shells)
+
+        widths = [radius * factor / FACTOR_ONE for radius, factor in zip(radii, factors, strict=True)]
+        noise = plan.noise(n, self.rows.d, float(curator.left))
+        best, least, bias, bias_std = 0, (noise * widths[0]) ** 2, 0.0, 0.0
+        gaps = self.shares.gaps
+        for k in range(1, len(radii)):
+            if not factors[k] or widths[k] > 0.98 * widths[best]:
+                continue
+            cost = min(self._gap_cost(shells, k, factors, widths[k]), gaps)
+            if cost < self.shares.gaps / 1000:
+                break
+            gaps -= cost
+            answer = curator.bias_gap(sums, shells, k, factors, cost, f"bias {k}")
+            gap = max(answer.value, 0.0) * shells.unit / n
+            if gap**2 + (noise * widths[k]) ** 2 < least:
+                best, least = k, gap**2 + (noise * widths[k]) ** 2
+                bias, bias_std = gap, answer.std * shells.unit / n
+            if gap > noise * widths[k]:
+                break
+
+        found = curator.clipped_sum(sums, shells, best, curator.left, "mean")
+        scale = found.unit / n * factors[best] / FACTOR_ONE
+        last = _Partial(self.centre + found.total * scale, math.sqrt(found.variance) * scale, widths[best])
+        return self._finish(last, radii[best], radii[0], bias, bias_std)
+
+    def _gap_cost(self, shells: Shells, k: int, factors: list[int], width: float) -> Fraction:
+        """Return what it takes to know a bias up to half the noise on the mean."""
+        share = (bias_gap_sensitivity(shells, k, factors) * shells.unit / width) ** 2 / self.rows.d
+        return plan.part(self.rho, max(0.003, share))
+
+    def _factors(self, histogram: Histogram, indices: list[int]) -> list[int]:
+        """Find by how much clipping at each radius shrinks a shift of all rows, and return the inverse; 0: unknown.
+
+        Clipping at C multiplies a row at distance x > C by C / x, and a small shift of it by that on d - 1 of d axes.
+        """
+        rungs = np.arange(histogram.counts.shape[1]) - 0.5
+        weights: list[Ints] = []
+        for index in indices:
+            shrunk = np.exp2((index - rungs) / RADII_PER_OCTAVE) * (1 - 1 / self.rows.d)
+            weights.append(np.rint(np.where(rungs <= index, 1.0, shrunk) * WEIGHT_ONE).astype(np.int64))
+        kappas, std = self.curator.mean_weights(histogram, np.array(weights), self.shares.shrinkage, "shrinkage")
+        factors = [
+            0 if kappa <= 8 * std else FACTOR_ONE if kappa >= 1 - 3 * std else round(FACTOR_ONE / kappa)
+            for kappa in kappas
+        ]
+        return [factors[0] or FACTOR_ONE, *factors[1:]]
+
+    def _finish(self, last: _Partial, radius: float, ceiling: float, bias: float, bias_std: float) -> Estimate:
+        """Combine the last release with earlier ones of about the same radius, if they saw all rows."""
+        earlier = self._alike(SAME_RADIUS * last.radius) if self.some.n == self.rows.n else []
+        mean, std = _combined([*earlier, last])
+        return Estimate(
+            mean=mean,
+            noise_std=std,
+            centre=self.centre,
+            radius=radius,
+            receipts=tuple(self.curator.receipts),
+            found=Found(
+                spread=self.spread,
+                ceiling=ceiling,
+                rounds=len(self.releases) + 1,
+                bias=bias,
+                bias_std=bias_std,
+                tail=ceiling * tail_bias(self.rows.n, self.spread, ceiling, self.pressure),
+                noise_std=std,
+            ),
+        )
+
+
+def _combined(releases: list[_Partial]) -> tuple[Floats, float]:
+    """Return the mean of releases, weighed by their precision, and the noise in it."""
+    weights = [release.std**-2 for release in releases]
+    mean = sum(release.mean * (weight / sum(weights)) for release, weight in zip(releases, weights, strict=True))
+    return np.asarray(mean), sum(weights) ** -0.5

@@ -1,0 +1,124 @@
+"""What to expect, before any data are touched: ``dpmean.plan``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from dpmean.budget import Number, Zcdp
+from dpmean.door import read_budget
+from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.estimators import plan as planner
+from dpmean.estimators.enough import Verdict, rows_for_radius_and_mean
+from dpmean.trust.central import Central
+from dpmean.uncertainty import length_quantile
+
+_FAR = 10.0
+"""How many spreads the mean is taken to be away from the origin, or from the middle of the bounds."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What n rows in d dimensions and a budget promise.
+
+    Attributes:
+        n: how many rows.
+        d: how many columns.
+        rho: the budget, as zCDP.
+        verdict: whether there are enough rows: fine, risky, or hopeless.
+        error: the error that privacy adds to the mean of the rows, in multiples of their spread (their typical
+            distance from the mean), for rows that look normal. Heavy tails and clusters may double it.
+        sampling_error: the error that the rows have anyway, as a sample, in the same unit.
+        rows_needed: how many rows would do well with this budget.
+        rho_needed: which budget would do well with these rows.
+
+    """
+
+    n: int
+    d: int
+    rho: float
+    verdict: Verdict
+    error: float
+    sampling_error: float
+    rows_needed: int
+    rho_needed: float
+
+    def __str__(self) -> str:
+        ratio = self.error / self.sampling_error
+        verdict = {
+            Verdict.FINE: "enough rows",
+            Verdict.RISKY: "few rows: expect a larger error, and now and then a much larger one",
+            Verdict.HOPELESS: "too few rows: the answer would be mostly noise",
+        }[self.verdict]
+        lines = [
+            f"{self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}, rho = {self.rho:.4g}: {verdict}",
+            f"  privacy adds an error of {self.error:.3g} spreads (l2 norm, for rows that look normal),",
+            f"  {ratio:.2g} times the {self.sampling_error:.3g} that the rows have anyway as a sample",
+        ]
+        if self.verdict is not Verdict.FINE:
+            lines.append(
+                f"  {self.rows_needed} rows would do with this budget, or rho = {self.rho_needed:.3g} with these rows"
+            )
+        return "\n".join(lines)
+
+
+def plan(
+    n: int, d: int, *, rho: Number | None = None, epsilon: Number | None = None, delta: Number | None = None
+) -> Outlook:
+    """Tell what a private mean of n rows in d dimensions would be worth, before any data are touched.
+
+    Args:
+        n: how many rows there will be.
+        d: how many columns.
+        rho: the privacy budget in zCDP. Or else
+        epsilon: the budget in approximate differential privacy, together with
+        delta: which should be well below 1/n.
+
+    Returns:
+        An ``Outlook``: print it, or read its numbers.
+
+    Example:
+        >>> print(dpmean.plan(4000, 128, rho=0.5))
+        4000 rows in 128 dimensions, rho = 0.5: enough rows
+          privacy adds an error of 0.00608 spreads (l2 norm, for rows that look normal),
+          0.38 times the 0.0158 that the rows have anyway as a sample
+
+    """
+    n, d = _whole(n, "n"), _whole(d, "d")
+    budget = read_budget(rho, epsilon, delta)
+    need = rows_for_radius_and_mean(d, Central(), budget)
+    return Outlook(
+        n=n,
+        d=d,
+        rho=float(budget.rho),
+        verdict=need.verdict(n),
+        error=expected_error(n, d, budget),
+        sampling_error=1 / math.sqrt(n),
+        rows_needed=math.ceil(need.fine),
+        rho_needed=float(budget.rho) * (need.fine / n) ** 2,
+    )
+
+
+def expected_error(n: int, d: int, budget: Zcdp) -> float:
+    """Predict the error of the refined mean in multiples of the spread, for normal rows.
+
+    The planner's prediction is for rows that are all one spread away. The farthest but a few are farther by the ratio
+    of two quantiles, and clipping a little more than these is what the search for the radius gains.
+    """
+    m = planner.rows_to_locate(n, d, float(budget.rho))
+    left = float(budget.rho - planner.divide(budget.rho, m, d).total)
+    predicted = planner.rounds(n, m, d, left, 1.0, _FAR)[-1].error
+    clipped = min(planner.noise(n, d, float(budget.rho)), 0.25)
+    return predicted * 0.9 * length_quantile(d, 1 - clipped) / length_quantile(d, 0.75)
+
+
+def _whole(value: object, name: str) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise ArgumentTypeError(f"{name} must be a whole number, got {value!r}")
+    if value < 1:
+        raise ArgumentError(f"{name} must be at least 1, got {value}")
+    return int(value)

@@ -1,0 +1,75 @@
+"""Sums by shell put together again: the rows clipped at any radius, and how much two radii differ.
+
+``ShellSums`` keep, for every row, the row or its direction or both, by the number of balls it lies in. Everything
+here is linear in what single rows contribute, so that one replaced row changes it by at most twice what one row can
+contribute, plus the rounding of the total.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.types import Ints, Shells, ShellSums
+
+FACTOR_ONE = 1 << 12
+"""Correction factors are whole multiples of one FACTOR_ONE-th."""
+
+
+def root_up(d: int) -> int:
+    """Return the square root of d, rounded up: by so much may d coordinates, rounded down, differ more than before."""
+    return math.isqrt(d - 1) + 1
+
+
+def _clipped(sums: ShellSums, shells: Shells, k: int) -> NDArray[Any]:
+    """Return ``length`` times the sum of all rows clipped at radius k, in unbounded whole numbers."""
+    inside = sums.inner[k + 1 :].sum(axis=0).astype(object)
+    outside = sums.outer[: k + 1].sum(axis=0).astype(object)
+    total: NDArray[Any] = inside * shells.length + outside * shells.radii[k]
+    return total
+
+
+def clipped_sum(sums: ShellSums, shells: Shells, k: int) -> Ints:
+    """Return the sum of all rows clipped at radius k, rounded down to whole units."""
+    return (_clipped(sums, shells, k) // shells.length).astype(np.int64)
+
+
+def clipped_sum_sensitivity(shells: Shells, k: int) -> int:
+    """Return by how much one replaced row can move ``clipped_sum``, in the l2 norm.
+
+    Inside ball k a row counts as itself, outside as radius / length times its direction, of norm at most length.
+    """
+    return 2 * shells.radii[k] + root_up(len(shells.centre))
+
+
+def bias_gap(sums: ShellSums, shells: Shells, k: int, factors: list[int]) -> int:
+    """Return how far apart the sums clipped at radius k and at the largest are, each times its factor.
+
+    It is the norm, rounded down, of a difference that is rounded down to whole units in every coordinate.
+    """
+    difference = _clipped(sums, shells, k) * factors[k] - _clipped(sums, shells, 0) * factors[0]
+    wholes = difference // (shells.length * FACTOR_ONE)
+    return math.isqrt(int((wholes * wholes).sum()))
+
+
+def bias_gap_sensitivity(shells: Shells, k: int, factors: list[int]) -> int:
+    """Return by how much one replaced row can move ``bias_gap``.
+
+    Let R and S be radius k and the largest one, a and b their factors. A row x with direction u contributes
+
+    - (a - b) x, if |x| <= R;
+    - a R u - b x, if R < |x| <= S, which is (a R - b |x|) u + b (|x| u - x); the first part is largest at an end of
+      that range. In the second, u is q x / length with the whole number q = length // ceil(|x|), so it has the
+      direction of x, and |x| u falls short of x by at most 1 + |x|^2 / length;
+    - (a R - b S) u, if |x| > S.
+
+    Twice the largest of these, plus the rounding of d coordinates and of the norm.
+    """
+    small, large, d = shells.radii[k], shells.radii[0], len(shells.centre)
+    a, b = factors[k], factors[0]
+    row = max(abs(a - b) * small, abs(a * small - b * large))
+    row += b * (2 + large**2 // shells.length)
+    return 2 * -(-row // FACTOR_ONE) + root_up(d) + 1

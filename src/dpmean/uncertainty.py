@@ -1,0 +1,70 @@
+"""How large may an error be? Quantiles of what noise and bias add up to."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+
+from dpmean.errors import ArgumentError
+
+_MANY = 1000  # degrees of freedom from which on Wilson and Hilferty's cube is exact to four digits
+
+
+def normal_quantile(confidence: float) -> float:
+    """Return the value that a standard normal stays below with the given probability."""
+    return NormalDist().inv_cdf(confidence)
+
+
+@lru_cache(maxsize=256)
+def length_quantile(d: int, confidence: float) -> float:
+    """Return the length that a standard normal vector in d dimensions stays below with the given probability."""
+    if not 0 < confidence < 1:
+        raise ArgumentError(f"confidence must lie between 0 and 1 (0.95, say), got {confidence!r}")
+    spread = 2 / (9 * d)
+    guess = d * max(1 - spread + normal_quantile(confidence) * math.sqrt(spread), 1e-9) ** 3
+    if d > _MANY:
+        return math.sqrt(guess)
+    low, high = 0.0, 2 * guess + 40
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _below(d / 2, middle / 2) < confidence else (low, middle)
+    return math.sqrt(high)
+
+
+def _below(shape: float, x: float) -> float:
+    """Return the probability that a gamma variable of this shape is at most x (its series around 0)."""
+    if x <= 0:
+        return 0.0
+    term = total = 1.0
+    k = shape
+    while term > 1e-16 * total:
+        k += 1
+        term *= x / k
+        total += term
+    return total * math.exp(shape * math.log(x) - x - math.lgamma(shape + 1))
+
+
+def tail_bias(n: int, spread: float, ceiling: float, pressure: float) -> float:
+    """Return how far rows beyond the ceiling may move the mean, in ceilings, if their number falls like a power.
+
+    About a quarter of the rows are beyond the spread, and ``pressure / index`` beyond the ceiling, where the choice
+    of the ceiling balances (one row more against ``1 / pressure`` less of its logarithm); ``index`` is the power that
+    joins the two. Such rows exceed the ceiling by one in ``index - 1`` ceilings on average.
+    """
+    index = 3.0
+    for _ in range(20):
+        fall = math.log(max(n * index / (4 * pressure), 1.0))
+        index = max(1.5, fall / max(math.log(ceiling / spread), 1e-3)) if spread > 0 else 1.5
+    return pressure / (index * (index - 1) * n)
+
+
+def error_quantile(d: int, noise_std: float, bias: float, bias_std: float, confidence: float) -> float:
+    """Return a bound on the length of noise plus bias that holds with the given probability, or more.
+
+    The bias is known up to noise of its own; noise along the bias adds to it, noise across it does so squared.
+    """
+    length = noise_std * length_quantile(d, confidence)
+    normal = max(normal_quantile(confidence), 0.0)
+    most = max(bias, 0.0) + normal * bias_std
+    return math.sqrt(length**2 + 2 * most * noise_std * normal + most**2)

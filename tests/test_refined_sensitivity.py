@@ -1,0 +1,307 @@
+"""The privacy proof of the refined estimator, checked without any chance: every draw is priced by what can move.
+
+As in test_sensitivity.py, a run is recorded and its questions are put to a data set with one row replaced.
+"""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpmean import OverspendError, Zcdp
+from dpmean import shells as layers
+from dpmean.coins import PublicCoins
+from dpmean.estimators.refined import RefinedMean
+from dpmean.frame import Frame
+from dpmean.grid import Grid
+from dpmean.noise.source import seeded
+from dpmean.rows.memory import MemoryRows
+from dpmean.trust import curator as curators
+from dpmean.trust.curator import WEIGHT_ONE, Curator
+from dpmean.types import Distances, Histogram
+from tests.recorder import Histogrammed, Recorder, RecordingNoise, Shelled, Summed
+from tests.test_sensitivity import nasty
+
+REACH = 50.0
+
+
+@dataclass(frozen=True)
+class Run:
+    d: int
+    rho: float
+    seed: int
+    n: int = 300
+    box: bool = False
+    far: int = 0
+
+    @property
+    def frame(self):
+        if self.box:
+            return Frame.within_box(np.full(self.d, -20.0), np.linspace(20, 50, self.d), impute=True)
+        return Frame.within_norm(self.d, REACH, impute=True)
+
+    @property
+    def data(self):
+        rows = np.random.default_rng(self.seed).normal(3, 1 + self.seed % 3, (self.n, self.d))
+        rows[: self.far] += 15
+        return rows
+
+    def rows(self, data):
+        return MemoryRows(data, self.frame, threads=1)
+
+    @cached_property
+    def recorded(self):
+        """Return the questions, the draws, the choices, the gaps that were asked for, and the estimate."""
+        recorder, noise, gaps = Recorder(self.rows(self.data)), RecordingNoise(seeded(self.seed)), []
+        with pytest.MonkeyPatch.context() as patch:
+            ask = layers.bias_gap
+            patch.setattr(curators.layers, "bias_gap", lambda *a: gaps.append(a[1:]) or ask(*a))
+            grid = Grid(2.0**-20, self.frame.reach, self.d)
+            estimate = RefinedMean(grid, PublicCoins("sensitivity"))(recorder, Zcdp(self.rho), noise)
+        return recorder.log, noise.log, noise.choices, gaps, estimate
+
+
+RUNS = [
+    Run(1, 0.5, 1),
+    Run(1, 20.0, 2, box=True),
+    Run(2, 0.5, 3),
+    Run(3, 0.01, 4),  # a small budget: everything is nearly random
+    Run(9, 2.0, 5),
+    Run(9, 2.0, 6, n=1000, far=60),  # some rows far away: the alarm goes off
+    Run(12, 1.0, 7, box=True),
+    Run(4, 500.0, 8, n=20_000),  # many rows: only some of them find the centre
+    Run(40, 5.0, 9),
+]
+
+
+def replaced(run, data):
+    neighbour = run.data
+    positions = next(q.positions for q in run.recorded[0] if q.positions is not None)
+    row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(positions.tolist())))
+    neighbour[row] = data.draw(st.lists(nasty, min_size=run.d, max_size=run.d))
+    return neighbour
+
+
+def squared(change):
+    return sum(int(x) ** 2 for x in np.ravel(change))
+
+
+def one_way(before, after):
+    """Whether a line of counts moved by 0 or +1 everywhere, or by 0 or -1 everywhere."""
+    change = after - before
+    return all(set(line.tolist()) <= {0, 1} or set(line.tolist()) <= {0, -1} for line in change)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_one_replaced_row_moves_answers_by_what_is_paid_for(run, data):
+    questions, _, _, gaps, _ = run.recorded
+    neighbour = replaced(run, data)
+    for question in questions:
+        before, after = question.ask(run.rows(run.data)), question.ask(run.rows(neighbour))
+        match question:
+            case Histogrammed():
+                assert one_way(before, after)
+            case Summed(ball=ball):
+                assert squared(after - before) <= (2 * ball.radius) ** 2
+            case Shelled(shells=shells):
+                for k in range(len(shells.radii)):
+                    change = layers.clipped_sum(after, shells, k) - layers.clipped_sum(before, shells, k)
+                    assert squared(change) <= layers.clipped_sum_sensitivity(shells, k) ** 2
+                for asked, k, factors in gaps:
+                    assert asked is shells
+                    change = layers.bias_gap(after, shells, k, factors) - layers.bias_gap(before, shells, k, factors)
+                    assert abs(change) <= layers.bias_gap_sensitivity(shells, k, factors)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_what_was_drawn_is_what_the_receipts_say(run):
+    """Price every draw by the sensitivity of what it hides and every choice by its range: the receipts, exactly."""
+    questions, draws, choices, gaps, estimate = run.recorded
+    gaps = list(gaps)
+    balls = [question.ball for question in questions if isinstance(question, Summed)]
+    shelled = [question.shells for question in questions if isinstance(question, Shelled)]
+    squares = {}
+    for receipt in estimate.receipts:
+        name = receipt.step
+        if name.startswith("locate"):
+            squares[name] = (2 * balls.pop(0).radius) ** 2
+        elif name.startswith("bias"):
+            squares[name] = layers.bias_gap_sensitivity(*gaps.pop(0)) ** 2
+        elif name == "mean" and run.d == 1:
+            squares[name] = (2 * balls.pop(0).radius) ** 2
+        elif name == "mean":
+            radius = round(estimate.radius / shelled[0].unit - 0.5)
+            k = min(range(len(shelled[0].radii)), key=lambda j: abs(shelled[0].radii[j] - radius))
+            squares[name] = layers.clipped_sum_sensitivity(shelled[0], k) ** 2
+        elif name == "shrinkage":
+            squares[name] = WEIGHT_ONE**2 * len(shelled[0].radii)
+    spent = defaultdict(Fraction)
+    for step, _, variance, _ in draws:
+        name = step.partition("/")[0]
+        spent[name] += Fraction(squares.get(name, 1)) / (2 * variance)
+    for step, exponents, unit in choices:
+        paid = next(receipt.cost.rho for receipt in estimate.receipts if receipt.step == step)
+        epsilon = math.isqrt(int(8 * paid * unit**2))
+        rise = exponents[-1] - exponents[-2]  # no row is beyond the last two
+        beyond = [exponent - exponents[-1] + rise * j for j, exponent in enumerate(reversed(exponents))]
+        assert all(rows % epsilon == 0 and 0 <= rows <= run.n * epsilon for rows in beyond)
+        spent[step] = Fraction(epsilon**2, 8 * unit**2)
+    assert not balls
+    assert spent == {receipt.step: receipt.cost.rho for receipt in estimate.receipts}
+    assert sum(spent.values()) == Fraction(str(run.rho))
+    assert all(
+        count == (run.d if step == "mean" or step.startswith("locate") else len(shelled[0].radii))
+        for step, _, _, count in draws
+        if step in ("mean", "shrinkage") or step.startswith("locate")
+    )
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_no_noise_is_used_twice(run):
+    _, draws, choices, _, _ = run.recorded
+    variates = [(step, start + i) for step, start, _, count in draws for i in range(count)]
+    variates += [(step, 0) for step, _, _ in choices]
+    assert len(variates) == len(set(variates))
+
+
+def test_the_runs_cover_what_can_happen():
+    steps = [{receipt.step for receipt in run.recorded[4].receipts} for run in RUNS]
+    assert any("far rows" in found for found in steps)
+    assert any("bias 2" in found for found in steps)
+    assert any("upper end" in found for found in steps)
+    sampled = [next(q.positions for q in run.recorded[0] if q.positions is not None) for run in RUNS]
+    assert any(len(positions) < run.n for positions, run in zip(sampled, RUNS, strict=True))
+
+
+@pytest.mark.parametrize("run", [RUNS[7], Run(1, 500.0, 8, n=20_000)], ids=str)
+def test_many_rows_are_read_twice_and_a_sample_of_them_as_often_as_it_takes(run):
+    questions = run.recorded[0]
+    assert sum(question.positions is None for question in questions) == 2
+    assert len({id(question.positions) for question in questions if question.positions is not None}) == 1
+
+
+# --- single operations ---------------------------------------------------------------------------------------
+
+
+def histogram(*distances, points=40):
+    counts = np.bincount(np.minimum(distances, points), minlength=points + 1)
+    return Histogram(np.cumsum(counts)[np.newaxis])
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    rows=st.lists(st.integers(0, 40), min_size=2, max_size=20),
+    other=st.integers(0, 40),
+    cost=st.fractions(Fraction(1, 1000), 10),
+    slope=st.floats(0.1, 100),
+)
+def test_exponents_of_a_choice_move_within_a_range_that_is_paid_for(rows, other, cost, slope):
+    """The exponential mechanism: a range of epsilon costs epsilon^2 / 8."""
+    seen = []
+    for data in (rows, [other, *rows[1:]]):
+        noise, curator = RecordingNoise(seeded(1)), Curator(Zcdp(cost), None)
+        curator._noise = noise
+        curator.upper_end(histogram(*data), 0, 0, slope, cost, "radius")
+        seen.append((noise.choices[0], curator.receipts[0].cost.rho))
+    ((_, one, unit), paid), ((_, two, _), _) = seen
+    moves = [a - b for a, b in zip(one, two, strict=True)]
+    assert Fraction(max(moves) - min(moves), unit) ** 2 / 8 <= paid <= cost
+    assert paid > cost * Fraction(999_999, 1_000_000)
+
+
+def test_the_range_that_is_paid_for_is_reached():
+    curator, noise = Curator(Zcdp(1), None), RecordingNoise(seeded(1))
+    curator._noise = noise
+    for step, distance in (("one", 0), ("two", 30)):
+        curator.upper_end(histogram(distance, 5, 5), 0, 0, 1.0, Fraction(1, 2), step)
+    (_, one, unit), (_, two, _) = noise.choices
+    moves = [b - a for a, b in zip(one, two, strict=True)]
+    assert Fraction(max(moves) - min(moves), unit) ** 2 / 8 == curator.receipts[0].cost.rho
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_sums_by_shell_move_by_what_is_paid_for_whatever_the_factors(data):
+    """One row against another, near and far, with correction factors that the estimator might find."""
+    d = data.draw(st.sampled_from([1, 2, 7, 65]))
+    direction = np.random.default_rng(data.draw(st.integers(0, 99))).normal(size=(2, d))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    lengths = [data.draw(st.one_of(st.floats(0, 12), st.sampled_from([5.0, 4.2, 1.25, 1.2501]))) for _ in range(2)]
+    opposite = data.draw(st.booleans())
+    one, other = direction[0] * lengths[0], (-direction[0] if opposite else direction[1]) * lengths[1]
+    grid = Grid(2.0**-20, REACH, d)
+    shells = grid.shells(np.zeros(d), [5.0, 5 * 2**-0.25, 5 * 2**-0.5, 2.5, 1.25], 1)
+    factors = data.draw(st.lists(st.integers(layers.FACTOR_ONE, 20 * layers.FACTOR_ONE), min_size=5, max_size=5))
+    sums = [
+        MemoryRows(row[np.newaxis], Frame.within_norm(d, REACH, impute=False), threads=1).add_up_shells(shells)
+        for row in (one, other)
+    ]
+    for k in range(5):
+        change = layers.clipped_sum(sums[0], shells, k) - layers.clipped_sum(sums[1], shells, k)
+        assert squared(change) <= layers.clipped_sum_sensitivity(shells, k) ** 2
+        if k:
+            gaps = [layers.bias_gap(each, shells, k, factors) for each in sums]
+            assert abs(gaps[0] - gaps[1]) <= layers.bias_gap_sensitivity(shells, k, factors)
+            # a single row contributes no more than half of it, which is what the proof bounds
+            assert max(gaps) <= layers.bias_gap_sensitivity(shells, k, factors) / 2 + layers.root_up(d) + 1
+
+
+def test_the_bias_gap_is_not_paid_for_too_dearly():
+    """Two far rows on one side instead of a far one and a near one move it by half of what is paid for: its norm."""
+    grid, frame = Grid(2.0**-20, REACH, 2), Frame.within_norm(2, REACH, impute=False)
+    shells = grid.shells(np.zeros(2), [5.0, 2.5], 2)
+    factors = [layers.FACTOR_ONE, layers.FACTOR_ONE]
+    far, near = (MemoryRows(np.array([[9.0, 0], row]), frame) for row in ([9.0, 0], [0.0, 0]))
+    gaps = [layers.bias_gap(rows.add_up_shells(shells), shells, 1, factors) for rows in (far, near)]
+    assert gaps[0] - gaps[1] > 0.49 * layers.bias_gap_sensitivity(shells, 1, factors)
+
+
+def test_mean_weights_are_bounded():
+    curator = Curator(Zcdp(1), seeded(1))
+    with pytest.raises(AssertionError, match="between zero and one"):
+        curator.mean_weights(histogram(1, 2), np.full((1, 41), WEIGHT_ONE + 1), Fraction(1, 2), "shrinkage")
+
+
+def test_the_purse_is_never_overdrawn_and_no_step_is_asked_twice():
+    curator = Curator(Zcdp(1), seeded(1))
+    counts = histogram(1, 2, 3)
+    curator.count_beyond(counts, 2, Fraction(3, 4), "alarm")
+    with pytest.raises(OverspendError, match="radius costs 1/2, and 1/4 of the budget is left"):
+        curator.upper_end(counts, 0, 0, 1.0, Fraction(1, 2), "radius")
+    with pytest.raises(AssertionError, match="its noise would be used twice"):
+        curator.count_beyond(counts, 2, Fraction(1, 8), "alarm")
+    with pytest.raises(OverspendError):
+        curator.quantile(counts, 1.0, Fraction(0), "spread")
+    assert curator.left == Fraction(1, 4)
+    rows = MemoryRows(np.ones((3, 1)), Frame.within_norm(1, 2.0, impute=False))
+    with pytest.raises(OverspendError):
+        curator.ball_sum(rows, Grid(2.0**-9, 2.0, 1).ball(np.zeros(1), 1.0), Fraction(1, 3), "mean")
+
+
+def test_answers_carry_the_noise_that_was_paid_for():
+    cost, counts = Fraction(1, 10), histogram(1, 2, 3, 30)
+    alarm = Curator(Zcdp(1), seeded(3)).count_beyond(counts, 2, cost, "alarm")
+    assert alarm.value == 2 + seeded(3).at("alarm").gaussian(1 / (2 * cost), 1)[0]
+    assert alarm.std == pytest.approx(math.sqrt(5))
+    weights = np.full((2, 41), WEIGHT_ONE)
+    weights[1, 3:] = 0
+    found, std = Curator(Zcdp(1), seeded(3)).mean_weights(counts, weights, cost, "shrinkage")
+    variance = Fraction(2 * WEIGHT_ONE**2) / (2 * cost)
+    noise = seeded(3).at("shrinkage").gaussian(variance, 2)
+    assert np.allclose(found, (np.array([4, 2]) * WEIGHT_ONE + noise) / (4 * WEIGHT_ONE))
+    assert std == pytest.approx(math.sqrt(variance) / (4 * WEIGHT_ONE))
+
+
+def test_a_quantile_can_be_searched_from_a_point_on():
+    counts = histogram(*range(40))
+    assert Curator(Zcdp(10**9), seeded(1)).quantile(counts, 30, Fraction(10**8), "far rows", start=10) == 30
+    assert Curator(Zcdp(10**9), seeded(1)).quantile(counts, 5, Fraction(10**8), "far rows", start=10) == 10
+    assert Distances.size == 1
