@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 RHO = 0.5
 DELTA = 1e-6
 COORDINATE_BOUND = 50.0
-METHODS = ("shifted", "clipped")
+METHODS = ("refined", "shifted", "clipped")
 
 
 @final

@@ -31,7 +31,6 @@ class Line:
     unit: str
     required: float
     at_least: bool = False
-    aim: float | None = None
     beside: str = ""
     """The absolute figures behind it, or a competitor's."""
 
@@ -47,8 +46,7 @@ class Line:
         words = _IN_WORDS[self.unit]
         measured = "not measurable here" if self.measured is None else words(self.measured)
         required = f"{'>=' if self.at_least else '<='} {words(self.required)}"
-        aim = "" if self.aim is None else f", aim {words(self.aim)}"
-        return self.job, self.method, measured, required + aim, self.beside
+        return self.job, self.method, measured, required, self.beside
 
 
 def speed_table(lines: Sequence[Line], sizes: Sizes, others: float | None) -> Table:
