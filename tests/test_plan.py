@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,8 +22,8 @@ budgets = st.fractions(Fraction(1, 10**6), 1000)
 @given(n=sizes, d=dimensions, rho=budgets)
 def test_shares_leave_most_of_the_budget_to_the_mean(n, d, rho):
     m = plan.rows_to_locate(n, d, float(rho))
-    shares = plan.divide(rho, m, d)
-    assert 0 < shares.total < rho * Fraction(35, 100)
+    shares = plan.divide(rho, n, m, d)
+    assert 0 < shares.total < rho * Fraction(38, 100)
     assert min(shares.spread, shares.reach, shares.radius) > 0
     if m * math.sqrt(rho) >= 1000 and d >= 16:
         assert shares.total < rho * Fraction(11, 100)
@@ -88,6 +89,16 @@ def test_an_outlook_tells_what_would_do():
     assert "would do" not in str(fine)
     assert fine.sampling_error == pytest.approx(1 / math.sqrt(4000))
     assert isinstance(fine, Outlook)
+
+
+@pytest.mark.parametrize(("n", "d", "rho"), [(4000, 1, 0.5), (4000, 16, 0.5), (4000, 128, 0.005), (300, 128, 0.5)])
+def test_the_expected_error_is_what_normal_rows_give(n, d, rho):
+    generator, errors = np.random.default_rng(n + d), []
+    for seed in range(100 if d == 1 else 16):
+        rows = generator.normal(5, 1, (n, d))
+        release = dpmean.mean(rows, rho=rho, norm_bound=50 * math.sqrt(d), seed=seed)
+        errors.append(np.linalg.norm(release.mean - rows.mean(axis=0)) / release.found.spread)
+    assert np.mean(errors) == pytest.approx(dpmean.plan(n, d, rho=rho).error, rel=0.25)
 
 
 def test_the_same_budget_in_other_words():

@@ -82,10 +82,11 @@ def plan(
         An ``Outlook``: print it, or read its numbers.
 
     Example:
+        >>> import dpmean
         >>> print(dpmean.plan(4000, 128, rho=0.5))
         4000 rows in 128 dimensions, rho = 0.5: enough rows
-          privacy adds an error of 0.00608 spreads (l2 norm, for rows that look normal),
-          0.38 times the 0.0158 that the rows have anyway as a sample
+          privacy adds an error of 0.00589 spreads (l2 norm, for rows that look normal),
+          0.37 times the 0.0158 that the rows have anyway as a sample
 
     """
     n, d = _whole(n, "n"), _whole(d, "d")
@@ -110,7 +111,7 @@ def expected_error(n: int, d: int, budget: Zcdp) -> float:
     of two quantiles, and clipping a little more than these is what the search for the radius gains.
     """
     m = planner.rows_to_locate(n, d, float(budget.rho))
-    left = float(budget.rho - planner.divide(budget.rho, m, d).total)
+    left = float(budget.rho - planner.divide(budget.rho, n, m, d).total)
     predicted = planner.rounds(n, m, d, left, 1.0, _FAR)[-1].error
     clipped = min(planner.noise(n, d, float(budget.rho)), 0.25)
     return predicted * 0.9 * length_quantile(d, 1 - clipped) / length_quantile(d, 0.75)

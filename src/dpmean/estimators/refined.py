@@ -47,7 +47,9 @@ class RefinedMean:
         """Estimate the mean of the rows within the budget."""
         m = plan.rows_to_locate(rows.n, rows.d, float(budget.rho))
         order = self.coins.order(rows.n, m)
-        work = _Work(self.grid, Curator(budget, noise), rows, rows.take(order), plan.divide(budget.rho, m, rows.d))
+        work = _Work(
+            self.grid, Curator(budget, noise), rows, rows.take(order), plan.divide(budget.rho, rows.n, m, rows.d)
+        )
         work.find_spread_and_reach()
         work.locate(until=NEAR if m == rows.n else 0.0)
         return work.release_in_interval() if rows.d == 1 else work.release_in_ball()
