@@ -1,5 +1,6 @@
 """The house itself: what is public, how fast it opens, what a newcomer may rely on."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,14 @@ def test_files_and_tests_that_documents_name_exist(name):
             assert found, f"{name} names {path}, which is not there"
             if test:
                 assert f"def {test}" in found[0].read_text(), f"{name} names {word}, which is not there"
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "src" / "dpmean" / "estimators").glob("*.py")), ids=lambda p: p.name)
+def test_estimators_never_open_what_only_a_trust_model_may_see(file):
+    """Histograms and sums pass through their hands; only what a trust model answers may be used."""
+    private = {"counts", "inner", "outer", "count_at_most", "tally", "add_up"}
+    named = {node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
+    assert not named & private
 
 
 @pytest.mark.parametrize("room", ["api.py", "outlook.py"])

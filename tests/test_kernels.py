@@ -15,7 +15,7 @@ from dpmean import DataError
 from dpmean.compiled import compiled
 from dpmean.frame import Frame
 from dpmean.grid import Grid, norm_bits, radius_index
-from dpmean.rows.kernels import shrink_by
+from dpmean.rows.kernels import _stretch, shrink_by
 from dpmean.rows.memory import MemoryRows
 from dpmean.shells import clipped_sum
 from dpmean.types import Ball, Distances, Pairs, Sides
@@ -298,3 +298,28 @@ def test_sums_of_directions_fit_into_64_bits_for_any_number_of_rows():
             assert shells.radii[0] < 2 ** (norm_bits(d) - 1)
             assert shells.length >= 2**12 * shells.radii[0] >= shells.length / 4
             assert shells.length // shells.radii[1] < 2**31
+
+
+@settings(deadline=None)
+@given(
+    squared=st.one_of(st.integers(1, 2**56), st.integers(1, 2**28).map(lambda x: x * x + 1)), bits=st.integers(30, 50)
+)
+def test_a_direction_is_never_longer_than_its_length(squared, bits):
+    factor = int(_stretch(squared, 1 << bits))
+    assert factor**2 * squared <= 1 << (2 * bits)
+    assert (factor + 2) ** 2 * (math.isqrt(squared) + 1) ** 2 > 1 << (2 * bits)
+
+
+def test_rows_beyond_reach_are_brought_in_before_they_are_put_into_shells():
+    """The ball pokes out of the bound: a row there is moved first, and then lies in another shell."""
+    centre = np.array([90.0, 0.0])
+    rows = np.array([[130.0, 0.0], [90.0, 60.0], [95.0, 10.0]])
+    shells = Grid(2.0**-20, REACH, 2).shells(centre, [45.0, 30.0], 3)
+    sums = memory(rows).add_up_shells(shells)
+    lengths = np.linalg.norm(rows, axis=1)
+    moved = rows * np.minimum(1, REACH / lengths)[:, np.newaxis] - centre
+    for k, radius in enumerate([45.0, 30.0]):
+        factors = np.minimum(1, radius / np.linalg.norm(moved, axis=1))
+        assert np.allclose(
+            clipped_sum(sums, shells, k) * shells.unit, (moved * factors[:, np.newaxis]).sum(axis=0), rtol=1e-3
+        )

@@ -91,6 +91,21 @@ def test_extreme_budgets_are_computed_with(rho):
         assert np.linalg.norm(found.mean - rows.mean(axis=0)) < 1e-2
 
 
+@pytest.mark.parametrize("power", [-500, -490, 490, 500])
+@pytest.mark.parametrize("d", [1, 8])
+@pytest.mark.parametrize("kind", ["zeros", "equal", "normal"])
+def test_bounds_as_small_and_as_large_as_they_may_be(power, d, kind):
+    bound = 2.0**power
+    rows = {"zeros": 0.0, "equal": bound / 8, "normal": np.random.default_rng(1).normal(0, 0.05, (2000, d)) * bound}[
+        kind
+    ]
+    rows = np.zeros((2000, d)) + rows
+    found = dpmean.mean(rows, rho=0.5, norm_bound=bound, seed=1)
+    assert np.abs(found.mean / bound - rows.mean(axis=0) / bound).max() < 0.05
+    assert found.error_bound() / bound < 0.2
+    assert "Private mean" in str(found)
+
+
 def test_the_order_of_rows_hardly_matters():
     """Pairs are drawn at random, so sorted rows do not look more spread out than others."""
     rows = np.random.default_rng(2).normal(0, 1, (N, 1))

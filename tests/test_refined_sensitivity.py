@@ -24,7 +24,7 @@ from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust import curator as curators
 from dpmean.trust.curator import WEIGHT_ONE, Curator
-from dpmean.types import Distances, Histogram
+from dpmean.types import Distances, Histogram, Shells
 from tests.recorder import Histogrammed, Recorder, RecordingNoise, Shelled, Summed
 from tests.test_sensitivity import nasty
 
@@ -77,6 +77,7 @@ RUNS = [
     Run(12, 1.0, 7, box=True),
     Run(4, 500.0, 8, n=20_000),  # many rows: only some of them find the centre
     Run(40, 5.0, 9),
+    Run(40, 5.0, 9, n=2000),  # so little noise that shrinkage is corrected
 ]
 
 
@@ -177,6 +178,7 @@ def test_the_runs_cover_what_can_happen():
     assert any("far rows" in found for found in steps)
     assert any("bias 2" in found for found in steps)
     assert any("upper end" in found for found in steps)
+    assert any(factors[k] > layers.FACTOR_ONE for run in RUNS for _, k, factors in run.recorded[3])
     sampled = [next(q.positions for q in run.recorded[0] if q.positions is not None) for run in RUNS]
     assert any(len(positions) < run.n for positions, run in zip(sampled, RUNS, strict=True))
 
@@ -186,6 +188,33 @@ def test_many_rows_are_read_twice_and_a_sample_of_them_as_often_as_it_takes(run)
     questions = run.recorded[0]
     assert sum(question.positions is None for question in questions) == 2
     assert len({id(question.positions) for question in questions if question.positions is not None}) == 1
+
+
+ANSWERS = ("quantile", "upper_end", "count_beyond", "mean_weights", "ball_sum", "clipped_sum", "bias_gap")
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+@pytest.mark.parametrize("other", ["zeros", "huge", "shrunk"])
+def test_an_estimate_is_made_of_answers_alone(run, other):
+    """Other rows altogether, but the same answers: the same estimate. So nothing else was looked at."""
+    answers = []
+
+    def estimate(rows, answer):
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ANSWERS:
+                ask = getattr(Curator, name)
+                patch.setattr(Curator, name, lambda self, *a, ask=ask, **k: answer(ask(self, *a, **k)))
+            grid = Grid(2.0**-20, run.frame.reach, run.d)
+            return RefinedMean(grid, PublicCoins("answers"))(run.rows(rows), Zcdp(run.rho), seeded(run.seed))
+
+    one = estimate(run.data, lambda found: answers.append(found) or found)
+    replayed = iter(answers)
+    rows = {"zeros": np.zeros_like(run.data), "huge": run.data * 1e200, "shrunk": run.data * 1e-5}[other]
+    two = estimate(rows, lambda _: next(replayed))
+    assert next(replayed, None) is None
+    assert (one.receipts, one.found, one.radius, one.noise_std) == (two.receipts, two.found, two.radius, two.noise_std)
+    assert np.array_equal(one.mean, two.mean)
+    assert np.array_equal(one.centre, two.centre)
 
 
 # --- single operations ---------------------------------------------------------------------------------------
@@ -298,6 +327,129 @@ def test_answers_carry_the_noise_that_was_paid_for():
     noise = seeded(3).at("shrinkage").gaussian(variance, 2)
     assert np.allclose(found, (np.array([4, 2]) * WEIGHT_ONE + noise) / (4 * WEIGHT_ONE))
     assert std == pytest.approx(math.sqrt(variance) / (4 * WEIGHT_ONE))
+
+
+def test_a_quantile_is_searched_by_noisy_counts():
+    counts, cost = histogram(*range(40)), Fraction(1, 50)
+    variance = Fraction(6) / (2 * cost)  # 40 points take 6 questions
+    left, right = 0, 39
+    for question in range(6):
+        middle = (left + right) // 2
+        noisy = counts.counts[0, middle] + seeded(4).at(f"spread/{question}").gaussian(variance, 1)[0]
+        left, right = (min(middle + 1, right), right) if noisy <= 20 else (left, middle)
+    assert Curator(Zcdp(1), seeded(4)).quantile(counts, 20, cost, "spread") == right
+    assert len({Curator(Zcdp(1), seeded(s)).quantile(counts, 20, cost, "spread") for s in range(20)}) > 5
+
+
+def test_a_choice_is_drawn_from_the_exponents():
+    counts, noise = histogram(3, 9, 9, 20), RecordingNoise(seeded(2))
+    found = {}
+    for seed in range(40):
+        noise = RecordingNoise(seeded(seed))
+        found[seed] = Curator(Zcdp(1), noise).upper_end(counts, 0, 2, 3.0, Fraction(1, 2), "radius")
+        _, exponents, unit = noise.choices[0]
+        assert found[seed] == 2 + seeded(seed).at("radius").choose(exponents, unit)
+    assert len(set(found.values())) > 5
+
+
+def test_sums_and_gaps_are_the_exact_ones_rounded_down_once():
+    """Against fractions written out from the sums by shell."""
+    generator = np.random.default_rng(1)
+    rows = MemoryRows(generator.normal(0, 3, (200, 5)), Frame.within_norm(5, REACH, impute=False))
+    shells = Grid(2.0**-20, REACH, 5).shells(np.zeros(5), [9.0, 6.0, 2.0], 200)
+    sums, factors = rows.add_up_shells(shells), [4097, 5000, 9999]
+
+    def clipped(k):
+        inner, outer = sums.inner[k + 1 :].sum(axis=0).tolist(), sums.outer[: k + 1].sum(axis=0).tolist()
+        return [Fraction(i) + Fraction(shells.radii[k] * o, shells.length) for i, o in zip(inner, outer, strict=True)]
+
+    for k in range(3):
+        assert layers.clipped_sum(sums, shells, k).tolist() == [math.floor(x) for x in clipped(k)]
+        pairs = zip(clipped(k), clipped(0), strict=True)
+        gap = [math.floor((factors[k] * x - factors[0] * y) / layers.FACTOR_ONE) for x, y in pairs]
+        assert layers.bias_gap(sums, shells, k, factors) == math.isqrt(sum(x * x for x in gap))
+
+
+@given(d=st.integers(1, 10**6))
+def test_the_root_is_rounded_up(d):
+    assert layers.root_up(d) ** 2 >= d > (layers.root_up(d) - 1) ** 2
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_rounding_is_paid_for_too(data):
+    """Radii of a few units, where rounding d coordinates is not small beside them."""
+    d = data.draw(st.sampled_from([1, 2, 3, 8, 50, 400]))
+    largest = data.draw(st.integers(8, 80))
+    radii = tuple(sorted({max(1, int(largest * 2 ** (-k / 4))) for k in (0, 1, 2, 4, 8)}, reverse=True))
+    shells = Shells(np.zeros(d), 1.0, radii, 1 << (largest.bit_length() + data.draw(st.integers(1, 12))))
+    frame = Frame.within_norm(d, data.draw(st.sampled_from([largest / 2, 1e3])), impute=True)
+    generator = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    rows = generator.normal(size=(data.draw(st.integers(1, 4)), d))
+    rows *= (
+        largest * generator.choice([1.0, 0.7, 0.3, 1.5], size=(len(rows), 1)) / np.linalg.norm(rows, axis=1)[:, None]
+    )
+    if data.draw(st.booleans()):
+        rows[0] = np.sign(rows[0]) * largest / math.sqrt(d) * data.draw(st.sampled_from([0.99, 0.8, 1.3]))
+    other = rows.copy()
+    other[0] *= -data.draw(st.sampled_from([1, 0.9, 0.5, 1.2]))
+    factors = data.draw(
+        st.lists(st.integers(layers.FACTOR_ONE, 6 * layers.FACTOR_ONE), min_size=len(radii), max_size=len(radii))
+    )
+    one, two = (MemoryRows(x, frame, threads=1).add_up_shells(shells) for x in (rows, other))
+    for k in range(len(radii)):
+        change = layers.clipped_sum(one, shells, k) - layers.clipped_sum(two, shells, k)
+        assert squared(change) <= layers.clipped_sum_sensitivity(shells, k) ** 2
+        gaps = [layers.bias_gap(each, shells, k, factors) for each in (one, two)]
+        assert abs(gaps[0] - gaps[1]) <= layers.bias_gap_sensitivity(shells, k, factors)
+
+
+def test_rounding_must_be_paid_for():
+    """Without it the sum of this one would move by more than is paid for: 5 rows of ones, one of them turned round."""
+    d = 400
+    shells = Shells(np.zeros(d), 1.0, (30, 8), 1 << 6)
+    rows = np.full((3, d), 1.3)
+    other = rows.copy()
+    other[0] *= -1
+    frame = Frame.within_norm(d, 1e3, impute=True)
+    one, two = (MemoryRows(x, frame, threads=1).add_up_shells(shells) for x in (rows, other))
+    change = layers.clipped_sum(one, shells, 1) - layers.clipped_sum(two, shells, 1)
+    assert (2 * 8) ** 2 < squared(change) <= layers.clipped_sum_sensitivity(shells, 1) ** 2
+
+
+def test_weights_move_by_what_is_paid_for():
+    weights = np.array([[WEIGHT_ONE] * 10 + [0] * 31, [WEIGHT_ONE] * 41])
+    moves = []
+    for distances in ((3, 5), (30, 5)):
+        noise = RecordingNoise(seeded(1))
+        found, _ = Curator(Zcdp(1), noise).mean_weights(histogram(*distances), weights, Fraction(1, 2), "shrinkage")
+        ((_, _, variance, count),) = noise.log
+        moves.append(found * 2 * WEIGHT_ONE)
+    assert squared(np.rint(moves[0] - moves[1])) == WEIGHT_ONE**2 <= 2 * variance * Fraction(1, 2)
+    assert count == 2
+
+
+def test_sums_and_gaps_carry_the_noise_that_was_paid_for():
+    rows = MemoryRows(np.random.default_rng(1).normal(0, 3, (50, 2)), Frame.within_norm(2, REACH, impute=False))
+    grid, cost = Grid(2.0**-20, REACH, 2), Fraction(1, 7)
+    shells, ball = grid.shells(np.zeros(2), [6.0, 2.0], 50), grid.ball(np.zeros(2), 4.0)
+    sums, factors, curator = rows.add_up_shells(shells), [5000, 7000], Curator(Zcdp(1), seeded(9))
+
+    found = curator.clipped_sum(sums, shells, 1, cost, "mean")
+    variance = Fraction(layers.clipped_sum_sensitivity(shells, 1) ** 2) / (2 * cost)
+    drawn = seeded(9).at("mean").gaussian(variance, 2)
+    assert (found.total == layers.clipped_sum(sums, shells, 1) + drawn).all()
+    assert found.variance == variance
+
+    variance = Fraction(layers.bias_gap_sensitivity(shells, 1, factors) ** 2) / (2 * cost)
+    drawn = seeded(9).at("bias 1").gaussian(variance, 1)[0]
+    answer = curator.bias_gap(sums, shells, 1, factors, cost, "bias 1")
+    assert answer.value == layers.bias_gap(sums, shells, 1, factors) + drawn
+
+    found = curator.ball_sum(rows, ball, cost, "locate 1")
+    drawn = seeded(9).at("locate 1").gaussian(Fraction((2 * ball.radius) ** 2) / (2 * cost), 2)
+    assert (found.total == rows.add_up(ball) + drawn).all()
+    assert curator.left == 1 - 3 * cost
 
 
 def test_a_quantile_can_be_searched_from_a_point_on():

@@ -102,7 +102,7 @@ def gap_step(make_noise: MakeNoise = seeded) -> Target:
 def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], float], make_noise: MakeNoise) -> Target:
     """Attack a whole estimator, at a budget so small that few runs suffice to catch a broken one."""
     claim = Zcdp(Fraction(1, 50))
-    grid = Grid(2.0**-20, _REACH, 1)
+    grid = Grid(2.0**-20, _REACH, neighbours[0].shape[1])
     sides = [_rows(array) for array in neighbours]
     estimators: dict[str, Estimator] = {
         "clipped": ClippedMean(grid, Central()),
@@ -126,16 +126,21 @@ def _sum_in_radii(estimate: Estimate) -> float:
     return float(estimate.mean[0] - estimate.centre[0]) / estimate.radius
 
 
+def _mean_in_radii(estimate: Estimate) -> float:
+    return float(estimate.mean[0]) / estimate.radius
+
+
 def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
     """Return each private step, and each number that a whole estimator releases.
 
-    The replaced row decides the answer: it is far on one side or on the other (mean; with refined, the interval in
-    which rows count follows the many zeros, so that the sign of the mean tells), makes the difference between
+    The replaced row decides the answer: it is far on one side or on the other (mean; with refined, the radius
+    follows the many zeros, so that the sign of the mean tells), makes the difference between
     two medians (centre), or sits at the rank that is searched, the second smallest distance (radius).
     """
     apart = _with([0.0] * 30, -1.0, 1.0)
     tied = _with([-0.5] * 15 + [0.5] * 15, -0.5, 0.5)
     alone = _with([0.0] * 3000, -1.0, 1.0)
+    planar = [np.hstack((array, np.zeros_like(array))) for array in alone]
     ranked = _with([0.1] + [0.9] * 29, 0.1, 0.9)
     return {
         "noisy sum": release_step(Central(), make_noise),
@@ -146,7 +151,6 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
         "clipped: radius": _whole("clipped", ranked, lambda estimate: estimate.radius, make_noise),
         "shifted: mean": _whole("shifted", apart, _sum_in_radii, make_noise),
         "shifted: centre": _whole("shifted", tied, lambda estimate: float(estimate.centre[0]), make_noise),
-        "refined: mean": _whole(
-            "refined", alone, lambda estimate: float(estimate.mean[0]) / estimate.radius, make_noise
-        ),
+        "refined: mean": _whole("refined", alone, _mean_in_radii, make_noise),
+        "refined (d = 2): mean": _whole("refined", planar, _mean_in_radii, make_noise),
     }

@@ -96,7 +96,11 @@ class Grid:
         room = 62 - n.bit_length()
         bits = min(norm_bits(self.d) - 1, room - 12)
         unit = 2 * power_of_two_at_most(radii[0]) / 2.0**bits
-        return Shells(centre, unit, tuple(int(radius / unit) for radius in radii), length=1 << (bits + 12))
+        wholes = tuple(int(radius / unit) for radius in radii)
+        length = 1 << (bits + 12)
+        if length // max(wholes[-1], 1) >= 1 << 31:  # a kernel multiplies rows by this
+            raise ArgumentError(f"the smallest radius, {radii[-1]:.3g}, is too small beside {radii[0]:.3g}")
+        return Shells(centre, unit, wholes, length)
 
 
 def norm_bits(d: int) -> int:

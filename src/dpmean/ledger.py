@@ -256,7 +256,7 @@ def _estimate_in_words(release: Release) -> list[str]:
     if release.d <= 10:
         pairs = zip(release.mean, release.noise_std, strict=True)
         return [f"  mean[{j}]    {value:.6g} with noise of std {std:.3g}" for j, (value, std) in enumerate(pairs)]
-    noise = float(np.sqrt(np.square(release.noise_std).sum()))
+    noise = math.hypot(*release.noise_std.tolist())
     lines = [f"  mean       {_brief(release.mean)}", f"  noise_std  {_brief(release.noise_std)}"]
     if np.ptp(release.noise_std) == 0:
         lines.append(f"             that is {noise:.4g} in l2 norm, all columns together")

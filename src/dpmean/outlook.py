@@ -112,8 +112,8 @@ def expected_error(n: int, d: int, budget: Zcdp) -> float:
     """
     m = planner.rows_to_locate(n, d, float(budget.rho))
     left = float(budget.rho - planner.divide(budget.rho, n, m, d).total)
-    predicted = planner.rounds(n, m, d, left, 1.0, _FAR)[-1].error
-    clipped = min(planner.noise(n, d, float(budget.rho)), 0.25)
+    predicted = planner.rounds(n, m, d, left, _FAR)[-1].error
+    clipped = min(max(planner.noise(n, d, float(budget.rho)), 1e-12), 0.25)
     return predicted * 0.9 * length_quantile(d, 1 - clipped) / length_quantile(d, 0.75)
 
 

@@ -126,6 +126,11 @@ class Histogram:
 
     counts: Ints
 
+    @property
+    def points(self) -> int:
+        """How many points there are (public)."""
+        return int(self.counts.shape[1]) - 1
+
     def count_at_most(self, index: Ints) -> Ints:
         """For each of the view's values, count the rows at or below the point with that index."""
         found: Ints = self.counts[np.arange(len(self.counts)), index]

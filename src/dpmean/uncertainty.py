@@ -67,4 +67,4 @@ def error_quantile(d: int, noise_std: float, bias: float, bias_std: float, confi
     length = noise_std * length_quantile(d, confidence)
     normal = max(normal_quantile(confidence), 0.0)
     most = max(bias, 0.0) + normal * bias_std
-    return math.sqrt(length**2 + 2 * most * noise_std * normal + most**2)
+    return math.hypot(length, most, math.sqrt(2 * most * normal) * math.sqrt(noise_std))

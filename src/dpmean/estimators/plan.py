@@ -38,7 +38,7 @@ class Shares:
 @final
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One release of the mean: its part of the budget, the radius at which to clip, and the error to expect."""
+    """One release of the mean: its part of the budget, the radius at which to clip, and the error, in spreads."""
 
     share: float
     radius: float
@@ -90,30 +90,30 @@ def ladder(n: int, d: int, rho: float) -> tuple[int, ...]:
     return (0, 1, 2, 4, 8) if noise(n, d, rho) * math.sqrt(n) >= 0.03 else (0, 1)
 
 
-def rounds(n: int, m: int, d: int, rho: float, spread: float, error: float) -> list[Round]:
-    """Plan releases that bring the error of the centre down from ``error``, for rows of the given spread.
+def rounds(n: int, m: int, d: int, rho: float, error: float) -> list[Round]:
+    """Plan releases that bring the error of the centre down from ``error``; all lengths are in spreads of the rows.
 
     All but the last are made from m of the n rows, and then know the mean only up to sampling. Each clips at the
     distance that rows have from the centre so far, and all are combined by their precision. The plan minimises the
     error that is left after the last one, over the number of rounds and the growth of their budgets.
     """
-    best = _follow([1.0], n, m, d, rho, spread, error)
+    best = _follow([1.0], n, m, d, rho, error)
     for number in range(2, ROUNDS + 1):
         for growth in GROWTH:
             weights = [growth**k for k in range(number)]
-            plan = _follow([weight / sum(weights) for weight in weights], n, m, d, rho, spread, error)
+            plan = _follow([weight / sum(weights) for weight in weights], n, m, d, rho, error)
             if plan[-1].error < WORTHWHILE * best[-1].error:
                 best = plan
     return best
 
 
-def _follow(shares: list[float], n: int, m: int, d: int, rho: float, spread: float, error: float) -> list[Round]:
+def _follow(shares: list[float], n: int, m: int, d: int, rho: float, error: float) -> list[Round]:
     """Predict what a plan does."""
-    sampling = spread**2 * (1 / m - 1 / n)
+    sampling = 1 / m - 1 / n
     precision, plan = 0.0, []
     caution = 1 + 2 / math.sqrt(d)
     for k, share in enumerate(shares):
-        radius = math.hypot(spread, caution * error)
+        radius = math.hypot(1, caution * error)
         last = k == len(shares) - 1
         gain = share / (radius * noise(n if last else m, d, rho)) ** 2
         if last:

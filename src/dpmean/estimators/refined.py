@@ -46,11 +46,10 @@ class RefinedMean:
     def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
         """Estimate the mean of the rows within the budget."""
         m = plan.rows_to_locate(rows.n, rows.d, float(budget.rho))
-        order = self.coins.order(rows.n, m)
-        work = _Work(
-            self.grid, Curator(budget, noise), rows, rows.take(order), plan.divide(budget.rho, rows.n, m, rows.d)
-        )
-        work.find_spread_and_reach()
+        drawn = rows.take(self.coins.order(rows.n, m))
+        some = rows if m == rows.n else drawn
+        work = _Work(self.grid, Curator(budget, noise), rows, some, plan.divide(budget.rho, rows.n, m, rows.d))
+        work.find_spread_and_reach(drawn)
         work.locate(until=NEAR if m == rows.n else 0.0)
         return work.release_in_interval() if rows.d == 1 else work.release_in_ball()
 
@@ -94,9 +93,9 @@ class _Work:
 
     # --- spread and reach ------------------------------------------------------------------------------------
 
-    def find_spread_and_reach(self) -> None:
-        """Find the spread of the rows from the distances in pairs, and how far the mean may be from the origin."""
-        pairs, low = self.some.histogram(self.grid.pairs()), self.grid.lowest
+    def find_spread_and_reach(self, drawn: Rows) -> None:
+        """Find the spread from the distances in random pairs of rows, and how far the mean may be from the origin."""
+        pairs, low = drawn.histogram(self.grid.pairs()), self.grid.lowest
         half = self.some.n // 2
         std = self.curator.quantile_std(pairs, self.shares.spread)
         rank = half * max(0.5, min(0.75, 1 - 3.5 * std / max(half, 1)))
@@ -105,7 +104,8 @@ class _Work:
         norms = self.some.histogram(self.grid.distances(self.centre))
         reach = radius_at(low + self.curator.quantile(norms, 0.75 * self.some.n, self.shares.reach, "reach"))
         self.spread = min(spread, 1.05 * reach)
-        self.error = max(math.sqrt(max(reach**2 - self.spread**2, 0.0)), 0.5 * self.spread)
+        beyond = math.sqrt(max(reach - self.spread, 0.0)) * math.sqrt(reach + self.spread)  # their squares may overflow
+        self.error = max(beyond, 0.5 * self.spread)
 
     # --- locate ----------------------------------------------------------------------------------------------
 
@@ -116,18 +116,18 @@ class _Work:
         earlier releases that clipped at much less no longer count.
         """
         n, m, d = self.rows.n, self.some.n, self.rows.d
-        budget = self.left
-        for step in plan.rounds(n, m, d, float(budget), width or self.spread, self.error)[:-1]:
+        budget, unit = self.left, width or self.spread
+        for step in plan.rounds(n, m, d, float(budget), self.error / unit)[:-1]:
             if self.error <= until * self.spread:
                 break
-            cost = plan.part(budget, step.share)
-            ball = self.grid.ball(self.centre, step.radius)
+            cost, radius = plan.part(budget, step.share), step.radius * unit
+            ball = self.grid.ball(self.centre, radius)
             found = self.curator.ball_sum(self.some, ball, cost, f"locate {len(self.releases) + 1}")
             self.left -= cost
             std = math.sqrt(found.variance) * found.unit / m
-            self.releases.append(_Partial(self.centre + found.total * (found.unit / m), std, step.radius))
+            self.releases.append(_Partial(self.centre + found.total * (found.unit / m), std, radius))
             self.centre = self._within_reach(_combined(self._alike(SAME_RADIUS * width))[0])
-            self.error = step.error
+            self.error = step.error * unit
 
     def _alike(self, radius: float) -> list[_Partial]:
         return [release for release in self.releases if release.radius >= radius]
@@ -148,8 +148,7 @@ class _Work:
 
     def _index(self, radius: float, histogram: Histogram) -> int:
         """Return the rung of a radius among those of a histogram."""
-        last = int(histogram.counts.shape[1]) - 2
-        return min(max(radius_index(radius) - self.grid.lowest, 0), last)
+        return min(max(radius_index(radius) - self.grid.lowest, 0), histogram.points - 1)
 
     def _upper_end(self, histogram: Histogram, line: int, least: float, steep: float, cost: Fraction, step: str) -> int:
         epsilon = math.sqrt(8 * cost)
@@ -226,7 +225,7 @@ class _Work:
 
         widths = [radius * factor / FACTOR_ONE for radius, factor in zip(radii, factors, strict=True)]
         noise = plan.noise(n, self.rows.d, float(curator.left))
-        best, least, bias, bias_std = 0, (noise * widths[0]) ** 2, 0.0, 0.0
+        best, least, bias, bias_std = 0, noise * widths[0], 0.0, 0.0
         gaps = self.shares.gaps
         for k in range(1, len(radii)):
             if not factors[k] or widths[k] > 0.98 * widths[best]:
@@ -237,8 +236,8 @@ class _Work:
             gaps -= cost
             answer = curator.bias_gap(sums, shells, k, factors, cost, f"bias {k}")
             gap = max(answer.value, 0.0) * shells.unit / n
-            if gap**2 + (noise * widths[k]) ** 2 < least:
-                best, least = k, gap**2 + (noise * widths[k]) ** 2
+            if math.hypot(gap, noise * widths[k]) < least:
+                best, least = k, math.hypot(gap, noise * widths[k])
                 bias, bias_std = gap, answer.std * shells.unit / n
             if gap > noise * widths[k]:
                 break
@@ -258,7 +257,7 @@ class _Work:
 
         Clipping at C multiplies a row at distance x > C by C / x, and a small shift of it by that on d - 1 of d axes.
         """
-        rungs = np.arange(histogram.counts.shape[1]) - 0.5
+        rungs = np.arange(histogram.points + 1) - 0.5
         weights: list[Ints] = []
         for index in indices:
             shrunk = np.exp2((index - rungs) / RADII_PER_OCTAVE) * (1 - 1 / self.rows.d)
@@ -294,6 +293,7 @@ class _Work:
 
 def _combined(releases: list[_Partial]) -> tuple[Floats, float]:
     """Return the mean of releases, weighed by their precision, and the noise in it."""
-    weights = [release.std**-2 for release in releases]
+    least = min(release.std for release in releases)
+    weights = [(least / release.std) ** 2 for release in releases]
     mean = sum(release.mean * (weight / sum(weights)) for release, weight in zip(releases, weights, strict=True))
-    return np.asarray(mean), sum(weights) ** -0.5
+    return np.asarray(mean), least / math.sqrt(sum(weights))

@@ -59,7 +59,7 @@ class Curator:
 
     def quantile(self, histogram: Histogram, rank: float, cost: Fraction, step: str, start: int = 0) -> int:
         """Search for the first point, from ``start`` on, with more than ``rank`` rows at or below it (Algorithm 1)."""
-        points = histogram.counts.shape[1] - 1 - start
+        points = histogram.points - start
         asked = questions(points)
         variance = _variance(asked, cost)
         self._pay(step, f"binary search of {asked} counts", f"{_noise(variance)} on counts of sensitivity 1", cost)
@@ -69,7 +69,7 @@ class Curator:
     @staticmethod
     def quantile_std(histogram: Histogram, cost: Fraction, start: int = 0) -> float:
         """Return the noise on each count of ``quantile``, before it is asked."""
-        return math.sqrt(questions(histogram.counts.shape[1] - 1 - start) / (2 * cost))
+        return math.sqrt(questions(histogram.points - start) / (2 * cost))
 
     def upper_end(self, histogram: Histogram, line: int, start: int, slope: float, cost: Fraction, step: str) -> int:
         """Choose a point x, from ``start`` on, with weight ``x^-slope exp(-epsilon * rows beyond x)``.
@@ -114,9 +114,9 @@ class Curator:
 
     def ball_sum(self, rows: Rows, ball: Ball, cost: Fraction, step: str) -> VectorSum:
         """Add up the rows, each clipped to a ball."""
-        self._check(step, cost)
+        self._take(step, cost)
         found, receipt = Central().bounded_sum(rows, ball, Zcdp(cost), self._noise, step)
-        self._book(receipt, cost)
+        self.receipts.append(receipt)
         return found
 
     def clipped_sum(self, sums: ShellSums, shells: Shells, k: int, cost: Fraction, step: str) -> VectorSum:
@@ -146,18 +146,15 @@ class Curator:
 
     def _pay(self, step: str, asked: str, mechanism: str, cost: Fraction) -> None:
         """Take the price of a step from the purse before it is answered."""
-        self._check(step, cost)
-        self._book(Receipt(step, asked, mechanism, Zcdp(cost)), cost)
+        self._take(step, cost)
+        self.receipts.append(Receipt(step, asked, mechanism, Zcdp(cost)))
 
-    def _check(self, step: str, cost: Fraction) -> None:
+    def _take(self, step: str, cost: Fraction) -> None:
         if not 0 < cost <= self.left:
             raise OverspendError(f"{step} costs {cost}, and {self.left} of the budget is left")
         if any(receipt.step == step for receipt in self.receipts):
             raise AssertionError(f"{step} was asked before: its noise would be used twice")
-
-    def _book(self, receipt: Receipt, cost: Fraction) -> None:
         self.left -= cost
-        self.receipts.append(receipt)
 
 
 def _variance(square: int, cost: Fraction) -> Fraction:
