@@ -29,6 +29,8 @@ NEAR = 0.6
 """In spreads: a centre is near enough to look at distances from it."""
 SAME_RADIUS = 0.85
 """Releases that clip at less than this part of the last one's radius do not enter the mean."""
+WELL_BEYOND = 1.5
+"""Times as far as rows are expected to be: a radius there tells of a heavy tail, and rows there may raise an alarm."""
 RUNGS = RADII_PER_OCTAVE // 4
 """From one radius that is tried to the next: a quarter of an octave."""
 
@@ -84,6 +86,8 @@ class _Work:
     spread: float = 0.0
     error: float = 0.0
     pressure: float = 0.0
+    """How many rows the last search for a radius left beyond it, times how fast their number falls (see tail_bias)."""
+    seen: Histogram | None = None
     releases: list[_Partial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -127,7 +131,7 @@ class _Work:
             std = math.sqrt(found.variance) * found.unit / m
             self.releases.append(_Partial(self.centre + found.total * (found.unit / m), std, radius))
             self.centre = self._within_reach(_combined(self._alike(SAME_RADIUS * width))[0])
-            self.error = step.error * unit
+            self.error, self.seen = step.error * unit, None
 
     def _alike(self, radius: float) -> list[_Partial]:
         return [release for release in self.releases if release.radius >= radius]
@@ -138,71 +142,66 @@ class _Work:
 
     # --- radius ----------------------------------------------------------------------------------------------
 
-    def _slope(self, steep: float) -> float:
-        """How much weight large radii lose. Less if most pairs are equal: rare values may then be anywhere."""
-        epsilon = math.sqrt(4 * self.shares.radius)
-        if self.spread <= 4 * radius_at(self.grid.lowest):
-            octaves = math.log(4 * self.grid.reach / radius_at(self.grid.lowest))
-            steep = min(steep, 0.065 * epsilon * self.rows.n / octaves)
-        return steep
+    def release_in_ball(self) -> Estimate:
+        """Find the radius, in two steps with more locating in between, and release the mean of the clipped rows."""
+        steep = 10 + 2 * math.sqrt(self.rows.d)
+        outline = self._upper_end(self._distances(), self.spread / 2, steep, self.shares.outline, "outline")
+        expected = math.hypot(self.spread, self.error)
+        far = self._far_rows(max(outline, expected)) if self.shares.alarm else 0.0
+        alarmed = far > 1.25 * outline
+
+        if self.some.n == self.rows.n:
+            heavy = outline > WELL_BEYOND * expected
+            self.locate(until=0.0, width=far / 1.05 if alarmed else outline / 1.1 if heavy else self.spread)
+        if alarmed:
+            self.left += self.shares.radius
+            return self._release_on_ladder(self._index(far, self._distances()))
+        ceiling = self._upper_end(self._distances(), self.spread / 2, steep, self.shares.radius, "radius")
+        return self._release_on_ladder(self._index(ceiling, self._distances()))
+
+    def release_in_interval(self) -> Estimate:
+        """For d = 1: find both ends of an interval, which need not be equally far, and clip there."""
+        sides, cost = self.rows.histogram(self.grid.sides(self.centre)), self.shares.radius / 2
+        up = self._upper_end(sides, self.spread / 8, 9.0, cost, "upper end")
+        down = self._upper_end(sides, self.spread / 8, 9.0, cost, "lower end", line=1)
+        self.centre = self.centre + (up - down) / 2
+        radius = (up + down) / 2
+        found = self.curator.ball_sum(self.rows, self.grid.ball(self.centre, radius), self.curator.left, "mean")
+        scale = found.unit / self.rows.n
+        last = _Partial(self.centre + found.total * scale, math.sqrt(found.variance) * scale, radius)
+        return self._finish(last, radius, max(up, down), 0.0, 0.0)
+
+    def _distances(self) -> Histogram:
+        """Count all rows by their distance from the centre, once for each centre."""
+        if self.seen is None:
+            self.seen = self.rows.histogram(self.grid.distances(self.centre))
+        return self.seen
 
     def _index(self, radius: float, histogram: Histogram) -> int:
         """Return the rung of a radius among those of a histogram."""
         return min(max(radius_index(radius) - self.grid.lowest, 0), histogram.points - 1)
 
-    def _upper_end(self, histogram: Histogram, line: int, least: float, steep: float, cost: Fraction, step: str) -> int:
-        epsilon = math.sqrt(8 * cost)
-        slope = min(self._slope(steep), epsilon * self.rows.n / (2 * math.log(16)))
+    def _upper_end(
+        self, histogram: Histogram, least: float, steep: float, cost: Fraction, step: str, line: int = 0
+    ) -> float:
+        """Find a radius, not below ``least``, beyond which hardly any row lies: large ones lose weight steeply.
+
+        Less steeply if most pairs are equal, as rare values may then be anywhere, and if there are few rows.
+        """
+        epsilon, lowest = math.sqrt(8 * cost), radius_at(self.grid.lowest)
+        slope = min(steep, epsilon * self.rows.n / (2 * math.log(16)))
+        if self.spread <= 4 * lowest:
+            range_of_radii = math.log(4 * self.grid.reach / lowest)
+            slope = min(slope, 0.065 * math.sqrt(4 * self.shares.radius) * self.rows.n / range_of_radii)
         self.pressure = slope / epsilon
-        return self.curator.upper_end(histogram, line, self._index(least, histogram), slope, cost, step)
+        start = self._index(least, histogram)
+        return radius_at(self.grid.lowest + self.curator.upper_end(histogram, line, start, slope, cost, step))
 
-    def release_in_interval(self) -> Estimate:
-        """For d = 1: find both ends of an interval, which need not be equally far, and clip there."""
-        sides = self.rows.histogram(self.grid.sides(self.centre))
-        up, down = (
-            radius_at(self.grid.lowest + self._upper_end(sides, line, self.spread / 8, 9.0, cost, f"{end} end"))
-            for line, end, cost in ((0, "upper", self.shares.radius / 2), (1, "lower", self.shares.radius / 2))
-        )
-        self.centre = self.centre + (up - down) / 2
-        ball = self.grid.ball(self.centre, (up + down) / 2)
-        found = self.curator.ball_sum(self.rows, ball, self.curator.left, "mean")
-        n = self.rows.n
-        last = _Partial(
-            self.centre + found.total * (found.unit / n),
-            math.sqrt(found.variance) * found.unit / n,
-            (up + down) / 2,
-        )
-        return self._finish(last, last.radius, max(up, down), 0.0, 0.0)
-
-    def release_in_ball(self) -> Estimate:
-        """Find the radius, in two steps with more locating in between, and release the mean of the clipped rows."""
-        d = self.rows.d
-        steep = 10 + 2 * math.sqrt(d)
-        histogram = self.rows.histogram(self.grid.distances(self.centre))
-        outline = radius_at(
-            self.grid.lowest + self._upper_end(histogram, 0, self.spread / 2, steep, self.shares.outline, "outline")
-        )
-        distance = math.hypot(self.spread, self.error)
-        width = self.spread if outline <= 1.5 * distance else outline / 1.1
-        far = self._far_rows(histogram, max(outline, distance)) if self.shares.alarm else 0.0
-        if far > 1.25 * outline:
-            width = far / 1.05
-        if self.some.n == self.rows.n:
-            before = len(self.releases)
-            self.locate(until=0.0, width=width)
-            if len(self.releases) > before:
-                histogram = self.rows.histogram(self.grid.distances(self.centre))
-        if far > 1.25 * outline:
-            self.left += self.shares.radius
-            ceiling = self._index(far, histogram)
-        else:
-            ceiling = self._upper_end(histogram, 0, self.spread / 2, steep, self.shares.radius, "radius")
-        return self._release_on_ladder(histogram, ceiling)
-
-    def _far_rows(self, histogram: Histogram, radius: float) -> float:
+    def _far_rows(self, radius: float) -> float:
         """Raise an alarm if more rows lie far out than clipping may cost, and find where they end; else return 0."""
-        n, harmless = self.rows.n, math.sqrt(2 * self.rows.d / self.rho)
-        far = self.curator.count_beyond(histogram, self._index(1.5 * radius, histogram), self.shares.alarm, "alarm")
+        histogram, harmless = self._distances(), math.sqrt(2 * self.rows.d / self.rho)
+        index = self._index(WELL_BEYOND * radius, histogram)
+        far = self.curator.count_beyond(histogram, index, self.shares.alarm, "alarm")
         if far.value <= 1.7 * far.std + 0.7 * harmless:
             return 0.0
         cost = min(plan.part(self.rho, 0.12), self.left / 4)
@@ -210,16 +209,17 @@ class _Work:
         start = self._index(radius, histogram)
         left_out = max(harmless, 3 * self.curator.quantile_std(histogram, cost, start))
         self.pressure = 3 * left_out
-        return radius_at(self.grid.lowest + self.curator.quantile(histogram, n - left_out, cost, "far rows", start))
+        found = self.curator.quantile(histogram, self.rows.n - left_out, cost, "far rows", start)
+        return radius_at(self.grid.lowest + found)
 
     # --- release ---------------------------------------------------------------------------------------------
 
-    def _release_on_ladder(self, histogram: Histogram, ceiling: int) -> Estimate:
+    def _release_on_ladder(self, ceiling: int) -> Estimate:
         """Clip at the ceiling or at a smaller radius, whichever promises the smaller error, and release the mean."""
         n, curator = self.rows.n, self.curator
         indices = [ceiling - RUNGS * k for k in plan.ladder(n, self.rows.d, float(self.rho))]
         radii = [radius_at(self.grid.lowest + index) for index in indices]
-        factors = self._factors(histogram, indices)
+        factors = self._factors(indices)
         shells = self.grid.shells(self.centre, radii, n)
         sums = self.rows.add_up_shells(shells)
 
@@ -252,11 +252,12 @@ class _Work:
         share = (bias_gap_sensitivity(shells, k, factors) * shells.unit / width) ** 2 / self.rows.d
         return plan.part(self.rho, max(0.003, share))
 
-    def _factors(self, histogram: Histogram, indices: list[int]) -> list[int]:
+    def _factors(self, indices: list[int]) -> list[int]:
         """Find by how much clipping at each radius shrinks a shift of all rows, and return the inverse; 0: unknown.
 
         Clipping at C multiplies a row at distance x > C by C / x, and a small shift of it by that on d - 1 of d axes.
         """
+        histogram = self._distances()
         rungs = np.arange(histogram.points + 1) - 0.5
         weights: list[Ints] = []
         for index in indices:
