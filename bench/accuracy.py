@@ -230,7 +230,7 @@ def main() -> None:
         found = list(track(pool.imap(repeated, jobs), "many runs", total=len(jobs)))
         report += runs_table(found)
     Console(width=200).print("\n".join(report), markup=False)
-    if arguments.part >= 1:
+    if arguments.part >= 0.5:
         REPORT.write_text("\n".join(report))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
@@ -45,12 +45,13 @@ class Found:
     """What the refined estimator found out on its way, privately; lengths are in the units of the radius.
 
     Attributes:
-        spread: how far rows are from their mean: about three quarters of them are nearer.
+        spread: the typical distance of a row from the mean of all.
         ceiling: the radius beyond which hardly any row lies.
         rounds: how often the mean was released, each time around a better centre.
         bias: how far clipping below the ceiling moves the mean, as it was measured.
         bias_std: the standard deviation of the noise on that.
         tail: how far the rows beyond the ceiling may move it, if their numbers go on falling as they do up to there.
+        unseen: how many rows may lie far beyond the ceiling without having been noticed.
         noise_std: the standard deviation of the noise on each coordinate of the mean, in the same unit.
 
     """
@@ -61,12 +62,13 @@ class Found:
     bias: float
     bias_std: float
     tail: float
+    unseen: int
     noise_std: float
 
     def times(self, unit: float) -> Found:
         """Return the same in another unit of length."""
-        lengths = (self.bias, self.bias_std, self.tail, self.noise_std)
-        return Found(self.spread * unit, self.ceiling * unit, self.rounds, *(length * unit for length in lengths))
+        names = ("spread", "ceiling", "bias", "bias_std", "tail", "noise_std")
+        return replace(self, **{name: getattr(self, name) * unit for name in names})
 
 
 def total_cost(receipts: Iterable[Receipt], budget: Zcdp) -> Zcdp:
@@ -85,8 +87,8 @@ class Release:
     Attributes:
         mean: the private mean, one number per column, in the user's units.
         noise_std: the standard deviation of the noise in each of them, in the user's units. Clipping may add bias.
-        centre: the centre around which rows were clipped, in the user's units: privately found (method shifted), or
-            public (method clipped).
+        centre: the centre around which rows were clipped, in the user's units: privately found (methods refined and
+            shifted), or public (method clipped).
         radius: the privately chosen clipping radius, in the user's units; in half-widths of the bounds when columns
             have different ones.
         receipts: what each step asked, with which mechanism, at which exact cost.
@@ -138,13 +140,14 @@ class Release:
         nearest = float(epsilon)
         return nearest if nearest >= epsilon else float(np.nextafter(nearest, np.inf))
 
-    def error_bound(self, confidence: float = 0.95, of: str = "rows") -> float:
+    def error_bound(self, confidence: float = 0.95, *, of: str = "rows") -> float:
         """Return a bound on the error of the mean, in l2 norm over all columns, that holds with this confidence.
 
-        The unit is that of ``radius``. The bound covers the noise, the bias that was measured, and that of the few
-        rows beyond the ceiling if the tail goes on as it began; with ``of="population"`` also the sampling error,
-        as the spread tells it, of rows that were drawn independently. It does not cover single rows that are much
-        farther out than all others, and for a population not the rare values that make up a heavy tail.
+        The unit is that of ``radius``: yours, or half-widths of the bounds when columns have different ones. The
+        bound covers the noise, the bias that was measured, and that of the few rows beyond the ceiling if the tail
+        goes on as it began; with ``of="population"`` also the sampling error, as the spread tells it, of rows that
+        were drawn independently. It does not cover ``found.unseen`` rows, or fewer, that are much farther out than
+        all others, nor bounds that cut off rows, and for a population not the rare values of a heavy tail.
         """
         if of not in ("rows", "population"):
             raise ArgumentError(f'of must be "rows" or "population", got {of!r}')
@@ -215,6 +218,9 @@ class Release:
             lines.append("  SEEDED: made with known noise, for experiments only; it protects nobody")
         return "\n".join(lines)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Release.from_json, (self.to_json(),)
+
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""
         return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, rho={float(self.rho):.6g}{seeded}>"
@@ -249,7 +255,8 @@ def _check(release: Release) -> None:
 
 def _is_right(found: Found) -> bool:
     lengths = (found.spread, found.ceiling, found.bias, found.bias_std, found.tail, found.noise_std)
-    return type(found.rounds) is int and all(type(length) is float and 0 <= length < np.inf for length in lengths)
+    whole = type(found.rounds) is int and type(found.unseen) is int and found.unseen >= 0
+    return whole and all(type(length) is float and 0 <= length < np.inf for length in lengths)
 
 
 def _estimate_in_words(release: Release) -> list[str]:
@@ -271,14 +278,14 @@ def _radius_in_words(release: Release) -> list[str]:
             "             were clipped, which may add bias to the noise",
         ]
     rows, population = (release.error_bound(of=of) for of in ("rows", "population"))
-    times = "once" if found.rounds == 1 else f"in {found.rounds} rounds"
     return [
-        f"  spread     {found.spread:.4g}{unit}: about three quarters of the rows are nearer to their mean",
-        f"  radius     {release.radius:.4g}{unit} around a centre found {times}; rows beyond it were clipped, and what",
-        f"             that takes away on average was made up for; hardly any row is beyond {found.ceiling:.4g}{unit}",
-        f"  error      at most {rows:.3g}{unit} in l2 norm, at 95 % confidence; {population:.3g}{unit} for the",
-        "             population that the rows are a sample of. Not covered: single rows far beyond all others,",
-        "             and for a population values too rare to be in the spread",
+        f"  spread     {found.spread:.4g}{unit}: the typical distance of a row from the mean of all",
+        f"  radius     {release.radius:.4g}{unit}: rows farther from the centre than this were clipped; the mean was",
+        f"             released {found.rounds} time{'s' if found.rounds > 1 else ''}, around better and better centres",
+        f"  error      the mean of these rows is within {rows:.3g}{unit} of this, in l2 norm over all columns,",
+        f"             at 95 % confidence; that of the population they are a sample of, within {population:.3g}{unit}",
+        f"             not covered: up to {found.unseen} rows far beyond all others, bounds that cut rows off,",
+        "             and for a population rare large values, which add to its variance but not to the spread",
     ]
 
 
@@ -294,7 +301,7 @@ def _bound_in_words(public: Mapping[str, Any]) -> str:
 
 
 def _brief(values: NDArray[np.float64]) -> str:
-    with np.printoptions(precision=5, threshold=6, edgeitems=3, suppress=False):
+    with np.printoptions(precision=5, threshold=6, edgeitems=3, suppress=False, linewidth=200):
         return str(values)
 
 

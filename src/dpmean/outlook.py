@@ -85,7 +85,7 @@ def plan(
         >>> import dpmean
         >>> print(dpmean.plan(4000, 128, rho=0.5))
         4000 rows in 128 dimensions, rho = 0.5: enough rows
-          privacy adds an error of 0.00589 spreads (l2 norm, for rows that look normal),
+          privacy adds an error of 0.0059 spreads (l2 norm, for rows that look normal),
           0.37 times the 0.0158 that the rows have anyway as a sample
 
     """

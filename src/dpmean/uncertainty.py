@@ -19,7 +19,7 @@ def normal_quantile(confidence: float) -> float:
 @lru_cache(maxsize=256)
 def length_quantile(d: int, confidence: float) -> float:
     """Return the length that a standard normal vector in d dimensions stays below with the given probability."""
-    if not 0 < confidence < 1:
+    if not isinstance(confidence, float) or not 0 < confidence < 1:
         raise ArgumentError(f"confidence must lie between 0 and 1 (0.95, say), got {confidence!r}")
     spread = 2 / (9 * d)
     guess = d * max(1 - spread + normal_quantile(confidence) * math.sqrt(spread), 1e-9) ** 3
@@ -52,6 +52,8 @@ def tail_bias(n: int, spread: float, ceiling: float, pressure: float) -> float:
     of the ceiling balances (one row more against ``1 / pressure`` less of its logarithm); ``index`` is the power that
     joins the two. Such rows exceed the ceiling by one in ``index - 1`` ceilings on average.
     """
+    if pressure <= 0:
+        return 0.0
     index = 3.0
     for _ in range(20):
         fall = math.log(max(n * index / (4 * pressure), 1.0))

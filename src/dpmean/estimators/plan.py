@@ -22,6 +22,7 @@ class Shares:
     """What the steps may cost; the releases of the mean get the rest."""
 
     spread: Fraction
+    extremes: Fraction
     reach: Fraction
     outline: Fraction
     alarm: Fraction
@@ -58,17 +59,18 @@ def part(rho: Fraction, share: float) -> Fraction:
 def divide(rho: Fraction, n: int, m: int, d: int) -> Shares:
     """Divide the budget, if m of n rows find spread and centre.
 
-    Counts are cheap when there are many rows, and noise on the radius matters less in many dimensions. In few, an
-    alarm could not see the few rows that matter; with one, an interval serves instead of a ball.
+    Counts are cheap when there are many rows, and noise on the radius matters less in many dimensions. With one, an
+    interval serves instead of a ball.
     """
     some, all_rows = float(rho) * m * m, float(rho) * n * n
     radius = 0.12 if d == 1 else min(0.15, max(0.006, 0.1 / d, 600 / all_rows))
     none = Fraction(0)
     return Shares(
         spread=part(rho, min(0.05, 25600 / some)),
+        extremes=part(rho, min(0.05, 25600 / some)),
         reach=part(rho, min(0.05, 12800 / some)),
         outline=part(rho, radius / 4) if d > 1 else none,
-        alarm=part(rho, 0.012) if d >= 8 else none,
+        alarm=part(rho, 0.012) if d > 1 else none,
         radius=part(rho, radius),
         shrinkage=part(rho, min(0.02, max(0.003, 2800 / all_rows))) if d > 1 else none,
         gaps=part(rho, 0.04) if d > 1 else none,

@@ -31,6 +31,8 @@ SAME_RADIUS = 0.85
 """Releases that clip at less than this part of the last one's radius do not enter the mean."""
 WELL_BEYOND = 1.5
 """Times as far as rows are expected to be: a radius there tells of a heavy tail, and rows there may raise an alarm."""
+LUMPY = 16
+"""If the largest distances in pairs are so many times the typical ones, rows come in lumps, and have no one scale."""
 RUNGS = RADII_PER_OCTAVE // 4
 """From one radius that is tried to the next: a quarter of an octave."""
 
@@ -53,11 +55,15 @@ class RefinedMean:
         work = _Work(self.grid, Curator(budget, noise), rows, some, plan.divide(budget.rho, rows.n, m, rows.d))
         work.find_spread_and_reach(drawn)
         work.locate(until=NEAR if m == rows.n else 0.0)
+        if work.lumpy:
+            return work.release_lumps()
         return work.release_in_interval() if rows.d == 1 else work.release_in_ball()
 
     def rows_needed(self, budget: Zcdp) -> Need:
-        """Return how many rows this takes."""
-        return rows_for_radius_and_mean(self.grid.d, self.trust, budget)
+        """Return how many rows this takes; for d = 1 twice as many to find the ends of an interval."""
+        need = rows_for_radius_and_mean(self.grid.d, self.trust, budget)
+        root = math.sqrt(budget.rho)
+        return need.and_also(Need(200 / root, 110 / root)) if self.grid.d == 1 else need
 
 
 @final
@@ -84,7 +90,11 @@ class _Work:
     left: Fraction = field(init=False)
     centre: Floats = field(init=False)
     spread: float = 0.0
+    reach: float = 0.0
+    lumpy: bool = False
     error: float = 0.0
+    unseen: float = 0.0
+    """How many rows may lie anywhere beyond the radius without having been noticed."""
     pressure: float = 0.0
     """How many rows the last search for a radius left beyond it, times how fast their number falls (see tail_bias)."""
     seen: Histogram | None = None
@@ -107,7 +117,10 @@ class _Work:
 
         norms = self.some.histogram(self.grid.distances(self.centre))
         reach = radius_at(low + self.curator.quantile(norms, 0.75 * self.some.n, self.shares.reach, "reach"))
-        self.spread = min(spread, 1.05 * reach)
+        self.reach, self.spread = reach, min(spread, 1.05 * reach)
+        rank = half - 3.5 * self.curator.quantile_std(pairs, self.shares.extremes)
+        extremes = radius_at(low + self.curator.quantile(pairs, max(rank, 0.0), self.shares.extremes, "extremes"))
+        self.lumpy = self.spread <= 4 * radius_at(low) or extremes > LUMPY * self.spread
         beyond = math.sqrt(max(reach - self.spread, 0.0)) * math.sqrt(reach + self.spread)  # their squares may overflow
         self.error = max(beyond, 0.5 * self.spread)
 
@@ -159,17 +172,32 @@ class _Work:
         ceiling = self._upper_end(self._distances(), self.spread / 2, steep, self.shares.radius, "radius")
         return self._release_on_ladder(self._index(ceiling, self._distances()))
 
+    def release_lumps(self) -> Estimate:
+        """For rows most of which are equal, or nearly so: search all distances for where the others end.
+
+        If nothing is found, and the lump is far out, as zeros are within bounds of 0 and 1: clip nothing.
+        """
+        radius = self._end_of_rows(self._distances(), min(plan.part(self.rho, 0.25), self.left / 3), "far rows")
+        if radius < self.grid.reach / 256 and self.reach > self.grid.reach / 2:
+            radius, self.centre, self.unseen = self.grid.reach, np.zeros(self.rows.d), 0.0
+        elif self.rows.d > 1:
+            return self._release_on_ladder(self._index(radius, self._distances()))
+        return self._release_in_one_ball(radius, radius)
+
     def release_in_interval(self) -> Estimate:
         """For d = 1: find both ends of an interval, which need not be equally far, and clip there."""
         sides, cost = self.rows.histogram(self.grid.sides(self.centre)), self.shares.radius / 2
         up = self._upper_end(sides, self.spread / 8, 9.0, cost, "upper end")
         down = self._upper_end(sides, self.spread / 8, 9.0, cost, "lower end", line=1)
         self.centre = self.centre + (up - down) / 2
-        radius = (up + down) / 2
+        return self._release_in_one_ball((up + down) / 2, max(up, down))
+
+    def _release_in_one_ball(self, radius: float, ceiling: float) -> Estimate:
+        """Release the mean with all that is left."""
         found = self.curator.ball_sum(self.rows, self.grid.ball(self.centre, radius), self.curator.left, "mean")
         scale = found.unit / self.rows.n
         last = _Partial(self.centre + found.total * scale, math.sqrt(found.variance) * scale, radius)
-        return self._finish(last, radius, max(up, down), 0.0, 0.0)
+        return self._finish(last, radius, ceiling, 0.0, 0.0)
 
     def _distances(self) -> Histogram:
         """Count all rows by their distance from the centre, once for each centre."""
@@ -186,30 +214,40 @@ class _Work:
     ) -> float:
         """Find a radius, not below ``least``, beyond which hardly any row lies: large ones lose weight steeply.
 
-        Less steeply if most pairs are equal, as rare values may then be anywhere, and if there are few rows.
+        Less steeply if there are few rows.
         """
-        epsilon, lowest = math.sqrt(8 * cost), radius_at(self.grid.lowest)
+        epsilon = math.sqrt(8 * cost)
         slope = min(steep, epsilon * self.rows.n / (2 * math.log(16)))
-        if self.spread <= 4 * lowest:
-            range_of_radii = math.log(4 * self.grid.reach / lowest)
-            slope = min(slope, 0.065 * math.sqrt(4 * self.shares.radius) * self.rows.n / range_of_radii)
         self.pressure = slope / epsilon
         start = self._index(least, histogram)
-        return radius_at(self.grid.lowest + self.curator.upper_end(histogram, line, start, slope, cost, step))
+        found = radius_at(self.grid.lowest + self.curator.upper_end(histogram, line, start, slope, cost, step))
+        self.unseen = (slope * math.log(self._farthest() / found) + 3) / epsilon
+        return found
+
+    def _farthest(self) -> float:
+        """How far from the centre a row can be."""
+        return self.grid.reach + float(np.linalg.norm(self.centre))
 
     def _far_rows(self, radius: float) -> float:
         """Raise an alarm if more rows lie far out than clipping may cost, and find where they end; else return 0."""
         histogram, harmless = self._distances(), math.sqrt(2 * self.rows.d / self.rho)
         index = self._index(WELL_BEYOND * radius, histogram)
         far = self.curator.count_beyond(histogram, index, self.shares.alarm, "alarm")
-        if far.value <= 1.7 * far.std + 0.7 * harmless:
+        limit = (
+            1.7 if self.rows.d >= 8 else 3.5
+        ) * far.std + 0.7 * harmless  # a false alarm costs more in few dimensions
+        if far.value <= limit:
             return 0.0
         cost = min(plan.part(self.rho, 0.12), self.left / 4)
+        return self._end_of_rows(histogram, cost, "far rows", start=self._index(radius, histogram))
+
+    def _end_of_rows(self, histogram: Histogram, cost: Fraction, step: str, start: int = 0) -> float:
+        """Search for the distance that all but a few rows do not exceed, wherever it is, from one rung on."""
         self.left -= cost
-        start = self._index(radius, histogram)
-        left_out = max(harmless, 3 * self.curator.quantile_std(histogram, cost, start))
-        self.pressure = 3 * left_out
-        found = self.curator.quantile(histogram, self.rows.n - left_out, cost, "far rows", start)
+        harmless = math.sqrt(2 * self.rows.d / self.rho)
+        self.unseen = max(harmless, 3 * self.curator.quantile_std(histogram, cost, start))
+        self.pressure = 3 * self.unseen
+        found = self.curator.quantile(histogram, self.rows.n - self.unseen, cost, step, start)
         return radius_at(self.grid.lowest + found)
 
     # --- release ---------------------------------------------------------------------------------------------
@@ -274,6 +312,10 @@ class _Work:
         """Combine the last release with earlier ones of about the same radius, if they saw all rows."""
         earlier = self._alike(SAME_RADIUS * last.radius) if self.some.n == self.rows.n else []
         mean, std = _combined([*earlier, last])
+        n = self.rows.n
+        tail = ceiling * tail_bias(n, self.spread, ceiling, self.pressure)
+        if self.lumpy:  # there is no tail to go by: what was not noticed may be as far as a row can be
+            tail = min(self.unseen / n, 1.0) * self._farthest()
         return Estimate(
             mean=mean,
             noise_std=std,
@@ -286,7 +328,8 @@ class _Work:
                 rounds=len(self.releases) + 1,
                 bias=bias,
                 bias_std=bias_std,
-                tail=ceiling * tail_bias(self.rows.n, self.spread, ceiling, self.pressure),
+                tail=tail,
+                unseen=min(math.ceil(self.unseen), n),
                 noise_std=std,
             ),
         )
