@@ -25,7 +25,7 @@ def release(data, **changes):
 # --- what it accepts -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["shifted", "clipped"])
+@pytest.mark.parametrize("method", ["refined", "shifted", "clipped"])
 def test_the_mean_is_about_right(rows, method):
     found = release(rows, method=method)
     assert np.linalg.norm(found.mean - rows.mean(axis=0)) < 4 * np.linalg.norm(found.noise_std)
@@ -244,6 +244,12 @@ def test_bad_arguments_are_refused_with_the_value_and_the_cure(rows, case):
     with pytest.raises((ValueError, TypeError), match=message) as caught:
         release(rows, **changes)
     assert isinstance(caught.value, dpmean.DpMeanError)
+
+
+def test_pairs_for_two_columns_are_not_taken_for_lower_and_upper(rows):
+    with pytest.raises(ValueError, match="for two columns cannot be told"):
+        release(rows[:, :2], norm_bound=None, bounds=[(0, 10), (0, 20)])
+    assert release(rows[:, :2], norm_bound=None, bounds=([0, 0], [10, 20])).d == 2
 
 
 BAD_ROWS = {

@@ -77,6 +77,9 @@ def test_an_outlook_tells_what_would_do():
     fine = dpmean.plan(4000, 128, rho=0.5)
     assert "enough rows" in str(fine)
     assert "would do" not in str(fine)
+    assert "privacy adds no more than sampling" in str(few)
+    level = dpmean.plan(few.rows_to_match, 128, rho=0.5)
+    assert level.error == pytest.approx(level.sampling_error, rel=0.05)
     assert fine.sampling_error == pytest.approx(1 / math.sqrt(4000))
     assert isinstance(fine, Outlook)
 

@@ -154,7 +154,7 @@ def _check_rows(estimator: Planned, n: int, d: int, budget: Zcdp, *, allow_few_r
             TooFewRowsWarning,
             stacklevel=3,
         )
-        return False
+        return True
     if not allow_few_rows:
         raise TooFewRowsError(
             f"{n} rows are too few for {setting}: {risky} would do, {fine} would do well. Use more rows "

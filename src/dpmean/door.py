@@ -115,6 +115,11 @@ def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool) -> Frame:
             f"bounds must be (lower, upper), each one number or one per column, got {bounds!r}: "
             "if you have one pair per column, pass bounds=tuple(zip(*pairs))"
         ) from None
+    if d == 2 and isinstance(bounds, list) and all(isinstance(side, list | tuple) for side in bounds):
+        raise ArgumentError(
+            f"bounds={bounds!r} may be (lower, upper) or one pair per column, which for two columns cannot be told: "
+            "pass a tuple of (lower, upper), that is tuple(zip(*pairs)) if you have pairs"
+        )
     low, high = _side(d, lower, "lower"), _side(d, upper, "upper")
     narrow = np.flatnonzero(high / 2 - low / 2 < 1 / _LARGEST)
     if len(narrow):

@@ -213,7 +213,7 @@ class Release:
             lines.append(f"    {receipt.step:<10} {_price(receipt.cost):<13}  {receipt.asked},")
             lines.append(f"    {'':<24}  {receipt.mechanism}")
         if self.public.get("few_rows"):
-            lines.append("  FEW ROWS: centre and radius are unreliable, so noise_std tells little about the error")
+            lines.append("  FEW ROWS: centre and radius may be off, and the error larger than noise and bound say")
         if self.seeded:
             lines.append("  SEEDED: made with known noise, for experiments only; it protects nobody")
         return "\n".join(lines)

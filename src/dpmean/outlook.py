@@ -12,8 +12,8 @@ from dpmean.budget import Number, Zcdp
 from dpmean.door import read_budget
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators import plan as planner
-from dpmean.estimators.enough import Verdict, rows_for_radius_and_mean
-from dpmean.trust.central import Central
+from dpmean.estimators.enough import Verdict
+from dpmean.estimators.refined import rows_needed
 from dpmean.uncertainty import length_quantile
 
 _FAR = 10.0
@@ -30,11 +30,14 @@ class Outlook:
         d: how many columns.
         rho: the budget, as zCDP.
         verdict: whether there are enough rows: fine, risky, or hopeless.
-        error: the error that privacy adds to the mean of the rows, in multiples of their spread (their typical
-            distance from the mean), for rows that look normal. Heavy tails and clusters may double it.
+        error: the error that privacy adds on average to the mean of the rows (l2 norm), in multiples of their spread
+            (their typical distance from the mean), for rows that look normal around a mean that is ten spreads away
+            from the origin or the middle of the bounds. Clusters may double it; heavy tails and skewed rows in few
+            dimensions may take it tenfold.
         sampling_error: the error that the rows have anyway, as a sample, in the same unit.
         rows_needed: how many rows would do well with this budget.
         rho_needed: which budget would do well with these rows.
+        rows_to_match: from how many rows on privacy adds no more than sampling does, with this budget.
 
     """
 
@@ -46,19 +49,22 @@ class Outlook:
     sampling_error: float
     rows_needed: int
     rho_needed: float
+    rows_to_match: int
 
     def __str__(self) -> str:
         ratio = self.error / self.sampling_error
         verdict = {
             Verdict.FINE: "enough rows",
             Verdict.RISKY: "few rows: expect a larger error, and now and then a much larger one",
-            Verdict.HOPELESS: "too few rows: the answer would be mostly noise",
+            Verdict.HOPELESS: "too few rows: centre and radius could not be found",
         }[self.verdict]
         lines = [
             f"{self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}, rho = {self.rho:.4g}: {verdict}",
             f"  privacy adds an error of {self.error:.3g} spreads (l2 norm, for rows that look normal),",
             f"  {ratio:.2g} times the {self.sampling_error:.3g} that the rows have anyway as a sample",
         ]
+        if ratio > 1:
+            lines.append(f"  from {self.rows_to_match} rows on, privacy adds no more than sampling")
         if self.verdict is not Verdict.FINE:
             lines.append(
                 f"  {self.rows_needed} rows would do with this budget, or rho = {self.rho_needed:.3g} with these rows"
@@ -69,7 +75,7 @@ class Outlook:
 def plan(
     n: int, d: int, *, rho: Number | None = None, epsilon: Number | None = None, delta: Number | None = None
 ) -> Outlook:
-    """Tell what a private mean of n rows in d dimensions would be worth, before any data are touched.
+    """Tell what the refined mean of n rows in d dimensions would be worth, before any data are touched.
 
     Args:
         n: how many rows there will be.
@@ -91,7 +97,7 @@ def plan(
     """
     n, d = _whole(n, "n"), _whole(d, "d")
     budget = read_budget(rho, epsilon, delta)
-    need = rows_for_radius_and_mean(d, Central(), budget)
+    need = rows_needed(d, budget)
     return Outlook(
         n=n,
         d=d,
@@ -101,7 +107,19 @@ def plan(
         sampling_error=1 / math.sqrt(n),
         rows_needed=math.ceil(need.fine),
         rho_needed=float(budget.rho) * (need.fine / n) ** 2,
+        rows_to_match=_rows_to_match(d, budget),
     )
+
+
+def _rows_to_match(d: int, budget: Zcdp) -> int:
+    """Return from how many rows on the error of privacy is below that of sampling; the former falls faster."""
+    low, high = 1, 2
+    while expected_error(high, d, budget) * math.sqrt(high) > 1:
+        low, high = high, 2 * high
+    while high - low > max(1, high // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if expected_error(middle, d, budget) * math.sqrt(middle) <= 1 else (middle, high)
+    return high
 
 
 def expected_error(n: int, d: int, budget: Zcdp) -> float:

@@ -60,10 +60,14 @@ class RefinedMean:
         return work.release_in_interval() if rows.d == 1 else work.release_in_ball()
 
     def rows_needed(self, budget: Zcdp) -> Need:
-        """Return how many rows this takes; for d = 1 twice as many to find the ends of an interval."""
-        need = rows_for_radius_and_mean(self.grid.d, self.trust, budget)
-        root = math.sqrt(budget.rho)
-        return need.and_also(Need(200 / root, 110 / root)) if self.grid.d == 1 else need
+        """Return how many rows this takes."""
+        return rows_needed(self.grid.d, budget)
+
+
+def rows_needed(d: int, budget: Zcdp) -> Need:
+    """Return how many rows the refined mean takes; for d = 1 twice as many to find both ends of an interval."""
+    need, root = rows_for_radius_and_mean(d, Central(), budget), math.sqrt(budget.rho)
+    return need.and_also(Need(200 / root, 110 / root)) if d == 1 else need
 
 
 @final
