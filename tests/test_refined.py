@@ -167,6 +167,18 @@ def test_error_bounds_hold_about_as_often_as_they_say(kind, d):
     assert np.mean(bounds) < (9 if d < 16 else 2.2)  # in few dimensions a bias is hard to measure
 
 
+def test_columns_have_bounds_of_their_own():
+    generator, missed = np.random.default_rng(5), np.zeros(3)
+    for seed in range(60):
+        rows = generator.normal([40, 30_000, 170], [10, 9000, 10], (3000, 3))
+        found = dpmean.mean(rows, rho=0.5, bounds=([0, 0, 50], [130, 200_000, 250]), seed=seed)
+        missed += np.abs(found.mean - rows.mean(axis=0)) > found.column_bounds()
+        assert found.column_bounds()[1] / found.column_bounds()[0] == pytest.approx(200_000 / 130)
+        assert np.all(found.column_bounds() < 12 * found.noise_std)
+    assert missed.max() <= 9
+    assert "within" in str(found)
+
+
 def test_a_bound_grows_with_confidence_and_is_refused_where_bias_is_unknown():
     rows = np.random.default_rng(0).normal(5, 1, (N, 3))
     found = dpmean.mean(rows, rho=0.5, norm_bound=50, seed=1)

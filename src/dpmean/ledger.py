@@ -160,6 +160,18 @@ class Release:
         width = found.spread if found.spread > found.ceiling / 50 else found.ceiling  # too few pairs differ to tell
         return math.hypot(bound, normal_quantile((1 + confidence) / 2) * width / math.sqrt(self.n))
 
+    def column_bounds(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """Return a bound on the error of each column to the mean of these rows, in your units, each at this confidence.
+
+        What ``error_bound`` does not cover, these do not cover either.
+        """
+        if self.found is None:
+            raise ArgumentError(f'method {self.method} does not measure its bias: use method="refined" for a bound')
+        found = self.found
+        bound = error_quantile(1, found.noise_std, found.bias + found.tail, found.bias_std, confidence)
+        bounds: NDArray[np.float64] = self.noise_std * (bound / found.noise_std)
+        return bounds
+
     def to_json(self) -> str:
         """Return the whole release as JSON; numbers survive the way there and back unchanged."""
         document = {
@@ -261,8 +273,11 @@ def _is_right(found: Found) -> bool:
 
 def _estimate_in_words(release: Release) -> list[str]:
     if release.d <= 10:
-        pairs = zip(release.mean, release.noise_std, strict=True)
-        return [f"  mean[{j}]    {value:.6g} with noise of std {std:.3g}" for j, (value, std) in enumerate(pairs)]
+        within = [""] * release.d
+        if release.found is not None:
+            within = [f", within {bound:.3g} at 95 % confidence" for bound in release.column_bounds()]
+        columns = enumerate(zip(release.mean, release.noise_std, within, strict=True))
+        return [f"  mean[{j}]    {mean:.6g} with noise of std {std:.3g}{words}" for j, (mean, std, words) in columns]
     noise = math.hypot(*release.noise_std.tolist())
     lines = [f"  mean       {_brief(release.mean)}", f"  noise_std  {_brief(release.noise_std)}"]
     if np.ptp(release.noise_std) == 0:
