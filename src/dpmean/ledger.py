@@ -222,8 +222,9 @@ class Release:
             f"  method     {self.method}, {self.trust} model; what it paid for:",
         ]
         for receipt in self.receipts:
-            lines.append(f"    {receipt.step:<10} {_price(receipt.cost):<13}  {receipt.asked},")
-            lines.append(f"    {'':<24}  {receipt.mechanism}")
+            part = f"{float(receipt.cost.rho / self.rho):.1%}" if isinstance(receipt.cost, Zcdp) else ""
+            lines.append(f"    {receipt.step:<10} {_price(receipt.cost):<14} {part:>6}  {receipt.asked},")
+            lines.append(f"    {'':<32}  {receipt.mechanism}")
         if self.public.get("few_rows"):
             lines.append("  FEW ROWS: centre and radius may be off, and the error larger than noise and bound say")
         if self.seeded:
@@ -307,7 +308,8 @@ def _radius_in_words(release: Release) -> list[str]:
 def _bound_in_words(public: Mapping[str, Any]) -> str:
     bound = public.get("bound", {})
     if "lower" not in bound:
-        return ", ".join(f"{name} {value:g}" for name, value in bound.items())
+        shown = {name: value for name, value in bound.items() if name != "reach" or value != bound.get("norm_bound")}
+        return ", ".join(f"{name} {value:g}" for name, value in shown.items())
     sides = list(zip(bound["lower"], bound["upper"], strict=True))
     if len(set(sides)) == 1:
         return f"every column from {sides[0][0]:g} to {sides[0][1]:g}"
