@@ -308,8 +308,8 @@ def _radius_in_words(release: Release) -> list[str]:
 def _bound_in_words(public: Mapping[str, Any]) -> str:
     bound = public.get("bound", {})
     if "lower" not in bound:
-        shown = {name: value for name, value in bound.items() if name != "reach" or value != bound.get("norm_bound")}
-        return ", ".join(f"{name} {value:g}" for name, value in shown.items())
+        lengths = {name: value for name, value in bound.items() if name != "reach" or value != bound.get("norm_bound")}
+        return ", ".join(f"{name} {value:g}" for name, value in lengths.items())
     sides = list(zip(bound["lower"], bound["upper"], strict=True))
     if len(set(sides)) == 1:
         return f"every column from {sides[0][0]:g} to {sides[0][1]:g}"
