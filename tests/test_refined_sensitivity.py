@@ -39,6 +39,7 @@ class Run:
     n: int = 300
     box: bool = False
     far: int = 0
+    lumpy: bool = False
 
     @property
     def frame(self):
@@ -50,6 +51,8 @@ class Run:
     def data(self):
         rows = np.random.default_rng(self.seed).normal(3, 1 + self.seed % 3, (self.n, self.d))
         rows[: self.far] += 15
+        if self.lumpy:
+            rows[np.arange(self.n) % 20 > 0] = 3.0
         return rows
 
     def rows(self, data):
@@ -78,6 +81,9 @@ RUNS = [
     Run(4, 500.0, 8, n=20_000),  # many rows: only some of them find the centre
     Run(40, 5.0, 9),
     Run(40, 5.0, 9, n=2000),  # so little noise that shrinkage is corrected
+    Run(1, 500.0, 11, lumpy=True),
+    Run(1, 5.0, 12, n=600, lumpy=True),
+    Run(3, 5.0, 13, lumpy=True),
 ]
 
 
@@ -177,6 +183,12 @@ def test_the_runs_cover_what_can_happen():
     steps = [{receipt.step for receipt in run.recorded[4].receipts} for run in RUNS]
     assert any("far rows" in found for found in steps)
     assert any("bias 2" in found for found in steps)
+    ends = [found for run, found in zip(RUNS, steps, strict=True) if run.lumpy]
+    assert [("upper end" in found, "far rows" in found) for found in ends] == [
+        (True, False),
+        (False, True),
+        (False, True),
+    ]
     assert any("upper end" in found for found in steps)
     assert any(factors[k] > layers.FACTOR_ONE for run in RUNS for _, k, factors in run.recorded[3])
     sampled = [next(q.positions for q in run.recorded[0] if q.positions is not None) for run in RUNS]

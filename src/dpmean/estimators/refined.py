@@ -181,12 +181,21 @@ class _Work:
 
         If nothing is found, and the lump is far out, as zeros are within bounds of 0 and 1: clip nothing.
         """
-        radius = self._end_of_rows(self._distances(), min(plan.part(self.rho, 0.25), self.left / 3), "far rows")
-        if radius < self.grid.reach / 256 and self.reach > self.grid.reach / 2:
-            radius, self.centre, self.unseen = self.grid.reach, np.zeros(self.rows.d), 0.0
-        elif self.rows.d > 1:
-            return self._release_on_ladder(self._index(radius, self._distances()))
-        return self._release_in_one_ball(radius, radius)
+        cost = min(plan.part(self.rho, 0.25), self.left / 3)
+        if self.rows.d == 1 and self.rows.n * math.sqrt(self.rho) >= 2000:
+            sides = self.rows.histogram(self.grid.sides(self.centre))
+            up = self._end_of_rows(sides, cost / 2, "upper end")
+            down = self._end_of_rows(sides, cost / 2, "lower end", line=1)
+            self.unseen *= 2
+        else:
+            up = down = self._end_of_rows(self._distances(), cost, "far rows")
+        if max(up, down) < self.grid.reach / 256 and self.reach > self.grid.reach / 2:
+            self.centre, self.unseen = np.zeros(self.rows.d), 0.0
+            return self._release_in_one_ball(self.grid.reach, self.grid.reach)
+        if self.rows.d > 1:
+            return self._release_on_ladder(self._index(up, self._distances()))
+        self.centre = self.centre + (up - down) / 2
+        return self._release_in_one_ball((up + down) / 2, max(up, down))
 
     def release_in_interval(self) -> Estimate:
         """For d = 1: find both ends of an interval, which need not be equally far, and clip there."""
@@ -245,13 +254,13 @@ class _Work:
         cost = min(plan.part(self.rho, 0.12), self.left / 4)
         return self._end_of_rows(histogram, cost, "far rows", start=self._index(radius, histogram))
 
-    def _end_of_rows(self, histogram: Histogram, cost: Fraction, step: str, start: int = 0) -> float:
+    def _end_of_rows(self, histogram: Histogram, cost: Fraction, step: str, start: int = 0, line: int = 0) -> float:
         """Search for the distance that all but a few rows do not exceed, wherever it is, from one rung on."""
         self.left -= cost
         harmless = math.sqrt(2 * self.rows.d / self.rho)
         self.unseen = max(harmless, 3 * self.curator.quantile_std(histogram, cost, start))
         self.pressure = 3 * self.unseen
-        found = self.curator.quantile(histogram, self.rows.n - self.unseen, cost, step, start)
+        found = self.curator.quantile(histogram, self.rows.n - self.unseen, cost, step, start, line)
         return radius_at(self.grid.lowest + found)
 
     # --- release ---------------------------------------------------------------------------------------------

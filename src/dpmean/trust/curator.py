@@ -39,13 +39,15 @@ class Answer:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _From:
-    """The counts of a histogram from one point on."""
+    """One line of a histogram, from one point on."""
 
     histogram: Histogram
+    line: int
     start: int
 
     def count_at_most(self, index: Ints) -> Ints:
-        return self.histogram.count_at_most(index + self.start)
+        found: Ints = self.histogram.counts[self.line, index + self.start]
+        return found
 
 
 @final
@@ -57,13 +59,15 @@ class Curator:
         self.receipts: list[Receipt] = []
         self._noise = noise
 
-    def quantile(self, histogram: Histogram, rank: float, cost: Fraction, step: str, start: int = 0) -> int:
+    def quantile(
+        self, histogram: Histogram, rank: float, cost: Fraction, step: str, start: int = 0, line: int = 0
+    ) -> int:
         """Search for the first point, from ``start`` on, with more than ``rank`` rows at or below it (Algorithm 1)."""
         points = histogram.points - start
         asked = questions(points)
         variance = _variance(asked, cost)
         self._pay(step, f"binary search of {asked} counts", f"{_noise(variance)} on counts of sensitivity 1", cost)
-        counter = NoisyCounter(_From(histogram, start), points, variance, self._noise, step)
+        counter = NoisyCounter(_From(histogram, line, start), points, variance, self._noise, step)
         return start + int(search(counter, rank)[0])
 
     @staticmethod
