@@ -73,7 +73,7 @@ def test_an_outlook_tells_what_would_do():
     assert few.verdict is Verdict.HOPELESS
     assert dpmean.plan(few.rows_needed, 128, rho=0.5).verdict is Verdict.FINE
     assert dpmean.plan(40, 128, rho=few.rho_needed * 1.001).verdict is Verdict.FINE
-    assert "226 rows would do" in str(few) or f"{few.rows_needed} rows would do" in str(few)
+    assert f"{few.rows_needed} rows would do" in str(few)
     fine = dpmean.plan(4000, 128, rho=0.5)
     assert "enough rows" in str(fine)
     assert "would do" not in str(fine)

@@ -24,7 +24,7 @@ from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust import curator as curators
 from dpmean.trust.curator import WEIGHT_ONE, Curator
-from dpmean.types import Distances, Histogram, Shells
+from dpmean.types import Histogram, Shells
 from tests.recorder import Histogrammed, Recorder, RecordingNoise, Shelled, Summed
 from tests.test_sensitivity import nasty
 
@@ -468,4 +468,3 @@ def test_a_quantile_can_be_searched_from_a_point_on():
     counts = histogram(*range(40))
     assert Curator(Zcdp(10**9), seeded(1)).quantile(counts, 30, Fraction(10**8), "far rows", start=10) == 30
     assert Curator(Zcdp(10**9), seeded(1)).quantile(counts, 5, Fraction(10**8), "far rows", start=10) == 10
-    assert Distances.size == 1

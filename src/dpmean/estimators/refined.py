@@ -194,14 +194,17 @@ class _Work:
             return self._release_in_one_ball(self.grid.reach, self.grid.reach)
         if self.rows.d > 1:
             return self._release_on_ladder(self._index(up, self._distances()))
-        self.centre = self.centre + (up - down) / 2
-        return self._release_in_one_ball((up + down) / 2, max(up, down))
+        return self._release_between(up, down)
 
     def release_in_interval(self) -> Estimate:
         """For d = 1: find both ends of an interval, which need not be equally far, and clip there."""
         sides, cost = self.rows.histogram(self.grid.sides(self.centre)), self.shares.radius / 2
         up = self._upper_end(sides, self.spread / 8, 9.0, cost, "upper end")
         down = self._upper_end(sides, self.spread / 8, 9.0, cost, "lower end", line=1)
+        return self._release_between(up, down)
+
+    def _release_between(self, up: float, down: float) -> Estimate:
+        """Release the mean of numbers that are clipped at these distances above and below the centre."""
         self.centre = self.centre + (up - down) / 2
         return self._release_in_one_ball((up + down) / 2, max(up, down))
 
@@ -246,10 +249,8 @@ class _Work:
         histogram, harmless = self._distances(), math.sqrt(2 * self.rows.d / self.rho)
         index = self._index(WELL_BEYOND * radius, histogram)
         far = self.curator.count_beyond(histogram, index, self.shares.alarm, "alarm")
-        limit = (
-            1.7 if self.rows.d >= 8 else 3.5
-        ) * far.std + 0.7 * harmless  # a false alarm costs more in few dimensions
-        if far.value <= limit:
+        certainty = 1.7 if self.rows.d >= 8 else 3.5  # a false alarm costs more in few dimensions
+        if far.value <= certainty * far.std + 0.7 * harmless:
             return 0.0
         cost = min(plan.part(self.rho, 0.12), self.left / 4)
         return self._end_of_rows(histogram, cost, "far rows", start=self._index(radius, histogram))
