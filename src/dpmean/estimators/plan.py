@@ -63,7 +63,7 @@ def divide(rho: Fraction, n: int, m: int, d: int) -> Shares:
     interval serves instead of a ball.
     """
     some, all_rows = float(rho) * m * m, float(rho) * n * n
-    radius = 0.12 if d == 1 else min(0.15, max(0.006, 0.1 / d, 600 / all_rows))
+    radius = 0.14 if d == 1 else min(0.15, max(0.006, 0.1 / d, 600 / all_rows))
     none = Fraction(0)
     return Shares(
         spread=part(rho, min(0.05, 25600 / some)),

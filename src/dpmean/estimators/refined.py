@@ -199,8 +199,8 @@ class _Work:
     def release_in_interval(self) -> Estimate:
         """For d = 1: find both ends of an interval, which need not be equally far, and clip there."""
         sides, cost = self.rows.histogram(self.grid.sides(self.centre)), self.shares.radius / 2
-        up = self._upper_end(sides, self.spread / 8, 9.0, cost, "upper end")
-        down = self._upper_end(sides, self.spread / 8, 9.0, cost, "lower end", line=1)
+        up = self._upper_end(sides, self.spread / 8, 10.0, cost, "upper end")
+        down = self._upper_end(sides, self.spread / 8, 10.0, cost, "lower end", line=1)
         return self._release_between(up, down)
 
     def _release_between(self, up: float, down: float) -> Estimate:
