@@ -21,9 +21,11 @@ from rich.progress import track
 from scipy.stats import trim_mean
 
 import dpmean
-from bench import baselines, coinpress
-from bench.data import KINDS, MissingDataError
 from bench.problem import Floats
+from dpmean import baselines
+from dpmean.experiments.data import draw
+from dpmean.experiments.methods import oracle
+from dpmean.experiments.mnist import MissingDataError
 
 SETTINGS = Path(__file__).with_name("settings.toml")
 REPORT = Path("docs") / "accuracy.md"
@@ -112,43 +114,44 @@ def measured(job: tuple[Setting, float, int]) -> Line:
 def repeated(job: tuple[Setting, float, int]) -> tuple[Setting, Floats]:
     """Run the refined estimator many times; return its errors in multiples of the oracle's."""
     setting, part, seed = job
-    errors, oracle = [], []
+    errors, yardstick = [], []
     for trial in range(max(20, round(500 * part))):
         generator = np.random.default_rng([seed, trial, 500])
-        rows = KINDS[setting.data](generator, setting.n, setting.d, **dict(setting.options))
+        rows = draw(setting.data, generator, setting.n, setting.d, **dict(setting.options)).rows
         reach = setting.bound * math.sqrt(setting.d)
         release = dpmean.mean(rows, rho=setting.rho, norm_bound=reach, seed=seed + trial)
         errors.append(np.linalg.norm(release.mean - rows.mean(axis=0)))
-        oracle.append(np.linalg.norm(baselines.oracle(rows, setting.rho, generator) - rows.mean(axis=0)))
-    return setting, np.array(errors) / trim_mean(oracle, 0.1)
+        yardstick.append(np.linalg.norm(oracle(rows, setting.rho, generator) - rows.mean(axis=0)))
+    return setting, np.array(errors) / trim_mean(yardstick, 0.1)
 
 
 def _one_trial(setting: Setting, generator: np.random.Generator, seed: int) -> Iterator[tuple[str, float]]:
-    rows = KINDS[setting.data](generator, setting.n, setting.d, **dict(setting.options))
+    rows = draw(setting.data, generator, setting.n, setting.d, **dict(setting.options)).rows
     truth, reach, rho = rows.mean(axis=0), setting.bound * math.sqrt(rows.shape[1]), setting.rho
 
     def error(found: Floats) -> float:
         return float(np.linalg.norm(found - truth))
 
-    yield "oracle", error(baselines.oracle(rows, rho, generator))
+    yield "oracle", error(oracle(rows, rho, generator))
     for method in METHODS:
         release = dpmean.mean(rows, rho=rho, norm_bound=reach, method=method, seed=seed, allow_few_rows=True)
         yield method, error(release.mean)
     for steps in COINPRESS_STEPS:
-        yield f"COINPRESS {steps}", error(coinpress.mean(rows, reach, rho, steps, generator))
+        release = baselines.coinpress_mean(rows, rho=rho, norm_bound=reach, rounds=steps, seed=seed)
+        yield f"COINPRESS {steps}", error(release.mean)
 
 
 def _ratios(errors: dict[str, Floats]) -> dict[str, tuple[float, float, float, float]]:
     """Divide trimmed means by the oracle's; intervals by resampling whole trials; COINPRESS with its best t."""
-    oracle = errors.pop("oracle")
+    yardstick = errors.pop("oracle")
     best = min((name for name in errors if name.startswith("COINPRESS")), key=lambda name: trim_mean(errors[name], 0.1))
     chosen = {method: errors[method] for method in METHODS} | {"COINPRESS, best t": errors[best]}
-    resampled = np.random.default_rng(0).integers(0, len(oracle), (200, len(oracle)))
-    below = trim_mean(oracle[resampled], 0.1, axis=1)
+    resampled = np.random.default_rng(0).integers(0, len(yardstick), (200, len(yardstick)))
+    below = trim_mean(yardstick[resampled], 0.1, axis=1)
     ratios = {}
     for method, values in chosen.items():
         low, high = np.quantile(trim_mean(values[resampled], 0.1, axis=1) / below, [0.025, 0.975])
-        middle = float(trim_mean(oracle, 0.1))
+        middle = float(trim_mean(yardstick, 0.1))
         ratios[method] = (trim_mean(values, 0.1) / middle, float(low), float(high), values.max() / middle)
     return ratios
 

@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import final
 
-from bench import baselines, coinpress, diffprivlib_mean, opendp_mean
+import numpy as np
+
+from bench import diffprivlib_mean, opendp_mean
 from bench.problem import COORDINATE_BOUND, METHODS, RHO, Floats, norm_bound, private_mean
+from dpmean import baselines
+from dpmean.experiments.methods import oracle
 
 ROWS, COLUMNS = 4000, 128
 _STEPS = (1, 2, 3, 4, 10)
@@ -46,7 +50,7 @@ NUMPY = Peer("numpy.mean", "none", _timed(lambda rows: rows.mean(axis=0)))
 ORACLE = Peer(
     "oracle: exact centre and radius",
     f"none (noise as for {_ZCDP})",
-    _timed(partial(baselines.oracle, rho=RHO)),
+    _timed(lambda rows: oracle(rows, RHO, np.random.default_rng())),
 )
 
 
@@ -59,17 +63,21 @@ def all_peers(stack: ExitStack, *, may_install: bool) -> list[Peer]:
     shrinking = [
         Peer(
             f"COINPRESS MVMRec, t = {steps}",
-            f"{_ZCDP}, float noise",
-            _timed(partial(coinpress.mean, norm_bound=_BOUND, rho=RHO, steps=steps)),
+            f"{_ZCDP}, exact noise",
+            _timed(partial(_coinpress, rounds=steps)),
         )
         for steps in _STEPS
     ]
     return [NUMPY, ORACLE, *ours, *shrinking, _gaussian(), _opendp(), _diffprivlib(stack, may_install=may_install)]
 
 
+def _coinpress(rows: Floats, rounds: int) -> Floats:
+    return baselines.coinpress_mean(rows, rho=RHO, norm_bound=_BOUND, rounds=rounds).mean
+
+
 def _gaussian() -> Peer:
-    release = _timed(partial(baselines.whole_bound, norm_bound=_BOUND, rho=RHO))
-    return Peer("Gaussian mechanism for the whole bound", f"{_ZCDP}, float noise", release)
+    release = _timed(lambda rows: baselines.gaussian_mechanism(rows, rho=RHO, norm_bound=_BOUND).mean)
+    return Peer("Gaussian mechanism for the whole bound", f"{_ZCDP}, exact noise", release)
 
 
 def _opendp() -> Peer:

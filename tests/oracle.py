@@ -1,8 +1,9 @@
 """The yardstick: an estimator that knows the centre and the best radius exactly. Not private."""
 
 import numpy as np
-from bench.baselines import oracle
 from scipy.stats import trim_mean
+
+from dpmean.experiments.methods import oracle
 
 
 def ratio_to_oracle(make_rows, rho, estimate, trials):

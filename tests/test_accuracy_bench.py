@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 from bench.accuracy import Line, Setting, _ratios, measured, read_settings, table
-from bench.data import KINDS
+
+from dpmean.experiments.data import draw
 
 SETTINGS = [*read_settings("tuning"), *read_settings("held")]
 
@@ -20,7 +21,7 @@ def test_settings_are_many_and_all_different():
     "setting", [s for s in SETTINGS if s.data != "mnist" and s.n * s.d < 10**6], ids=lambda s: s.label
 )
 def test_rows_have_the_shape_and_stay_within_the_bound(setting):
-    rows = KINDS[setting.data](np.random.default_rng(0), setting.n, setting.d, **dict(setting.options))
+    rows = draw(setting.data, np.random.default_rng(0), setting.n, setting.d, **dict(setting.options)).rows
     assert rows.shape == (setting.n, setting.d)
     assert np.all(np.isfinite(rows))
     lengths = np.linalg.norm(rows, axis=1)
@@ -43,7 +44,7 @@ def test_a_setting_is_measured_and_tabled():
 def test_missing_images_are_said_to_be_missing(monkeypatch, tmp_path):
     monkeypatch.setenv("DPMEAN_MNIST", str(tmp_path))
     line = measured((Setting("x", "mnist", 100, 784, 1.0, 50, (("digit", 9),)), 0.1, 1))
-    assert "set DPMEAN_MNIST" in line.problem
+    assert "there is no train-images-idx3-ubyte" in line.problem
     assert isinstance(line, Line)
 
 

@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from bench.data import KINDS
 from scipy import stats
 
 import dpmean
+from dpmean.experiments.data import draw
 from dpmean.uncertainty import error_quantile, length_quantile
 from tests.oracle import ratio_to_oracle
 
@@ -52,7 +52,7 @@ SETTINGS = [
 def test_refined_is_near_the_oracle(setting):
     kind, n, d, rho, bound, options, most, worst = setting
     ratio, farthest = ratio_to_oracle(
-        lambda g: KINDS[kind](g, n, d, **options), rho, refined(rho, bound), 60 if d < 5 else 24
+        lambda g: draw(kind, g, n, d, **options).rows, rho, refined(rho, bound), 60 if d < 5 else 24
     )
     assert ratio < most
     assert farthest < worst
@@ -157,7 +157,7 @@ def test_error_bounds_hold_about_as_often_as_they_say(kind, d):
     trials = 60
     population = {"gaussian": 5, "laplace": 5, "cube": 3.5, "gamma": 3.5}[kind]
     for seed in range(trials):
-        rows = KINDS[kind](generator, N, d)
+        rows = draw(kind, generator, N, d).rows
         found = dpmean.mean(rows, rho=0.5, norm_bound=50 * math.sqrt(d), seed=seed)
         misses["rows"] += np.linalg.norm(found.mean - rows.mean(axis=0)) > found.error_bound()
         misses["population"] += np.linalg.norm(found.mean - population) > found.error_bound(of="population")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from dpmean.version import __version__ as __version__
+
 if TYPE_CHECKING:
+    from dpmean.account import Ledger
     from dpmean.accountant import (
         compose_advanced,
         compose_basic,
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
     from dpmean.ledger import Found, Neighbours, Receipt, Release
     from dpmean.outlook import Outlook, plan
 
-__version__ = "0.1.0.dev0"
-
 __all__ = [
     "ApproxDp",
     "ArgumentError",
@@ -42,6 +43,7 @@ __all__ = [
     "DpMeanError",
     "EntropyError",
     "Found",
+    "Ledger",
     "Neighbours",
     "Outlook",
     "OverspendError",
@@ -64,7 +66,7 @@ __all__ = [
     "zcdp_that_implies",
 ]
 
-_ROOMS = ("errors", "budget", "accountant", "ledger", "api", "outlook")
+_ROOMS = ("errors", "budget", "accountant", "ledger", "account", "api", "outlook")
 
 
 def __getattr__(name: str) -> object:

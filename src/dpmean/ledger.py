@@ -100,6 +100,7 @@ class Release:
         seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
         public: the public choices of the run: the bound, the step of the grid, the public coins, the version.
         found: what method refined found out on its way, privately: spread, radii, rounds, bias.
+        exact: False when noise was drawn in floats, as some baselines do; rounding may then give rows away.
 
     """
 
@@ -116,6 +117,7 @@ class Release:
     seeded: bool
     public: Mapping[str, Any] = field(default_factory=dict)
     found: Found | None = None
+    exact: bool = True
 
     def __post_init__(self) -> None:
         for name in ("mean", "noise_std", "centre"):
@@ -187,6 +189,7 @@ class Release:
             "trust": self.trust,
             "neighbours": str(self.neighbours),
             "seeded": self.seeded,
+            "exact": self.exact,
             "public": dict(self.public),
             "found": None if self.found is None else asdict(self.found),
         }
@@ -227,6 +230,10 @@ class Release:
             lines.append(f"    {'':<32}  {receipt.mechanism}")
         if self.public.get("few_rows"):
             lines.append("  FEW ROWS: centre and radius may be off, and the error larger than noise and bound say")
+        if "note" in self.public:
+            lines.append(f"  NOTE: {self.public['note']}")
+        if not self.exact:
+            lines.append("  FLOATS: made with noise in floating point, to be measured; its rounding may give rows away")
         if self.seeded:
             lines.append("  SEEDED: made with known noise, for experiments only; it protects nobody")
         return "\n".join(lines)
@@ -251,6 +258,7 @@ def _check(release: Release) -> None:
         and type(release.d) is int
         and release.n >= 1
         and type(release.seeded) is bool
+        and type(release.exact) is bool
         and type(release.radius) is float
         and 0 <= release.radius < np.inf
         and all(type(word) is str for word in words)

@@ -280,12 +280,19 @@ class Estimate:
     radius: float
     receipts: tuple[Receipt, ...]
     found: Found | None = None
+    exact: bool = True
+    """Whether all noise was drawn in whole numbers; if not, the rounding of floats may give rows away."""
+    note: str = ""
+    """What went wrong on the way, as far as others may know."""
 
 
 class Estimator(Protocol):
-    """Asks its questions in its order; ours and, later, every baseline."""
+    """Asks its questions in its order; ours and every baseline."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
 
     def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
         """Estimate the mean of the rows within the budget."""

@@ -36,14 +36,28 @@ class ClippedMean:
         return rows_for_radius_and_mean(self.grid.d, self.trust, budget)
 
 
-def clipped_around(centre: Floats, grid: Grid, trust: TrustModel, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
-    """Choose a radius around the centre with a quarter of the budget, and clip there with the rest."""
+def clipped_around(
+    centre: Floats,
+    grid: Grid,
+    trust: TrustModel,
+    rows: Rows,
+    budget: Zcdp,
+    noise: Noise,
+    quantile: float | None = None,
+) -> Estimate:
+    """Choose a radius around the centre with a quarter of the budget, and clip there with the rest.
+
+    Without a ``quantile`` of the distances, the radius balances noise and bias.
+    """
     for_radius, for_mean = trust.divide(budget, 1, 3)
 
     distances = grid.distances(centre)
     counter, paid_for_radius = trust.open_counter(rows, distances, for_radius, noise, "radius")
-    slack = rank_error(counter.noise_std, counter.questions, FAILURE)
-    rank = max(rows.n - max(trust.rows_to_clip(rows.d, budget), slack), 1)
+    if quantile is None:
+        slack = rank_error(counter.noise_std, counter.questions, FAILURE)
+        rank = max(rows.n - max(trust.rows_to_clip(rows.d, budget), slack), 1)
+    else:
+        rank = quantile * rows.n
     radius = radius_at(distances.low + int(search(counter, rank)[0]))
 
     total, paid_for_mean = trust.bounded_sum(rows, grid.ball(centre, radius), for_mean, noise, "mean")

@@ -38,6 +38,9 @@ class Need:
         return Need(max(self.fine, other.fine), max(self.risky, other.risky))
 
 
+ANY_NUMBER = Need(1, 1)
+
+
 class Planned(Estimator, Protocol):
     """An estimator that knows beforehand how many rows it needs."""
 

@@ -34,6 +34,10 @@ from dpmean.types import (
 
 _SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
 _BLOCK_BYTES = 256 << 10  # converted rows at a time: what fits a cache
+_NOT_FINITE = (
+    "the rows contain NaN or infinity, so nothing was released: "
+    'clean them, or pass nan="impute" to put the public centre in their place'
+)
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
 Counting = Callable[[range, Ints], None]
@@ -132,6 +136,18 @@ class MemoryRows:
 
         return ShellSums(*sum(self._each(added, self._spans(self.n)), start=np.zeros(shape, dtype=np.int64)))
 
+    def values(self) -> Floats:
+        """Return the rows in working units and within reach, in floats: for peers that work on them as they are."""
+        rows = np.concatenate([block.copy() for _, block in self._blocks(range(self.n))])
+        finite = np.isfinite(rows)
+        if not finite.all():
+            if not self.frame.impute:
+                raise DataError(_NOT_FINITE)
+            rows[~finite] = 0.0
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows *= self.frame.reach / np.maximum(lengths, self.frame.reach)
+        return rows
+
     def _distances(self, view: Distances) -> Counting:
         room = self._room(view.centre)
         inner = radius_index(room) - 1 if room > 0 else view.low - 1
@@ -207,10 +223,7 @@ class MemoryRows:
 
     def _run(self, kernel: Callable[..., bool], block: Floats, *arguments: object) -> None:
         if not kernel(block, self.frame.reach, self.frame.impute, norm_bits(self.d), *arguments):
-            raise DataError(
-                "the rows contain NaN or infinity, so nothing was released: "
-                'clean them, or pass nan="impute" to put the public centre in their place'
-            )
+            raise DataError(_NOT_FINITE)
 
     def _run_rotation(self, block: Floats, view: Coordinates, indices: kernels.Indices, start: int) -> None:
         line = (view.step, view.first, view.low, view.spacing, view.points)

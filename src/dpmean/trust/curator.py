@@ -66,7 +66,7 @@ class Curator:
         points = histogram.points - start
         asked = questions(points)
         variance = _variance(asked, cost)
-        self._pay(step, f"binary search of {asked} counts", f"{_noise(variance)} on counts of sensitivity 1", cost)
+        self.pay(step, f"binary search of {asked} counts", f"{_noise(variance)} on counts of sensitivity 1", cost)
         counter = NoisyCounter(_From(histogram, line, start), points, variance, self._noise, step)
         return start + int(search(counter, rank)[0])
 
@@ -86,7 +86,7 @@ class Curator:
         counts = histogram.counts[line]
         beyond = (counts[-1] - counts[start:-1]).tolist()
         rise = max(1, round(slope * math.log(2) / RADII_PER_OCTAVE * _CHOICE_UNIT))
-        self._pay(
+        self.pay(
             step,
             f"one of {len(beyond)} radii, by the rows beyond it",
             f"exponential mechanism, epsilon {epsilon / _CHOICE_UNIT:.4g} per row",
@@ -98,7 +98,7 @@ class Curator:
     def count_beyond(self, histogram: Histogram, index: int, cost: Fraction, step: str) -> Answer:
         """Count the rows beyond a point."""
         variance = _variance(1, cost)
-        self._pay(step, "number of rows beyond a radius", f"{_noise(variance)}, sensitivity 1", cost)
+        self.pay(step, "number of rows beyond a radius", f"{_noise(variance)}, sensitivity 1", cost)
         noisy = int(histogram.counts[0, -1] - histogram.counts[0, index]) + self._draw(step, variance)
         return Answer(noisy, math.sqrt(variance))
 
@@ -109,7 +109,7 @@ class Curator:
         """
         size, n = len(weights), int(histogram.counts[0, -1])
         variance = _variance(size * WEIGHT_ONE**2, cost)
-        self._pay(step, f"mean weight of the rows at {size} radii", f"{_noise(variance / WEIGHT_ONE**2)} rows", cost)
+        self.pay(step, f"mean weight of the rows at {size} radii", f"{_noise(variance / WEIGHT_ONE**2)} rows", cost)
         if weights.min() < 0 or weights.max() > WEIGHT_ONE:
             raise AssertionError("a weight must lie between zero and one")
         counts = np.diff(histogram.counts[0], prepend=0)
@@ -128,7 +128,7 @@ class Curator:
         sensitivity = layers.clipped_sum_sensitivity(shells, k)
         variance = _variance(sensitivity**2, cost)
         asked = f"sum of clipped rows, of norm at most {shells.radii[k]} units of {shells.unit:.4g}"
-        self._pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
+        self.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
         noise = self._noise.at(step).gaussian(variance, len(shells.centre))
         return VectorSum(layers.clipped_sum(sums, shells, k) + noise, shells.unit, variance)
 
@@ -142,13 +142,13 @@ class Curator:
         sensitivity = layers.bias_gap_sensitivity(shells, k, factors)
         variance = _variance(sensitivity**2, cost)
         asked = f"bias of clipping at {shells.radii[k]} instead of {shells.radii[0]} units of {shells.unit:.4g}"
-        self._pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
+        self.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
         return Answer(layers.bias_gap(sums, shells, k, factors) + self._draw(step, variance), math.sqrt(variance))
 
     def _draw(self, step: str, variance: Fraction) -> int:
         return int(self._noise.at(step).gaussian(variance, 1)[0])
 
-    def _pay(self, step: str, asked: str, mechanism: str, cost: Fraction) -> None:
+    def pay(self, step: str, asked: str, mechanism: str, cost: Fraction) -> None:
         """Take the price of a step from the purse before it is answered."""
         self._take(step, cost)
         self.receipts.append(Receipt(step, asked, mechanism, Zcdp(cost)))

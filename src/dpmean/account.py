@@ -1,0 +1,45 @@
+"""A budget that remembers: what was released from one data set, and what is left."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import final
+
+from dpmean.budget import Number, Zcdp
+from dpmean.errors import ArgumentError, OverspendError
+from dpmean.ledger import Release
+
+
+@final
+class Ledger:
+    """Adds up the releases from one data set, and refuses what protects nobody or costs more than is left.
+
+    >>> import numpy as np, dpmean
+    >>> ledger = dpmean.Ledger(rho=1.0)
+    >>> rows = np.random.default_rng(0).normal(5, 1, (4000, 100))
+    >>> ledger.record(dpmean.mean(rows, rho=0.5, norm_bound=500.0))
+    >>> float(ledger.left)
+    0.5
+    """
+
+    def __init__(self, rho: Number) -> None:
+        self.budget = Zcdp(rho)
+        self.spent = Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        """What may still be spent."""
+        return self.budget.rho - self.spent
+
+    def record(self, release: Release) -> None:
+        """Take the cost of a release from the budget."""
+        if release.seeded:
+            raise ArgumentError("this release was made with a seed and protects nobody: make it again without one")
+        if not release.exact:
+            raise ArgumentError(
+                f"this release of {release.method} has noise in floating point, which may give rows away: "
+                "use dpmean.mean for what is to be published"
+            )
+        if release.rho > self.left:
+            raise OverspendError(f"the release costs rho = {release.rho}, and {self.left} of the budget is left")
+        self.spent += release.rho

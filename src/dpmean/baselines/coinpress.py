@@ -1,0 +1,130 @@
+"""COINPRESS (Biswas, Dong, Kamath, Ullman 2020): a confidence ball that shrinks in a given number of rounds."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpmean.baselines.floats import FloatCurator
+from dpmean.baselines.peer import last_release, noisy_mean_in_ball, read_whole, run_peer
+from dpmean.budget import Zcdp, positive
+from dpmean.errors import ArgumentError
+from dpmean.front import Basics
+from dpmean.grid import Grid
+from dpmean.ledger import Release
+from dpmean.trust.curator import Curator
+from dpmean.types import Estimate, Floats, Noise, Rows
+
+_MEAN_FAILURE, _COVARIANCE_FAILURE = 0.01, 0.1
+
+
+def coinpress_mean(X: ArrayLike, *, norm_bound: float, rounds: int = 4, **basics: Unpack[Basics]) -> Release:
+    """Release the mean by MVMRec, which assumes rows from N(mean, identity): divide them by a known std if it is not 1.
+
+    ``norm_bound`` bounds the norm of the mean. How many ``rounds`` are best depends on the rows.
+    """
+    number, bound = read_whole(rounds, "rounds"), float(positive(norm_bound, "norm_bound"))
+
+    def ask(grid: Grid, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
+        curator, centre, radius = Curator(budget, noise), np.zeros(rows.d), bound
+        for round_, share in enumerate(shares(number)[:-1], start=1):
+            clip, cost = clip_at(radius, rows.d), budget.rho * share
+            centre, std = noisy_mean_in_ball(curator, rows, grid, grid.round(centre), clip, cost, f"round {round_}")
+            radius = math.sqrt(1 / rows.n + std**2) * tail(rows.d, _MEAN_FAILURE)
+        return last_release(curator, rows, grid, grid.round(centre), clip_at(radius, rows.d))
+
+    return run_peer("coinpress", ask, X, **basics, norm_bound=bound, sigma_min=1.0, sigma_max=1.0)
+
+
+def coinpress_covariance_mean(
+    X: ArrayLike,
+    *,
+    norm_bound: float,
+    covariance_rounds: int = 3,
+    rounds: int = 10,
+    sigma_min: float | None = None,
+    sigma_max: float | None = None,
+    **basics: Unpack[Basics],
+) -> Release:
+    """Release the mean by MVCRec, which finds the covariance with half of the budget, and MVMRec on scaled rows.
+
+    Standard deviations in all directions lie between ``sigma_min`` and ``sigma_max``; by default between a millionth
+    of norm_bound / sqrt(d) and that. It assumes rows around zero. Noise is drawn in floats.
+    """
+    number, covariance_number = read_whole(rounds, "rounds"), read_whole(covariance_rounds, "covariance_rounds")
+    bound = float(positive(norm_bound, "norm_bound"))
+
+    def ask(_: Grid, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
+        largest = float(positive(sigma_max or bound / math.sqrt(rows.d), "sigma_max"))
+        smallest = float(positive(sigma_min or largest * 1e-6, "sigma_min"))
+        if smallest > largest:
+            raise ArgumentError(f"sigma_min must not exceed sigma_max, got {smallest} and {largest}")
+        curator = FloatCurator(rows, budget, noise)
+        note = ""
+        try:
+            axes, stds = _covariance(curator, budget.rho / 2, covariance_number, largest)
+            stds = np.clip(stds, smallest, largest)
+        except np.linalg.LinAlgError as error:
+            axes, stds = np.eye(rows.d), np.full(rows.d, largest)
+            note = f"the covariance could not be inverted ({error}): rows were not scaled by it"
+        scaled, radius = curator.values @ (axes / stds), bound / float(stds.min())
+        centre, std, clip = np.zeros(rows.d), 0.0, radius
+        for round_, share in enumerate(shares(number), start=1):
+            clip = clip_at(radius, rows.d)
+            centre, std = curator.ball_mean(scaled, centre, clip, budget.rho / 2 * share, f"round {round_}")
+            radius = math.sqrt(1 / rows.n + std**2) * tail(rows.d, _MEAN_FAILURE)
+        return Estimate(
+            mean=axes @ (stds * centre),
+            noise_std=std * math.sqrt(float(np.mean(stds**2))),
+            centre=np.zeros(rows.d),
+            radius=clip * float(stds.max()),
+            receipts=tuple(curator.purse.receipts),
+            exact=False,
+            note=note,
+        )
+
+    name = "coinpress with covariance"
+    return run_peer(name, ask, X, **basics, norm_bound=bound, sigma_min=sigma_min, sigma_max=sigma_max)
+
+
+def _covariance(curator: FloatCurator, rho: Fraction, rounds: int, largest: float) -> tuple[Floats, Floats]:
+    """Find the axes of the covariance and the standard deviations along them (MVCRec)."""
+    n, d = curator.values.shape
+    gap = math.sqrt(d / n)
+    slack = 0.5 * (2 * gap + gap**2)
+    scale, moments = np.eye(d) / largest, np.eye(d)
+    for round_, share in enumerate(shares(rounds), start=1):
+        scaled, clip = curator.values @ scale, tail(d, _COVARIANCE_FAILURE)
+        sizes, axes = np.linalg.eigh(curator.second_moments(scaled, clip, rho * share, f"covariance {round_}"))
+        sizes = np.maximum(sizes, 0)
+        moments = (axes * sizes) @ axes.T
+        if round_ < rounds:
+            scale = scale @ ((axes / np.sqrt(sizes + slack)) @ axes.T)
+    back = np.linalg.inv(scale)
+    sizes, axes = np.linalg.eigh(back.T @ moments @ back)
+    if not np.all(np.isfinite(sizes)):
+        raise np.linalg.LinAlgError("its entries are not finite")
+    return axes, np.sqrt(np.maximum(sizes, 0))
+
+
+def shares(rounds: int) -> list[Fraction]:
+    """Split a budget: three quarters for the last round, the rest shared by those before it, if any."""
+    if rounds == 1:
+        return [Fraction(1)]
+    return [Fraction(1, 4 * (rounds - 1))] * (rounds - 1) + [Fraction(3, 4)]
+
+
+def tail(d: int, failure: float) -> float:
+    """Return a norm that a standard normal row exceeds with probability ``failure`` at most."""
+    log = math.log(1 / failure)
+    return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
+
+
+def clip_at(radius: float, d: int) -> float:
+    """Return how far rows are from a centre that is within ``radius`` of their mean, nearly always."""
+    spread = tail(d, _MEAN_FAILURE)
+    return min(math.sqrt(radius**2 + 6 * radius + spread**2), radius + spread)

@@ -1,0 +1,98 @@
+"""Mechanisms in floating point, for peers that need matrices or columns: to be measured, not to protect.
+
+Their noise has the right size, and each answer its receipt; but sums of floats round, and what they round to may tell
+neighbours apart. Releases made with them say so (``exact`` is False) and a ledger refuses them.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from dpmean.budget import Zcdp
+from dpmean.errors import ArgumentTypeError
+from dpmean.quantile import questions
+from dpmean.rows.memory import MemoryRows
+from dpmean.trust.curator import Curator
+from dpmean.types import Floats, Noise, Rows
+
+_UNIT_BITS = 30  # noise is drawn in multiples of 2^-30 standard deviations
+
+
+@final
+class FloatCurator:
+    """Answers questions about an array with noise in floats and keeps the receipts."""
+
+    def __init__(self, rows: Rows, budget: Zcdp, noise: Noise) -> None:
+        if not isinstance(rows, MemoryRows):
+            raise ArgumentTypeError(f"this baseline needs its rows in memory, got {type(rows).__name__}")
+        self.values = rows.values()
+        self.purse = Curator(budget, noise)
+        self._noise = noise
+
+    def ball_mean(self, rows: Floats, centre: Floats, radius: float, cost: Fraction, step: str) -> tuple[Floats, float]:
+        """Average rows that are clipped to a ball; also return the noise on each coordinate.
+
+        Replacing one row moves their mean by at most 2 radius / n.
+        """
+        n, d = rows.shape
+        std = 2 * radius / (n * math.sqrt(2 * cost))
+        self.purse.pay(step, f"mean of rows clipped at {radius:.4g}", _mechanism(std), cost)
+        squares = np.einsum("ij,ij->i", rows, rows) - 2 * (rows @ centre) + centre @ centre
+        weights = radius / np.maximum(np.sqrt(np.maximum(squares, 0)), radius)
+        mean: Floats = (weights @ rows) / n + centre * (1 - weights.mean()) + std * self._normal(step, d)
+        return mean, std
+
+    def second_moments(self, rows: Floats, radius: float, cost: Fraction, step: str) -> Floats:
+        """Average the outer products of rows that are clipped at a radius around zero.
+
+        Replacing one row moves that matrix by at most sqrt(2) radius^2 / n in the Frobenius norm; noise goes on its
+        upper triangle.
+        """
+        n, d = rows.shape
+        std = radius**2 / (n * math.sqrt(cost))
+        self.purse.pay(step, f"second moments of rows clipped at {radius:.4g}", _mechanism(std), cost)
+        short = clipped(rows, radius)
+        upper = np.triu_indices(d)
+        matrix: Floats = short.T @ short / n
+        matrix[upper] += std * self._normal(step, len(upper[0]))
+        matrix.T[upper] = matrix[upper]
+        return matrix
+
+    def quantiles(self, columns: Floats, rank: float, points: Floats, cost: Fraction, step: str) -> Floats:
+        """Search each column for the first of some points with more than ``rank`` values at or below it.
+
+        Replacing a row changes one count by at most one in each column and question.
+        """
+        d = columns.shape[1]
+        asked = questions(len(points))
+        std = math.sqrt(asked * d / (2 * cost))
+        self.purse.pay(step, f"{d} binary searches of {asked} counts", _mechanism(std), cost)
+        ordered = np.sort(columns, axis=0)
+        left, right = np.zeros(d, dtype=np.int64), np.full(d, len(points) - 1)
+        for question in range(asked):
+            middle = (left + right) // 2
+            counts = np.array([np.searchsorted(ordered[:, j], points[middle[j]], side="right") for j in range(d)])
+            too_low = counts + std * self._normal(f"{step}/{question}", d) <= rank
+            left = np.where(too_low, np.minimum(middle + 1, right), left)
+            right = np.where(too_low, right, middle)
+        found: Floats = points[right]
+        return found
+
+    def _normal(self, step: str, count: int) -> Floats:
+        drawn = self._noise.at(step).gaussian(Fraction(4**_UNIT_BITS), count)
+        return drawn.astype(np.float64) * 2.0**-_UNIT_BITS
+
+
+def clipped(rows: Floats, radius: float) -> Floats:
+    """Shorten rows that are longer than the radius."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    short: Floats = rows * (radius / np.maximum(lengths, radius))
+    return short
+
+
+def _mechanism(std: float) -> str:
+    return f"Gaussian of std {std:.4g} in floats"

@@ -1,0 +1,77 @@
+"""A peer: a named way to ask, run like our own estimators but never told to refuse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Unpack, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpmean.budget import Zcdp
+from dpmean.errors import ArgumentError
+from dpmean.estimators.enough import ANY_NUMBER, Need
+from dpmean.front import Common, run
+from dpmean.grid import Grid
+from dpmean.ledger import Release
+from dpmean.trust.central import Central
+from dpmean.trust.curator import Curator
+from dpmean.types import Estimate, Floats, Noise, Rows
+
+Ask = Callable[[Grid, Rows, Zcdp, Noise], Estimate]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Somebody else's estimator."""
+
+    name: str
+    grid: Grid
+    ask: Ask
+    trust = Central()
+
+    def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
+        """Estimate the mean of the rows within the budget."""
+        return self.ask(self.grid, rows, budget, noise)
+
+    def rows_needed(self, budget: Zcdp) -> Need:  # noqa: ARG002  peers do not say
+        """Return how many rows this takes."""
+        return ANY_NUMBER
+
+
+def run_peer(name: str, ask: Ask, X: ArrayLike, **common: Unpack[Common]) -> Release:
+    """Release a mean in a peer's way."""
+    return run(lambda grid, _: Peer(name, grid, ask), X, **common)
+
+
+def noisy_mean_in_ball(
+    curator: Curator, rows: Rows, grid: Grid, centre: Floats, radius: float, cost: Fraction, step: str
+) -> tuple[Floats, float]:
+    """Release the mean of rows that are clipped to a ball; return it and the noise on each coordinate."""
+    found = curator.ball_sum(rows, grid.ball(centre, radius), cost, step)
+    scale = found.unit / rows.n
+    return centre + found.total * scale, math.sqrt(found.variance) * scale
+
+
+def last_release(curator: Curator, rows: Rows, grid: Grid, centre: Floats, radius: float) -> Estimate:
+    """Release the mean of clipped rows with all that is left."""
+    mean, std = noisy_mean_in_ball(curator, rows, grid, centre, radius, curator.left, "mean")
+    return Estimate(mean=mean, noise_std=std, centre=centre, radius=radius, receipts=tuple(curator.receipts))
+
+
+def read_whole(value: int, name: str) -> int:
+    """Read a number of rounds."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= 10**4:
+        raise ArgumentError(f"{name} must be a whole number from 1 to 10000, got {value!r}")
+    return int(value)
+
+
+def read_fraction(value: float, name: str) -> float:
+    """Read a number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, float | int | np.floating) or not 0 < value < 1:
+        raise ArgumentError(f"{name} must lie between 0 and 1, got {value!r}")
+    return float(value)

@@ -1,0 +1,174 @@
+"""How a method is called in an experiment, and how its answer is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+import dpmean
+from dpmean import baselines
+from dpmean.budget import Zcdp
+from dpmean.errors import TooFewRowsError
+from dpmean.experiments.data import Sample
+from dpmean.experiments.figures import SIGMA_MIN, Cell, Figure
+from dpmean.frame import Frame
+from dpmean.noise.source import seeded
+from dpmean.quantile import search
+from dpmean.rows.memory import MemoryRows
+from dpmean.trust.central import Central
+from dpmean.types import Coordinates, Floats
+
+TOO_FEW_ROWS = "too few rows"
+"""dpmean.mean would have refused."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows to find the mean of, and the cell they belong to."""
+
+    figure: Figure
+    sample: Sample
+    cell: Cell
+
+    @property
+    def rows(self) -> Floats:
+        """The rows."""
+        return self.sample.rows
+
+    @cached_property
+    def truth(self) -> Floats:
+        """What errors are measured to: the mean of the distribution, or of the rows."""
+        if self.figure.statistical and self.sample.mean is not None:
+            return self.sample.mean
+        mean: Floats = self.rows.mean(axis=0)
+        return mean
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What all private methods are told."""
+        return {"rho": self.cell.rho, "norm_bound": self.cell.norm_bound}
+
+    @property
+    def sigmas(self) -> dict[str, float]:
+        """What they are told beside, in the statistical setting."""
+        return {"sigma_min": SIGMA_MIN, "sigma_max": self.cell["bound"]}
+
+    def measured(self, answer: Floats) -> dict[str, float]:
+        """Return the errors of an answer."""
+        if self.figure.measure == "rank":
+            return {"rank": rank_error(np.rint(self.rows[:, 0] * self.cell["u"]), float(answer[0]) * self.cell["u"])}
+        error = answer - self.truth
+        found = {"l2": float(np.linalg.norm(error))}
+        if "mahalanobis" in self.figure.measures and self.sample.whitening is not None:
+            found["mahalanobis"] = float(np.linalg.norm(error @ self.sample.whitening))
+        if "diameter" in self.figure.measures:
+            found["diameter"] = found["l2"] * len(self.rows) / self.diameter
+        return {name: found[name] for name in self.figure.measures}
+
+    @cached_property
+    def diameter(self) -> float:
+        """w(D)."""
+        return diameter(self.rows)
+
+
+Answer = tuple[Floats, str]
+"""An answer, and what went wrong, if anything did."""
+
+
+def non_private(problem: Problem, seed: int) -> Answer:  # noqa: ARG001  one signature for all
+    """Return the mean of the rows."""
+    return problem.rows.mean(axis=0), ""
+
+
+def mean(problem: Problem, seed: int, method: str) -> Answer:
+    """Return what ``dpmean.mean`` releases; where it would refuse, tell it to go on."""
+    more = {**problem.arguments, **(problem.sigmas if problem.figure.statistical else {})}
+    try:
+        return dpmean.mean(problem.rows, **more, method=method, seed=seed).mean, ""
+    except TooFewRowsError:
+        return dpmean.mean(problem.rows, **more, method=method, seed=seed, allow_few_rows=True).mean, TOO_FEW_ROWS
+
+
+def _peer(name: str, *, sigmas: bool | None = None) -> Callable[..., Answer]:
+    """Return how a baseline is called; it is told standard deviations always, never, or in the statistical setting."""
+
+    def call(problem: Problem, seed: int, **options: Any) -> Answer:
+        told = problem.figure.statistical if sigmas is None else sigmas
+        more = {**problem.arguments, **(problem.sigmas if told else {})}
+        release: dpmean.Release = getattr(baselines, name)(problem.rows, **more, **options, seed=seed)
+        return release.mean, str(release.public.get("note", ""))
+
+    return call
+
+
+def clip_at_exact_quantile(problem: Problem, seed: int, quantile: float | None = None) -> Answer:
+    """Clip around zero at an exact quantile of the norms, by default the paper's, and spend all on noise."""
+    n, d, rho = len(problem.rows), problem.cell.d, problem.cell.rho
+    rank = n - math.sqrt(2 * d / rho) if quantile is None else quantile * n
+    return clip_at_rank(problem.rows, np.zeros(d), rank, rho, np.random.default_rng(seed)), ""
+
+
+def clip_at_rank(rows: Floats, centre: Floats, rank: float, rho: float, generator: np.random.Generator) -> Floats:
+    """Clip around a centre at one of the distances, by rank, and add noise in floats. Not private."""
+    n, d = rows.shape
+    around = np.any(centre)
+    lengths = np.linalg.norm(rows - centre if around else rows, axis=1)
+    radius = float(np.partition(lengths, max(1, int(rank)) - 1)[max(1, int(rank)) - 1])
+    weights = radius / np.maximum(lengths, radius) if radius > 0 else np.zeros(n)
+    clipped = (weights @ rows) / n + centre * (1 - float(weights.mean()))
+    noisy: Floats = clipped + generator.normal(0, 2 * radius / (n * math.sqrt(2 * rho)), d)
+    return noisy
+
+
+def oracle(rows: Floats, rho: float, generator: np.random.Generator) -> Floats:
+    """Clip around the exact mean at the distance that balances bias and noise, and spend all on noise. Not private."""
+    n, d = rows.shape
+    return clip_at_rank(rows, rows.mean(axis=0), n - math.sqrt(2 * d / rho), rho, generator)
+
+
+def private_median(problem: Problem, seed: int) -> Answer:
+    """Search for the median of numbers from 0 to 1 on a line of u points (PrivQuant)."""
+    u = int(problem.cell["u"])
+    line = Coordinates(signs=np.ones(1), step=1 / u, first=0, size=1, low=0.0, spacing=1.0, points=u)
+    rows = MemoryRows(problem.rows, Frame.within_norm(1, 1.0, impute=False))
+    budget = Zcdp(problem.cell.rho)
+    counter, _ = Central().open_counter(rows, line, budget, seeded(seed), "median")
+    return search(counter, rank=rows.n / 2) / u, ""
+
+
+CALLS: dict[str, Callable[..., Answer]] = {
+    "non_private": non_private,
+    "mean": mean,
+    "gaussian_mechanism": _peer("gaussian_mechanism"),
+    "quantile_clipping": _peer("quantile_clipping"),
+    "adaptive_clipping": _peer("adaptive_clipping"),
+    "coinpress_mean": _peer("coinpress_mean", sigmas=False),
+    "coinpress_covariance_mean": _peer("coinpress_covariance_mean", sigmas=True),
+    "plan_mean": _peer("plan_mean"),
+    "clip_at_exact_quantile": clip_at_exact_quantile,
+    "private_median": private_median,
+}
+
+
+def diameter(rows: Floats) -> float:
+    """Return w(D): the largest distance between two rows."""
+    around = rows - rows.mean(axis=0)
+    squares = np.einsum("ij,ij->i", around, around)
+    largest = 0.0
+    for start in range(0, len(around), 1000):
+        block = slice(start, start + 1000)
+        pairs = squares[block, np.newaxis] + squares[start:] - 2 * around[block] @ around[start:].T
+        largest = max(largest, float(pairs.max()))
+    return math.sqrt(largest)
+
+
+def rank_error(numbers: Floats, answer: float) -> float:
+    """Return how many ranks an answer is away from the median; all ranks of equal numbers are theirs."""
+    below, up_to = np.count_nonzero(numbers < answer), np.count_nonzero(numbers <= answer)
+    return max(0.0, below - len(numbers) / 2, len(numbers) / 2 - up_to)

@@ -1,0 +1,68 @@
+"""MNIST's training images, from a folder of the original files or through scikit-learn's download from OpenML."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import DpMeanError
+from dpmean.types import Floats
+
+VARIABLE = "DPMEAN_MNIST"
+DOWNLOAD = "openml"
+FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
+
+
+class MissingDataError(DpMeanError):
+    """A data set is not there; the message says what is looked for, and where."""
+
+
+def images(digit: int) -> Floats:
+    """Return the training images of one digit, in their order, each pixel from 0 to 1."""
+    pixels, labels = _training_set(os.environ.get(VARIABLE, ""))
+    chosen: Floats = pixels[labels == digit] / 255.0
+    return chosen
+
+
+def check() -> None:
+    """Raise ``MissingDataError`` unless the images are there."""
+    _training_set(os.environ.get(VARIABLE, ""))
+
+
+@lru_cache(maxsize=1)
+def _training_set(place: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    if not place:
+        raise MissingDataError(
+            f"MNIST is needed: name the folder of {FILES[0]} and {FILES[1]} (.gz or not) with --mnist or in the "
+            f"variable {VARIABLE}, or give --mnist {DOWNLOAD} to download it with scikit-learn"
+        )
+    if place == DOWNLOAD:
+        return _download()
+    found = []
+    for name in FILES:
+        candidates = [path for path in (Path(place, name), Path(place, f"{name}.gz")) if path.is_file()]
+        if not candidates:
+            raise MissingDataError(f"MNIST: there is no {name} or {name}.gz in {place}")
+        raw = candidates[0].read_bytes()
+        found.append(gzip.decompress(raw) if candidates[0].suffix == ".gz" else raw)
+    pixels = np.frombuffer(found[0], np.uint8, offset=16).reshape(-1, 784)
+    labels = np.frombuffer(found[1], np.uint8, offset=8)
+    if len(pixels) != len(labels):
+        raise MissingDataError(f"MNIST: {place} holds {len(pixels)} images but {len(labels)} labels")
+    return pixels, labels
+
+
+def _download() -> tuple[NDArray[Any], NDArray[Any]]:
+    from sklearn.datasets import fetch_openml
+
+    try:
+        pixels, labels = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False, parser="liac-arff")
+    except OSError as error:
+        raise MissingDataError(f"MNIST could not be downloaded from OpenML ({error}): try --mnist FOLDER") from None
+    return pixels[:60000], labels[:60000].astype(np.int64)

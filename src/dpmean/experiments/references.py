@@ -1,0 +1,43 @@
+"""Curves to draw beside measurements: what theory says about a cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dpmean.estimators.clipped import FAILURE
+from dpmean.experiments.figures import Cell
+from dpmean.quantile import questions, rank_error
+
+
+def optimality_ratio(cell: Cell) -> float:
+    """Return sqrt(d / rho): the ratio to w(D) / n that no mechanism beats on all data (Theorem 4.2)."""
+    return math.sqrt(cell.d / cell.rho)
+
+
+def one(cell: Cell) -> float:  # noqa: ARG001  one signature for all
+    """Return the error w(D) / n in multiples of itself: no mechanism beats it by much on both of two neighbours."""
+    return 1.0
+
+
+def rank_error_bound(cell: Cell) -> float:
+    """Return the rank error that is exceeded with probability 0.1 at most (Theorem 3.1)."""
+    asked = questions(int(cell["u"]))
+    return rank_error(math.sqrt(asked / (2 * cell.rho)), asked, FAILURE)
+
+
+def rank_lower_bound(cell: Cell) -> float:
+    """Return a rank error that any mechanism has on some data with probability 1/3 (Theorem 4.3, with its constants).
+
+    If not, the median of n = 2 tau copies of one point would be found with probability 2/3, and tell (ln u) / 3 - ln 2
+    nats or more about it; n^2 rho is all that zCDP allows.
+    """
+    return math.sqrt(max(0.0, math.log(cell["u"]) / 3 - math.log(2)) / cell.rho) / 2
+
+
+REFERENCES: dict[str, Callable[[Cell], float]] = {
+    "sqrt(d / rho)": optimality_ratio,
+    "lower bound w(D) / n": one,
+    "rank error, 90 % (Theorem 3.1)": rank_error_bound,
+    "lower bound (Theorem 4.3)": rank_lower_bound,
+}

@@ -1,0 +1,173 @@
+"""The runner: figure x method x cell x trial on all cores; what is finished is kept, whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import platform
+import signal
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+import dpmean
+from dpmean.errors import ArgumentError, TooFewRowsWarning
+from dpmean.experiments import figures, mnist
+from dpmean.experiments.data import draw
+from dpmean.experiments.figures import Cell, Figure
+from dpmean.experiments.methods import CALLS, Problem
+from dpmean.experiments.results import Journal, Row
+
+_VALUES_PER_JOB = 1 << 24
+_ONE_THREAD = ("DPMEAN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Some trials on rows of one kind: drawn once for each trial, shared by cells and methods."""
+
+    figure: Figure
+    cells: tuple[Cell, ...]
+    todo: tuple[tuple[int, tuple[tuple[int, str], ...]], ...]
+    """For each trial: which cells, by number, are to be measured with which methods."""
+    seed: int
+
+    @property
+    def size(self) -> float:
+        """How much work it is, about: values that are read, in millions."""
+        values = self.cells[0].n * self.cells[0].d / 1e6
+        return values * sum(_passes(method, self.cells[0].d) for _, asked in self.todo for _, method in asked)
+
+
+def _passes(method: str, d: int) -> float:
+    """Return how often a method reads its rows, about; a matrix product counts as some of that."""
+    return 8 + d / 4 if figures.methods()[method]["call"] == "coinpress_covariance_mean" else 8
+
+
+def versions() -> str:
+    """Return what the measurements depend on beside the seed."""
+    return f"dpmean {dpmean.__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+
+
+def machine() -> dict[str, str]:
+    """Return the facts about this machine that durations depend on."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"system": f"{platform.system()} {platform.machine()}", "cores": str(cores), "versions": versions()}
+
+
+def jobs(figure: Figure, done: set[tuple[float, float, str, int, str]], trials: int, seed: int) -> Iterator[Job]:
+    """Divide what is left to measure into jobs of a second or so."""
+    alike: dict[tuple[tuple[str, float], ...], list[Cell]] = {}
+    for cell in figure.cells():
+        alike.setdefault(cell.rows, []).append(cell)
+    for group in alike.values():
+        cells = tuple(group)
+        left = [(trial, _missing(figure, cells, trial, done)) for trial in range(trials)]
+        todo = [(trial, asked) for trial, asked in left if asked]
+        values = cells[0].n * cells[0].d * len(cells) * len(figure.methods)
+        together = max(1, _VALUES_PER_JOB // values)
+        for start in range(0, len(todo), together):
+            yield Job(figure, cells, tuple(todo[start : start + together]), seed)
+
+
+def _missing(
+    figure: Figure, cells: Sequence[Cell], trial: int, done: set[tuple[float, float, str, int, str]]
+) -> tuple[tuple[int, str], ...]:
+    return tuple(
+        (number, method)
+        for number, cell in enumerate(cells)
+        for method in figure.methods
+        if any((cell.panel, cell.x, method, trial, measure) not in done for measure in figure.measures)
+    )
+
+
+def measured(job: Job) -> list[Row]:
+    """Do the work of one job."""
+    rows: list[Row] = []
+    figure = job.figure
+    for trial, asked in job.todo:
+        cells = job.cells
+        options = {name: value for name, value in cells[0].rows if name not in ("n", "d")}
+        drawn = [item for item in cells[0].rows if item[0] != "mu"]  # a translation moves the same rows
+        generator = np.random.default_rng(_seed(job.seed, figure.data, drawn, trial))
+        sample = draw(figure.data, generator, cells[0].n, cells[0].d, **options)
+        problems: dict[int, Problem] = {}
+        for number, method in asked:
+            cell = cells[number]
+            problem = problems.setdefault(number, Problem(figure, sample, cell))
+            seed = _noise_seed(job.seed, method, cell, trial)
+            how = dict(figures.methods()[method])
+            start = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TooFewRowsWarning)
+                answer, note = CALLS[how.pop("call")](problem, seed, **how)
+            seconds = time.perf_counter() - start
+            for measure, value in problem.measured(answer).items():
+                place = (figure.runs, cell.panel, cell.x, method, trial, measure)
+                rows.append(Row(*place, value, seconds, seed, note, versions()))
+    return rows
+
+
+def _noise_seed(seed: int, method: str, cell: Cell, trial: int) -> int:
+    return _seed(seed, method, sorted(cell.parameters.items()), trial)
+
+
+def _seed(*parts: object) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=6).digest())
+
+
+def run(
+    chosen: Sequence[Figure], folder: Path, *, trials: int | None, seed: int, processes: int | None
+) -> Iterator[tuple[float, float]]:
+    """Measure what is missing in some figures; yield how much of the work is done and how much there is.
+
+    Figures with the same runs are measured once.
+    """
+    journals: dict[str, Journal] = {}
+    todo: list[Job] = []
+    for figure in chosen:
+        if figure.runs not in journals:
+            journals[figure.runs] = Journal(folder, figure.runs)
+            _check_origin(figure, journals[figure.runs], seed)
+            done = {row.key for row in journals[figure.runs].rows}
+            todo += jobs(figure, done, trials or figure.trials, seed)
+    if any(job.figure.data == "mnist" for job in todo):
+        mnist.check()
+    total, finished = sum(job.size for job in todo), 0.0
+    yield finished, total
+    if not todo:
+        return
+    for variable in _ONE_THREAD:
+        os.environ[variable] = "1"  # one process per core is faster than many threads
+    with multiprocessing.get_context("spawn").Pool(processes, _ignore_interrupts) as pool:
+        for job, rows in pool.imap_unordered(_with_rows, todo):
+            journals[job.figure.runs].append(rows)
+            finished += job.size
+            yield finished, total
+
+
+def _check_origin(figure: Figure, journal: Journal, seed: int) -> None:
+    """Refuse to add to results of another seed or of other settings."""
+    cells = {(cell.panel, cell.x): cell for cell in figure.cells()}
+    for row in journal.rows:
+        cell = cells.get((row.panel, row.x))
+        if cell is not None and row.seed != _noise_seed(seed, row.method, cell, row.trial):
+            raise ArgumentError(
+                f"{journal.path} holds results of another seed or other settings: give another folder with --out"
+            )
+
+
+def _with_rows(job: Job) -> tuple[Job, list[Row]]:
+    return job, measured(job)
+
+
+def _ignore_interrupts() -> None:
+    """Leave it to the main process to stop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,146 @@
+"""Run an estimator for a user: read the arguments, ask, and put the answer back into the user's units."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpmean.budget import Number, Zcdp
+from dpmean.coins import PublicCoins
+from dpmean.door import read_array, read_budget, read_frame, read_randomness, read_step, statistical_setting
+from dpmean.errors import ArgumentError, ArgumentTypeError, TooFewRowsError, TooFewRowsWarning
+from dpmean.estimators.enough import Planned, Verdict
+from dpmean.frame import Frame
+from dpmean.grid import Grid
+from dpmean.ledger import Neighbours, Release, total_cost
+from dpmean.rows.memory import MemoryRows
+from dpmean.version import __version__
+
+
+class Basics(TypedDict, total=False):
+    """What every way to a mean understands; ``dpmean.mean`` explains it."""
+
+    rho: Number | None
+    epsilon: Number | None
+    delta: Number | None
+    step: float | None
+    nan: str
+    seed: int | None
+
+
+class Common(Basics, total=False):
+    """And what most of them understand: bounds."""
+
+    norm_bound: float | None
+    bounds: tuple[ArrayLike, ArrayLike] | None
+    sigma_min: float | None
+    sigma_max: float | None
+
+
+def run(
+    build: Callable[[Grid, PublicCoins], Planned],
+    X: ArrayLike,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    norm_bound: float | None = None,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    sigma_min: float | None = None,
+    sigma_max: float | None = None,
+    step: float | None = None,
+    nan: str = "raise",
+    seed: int | None = None,
+    allow_few_rows: bool = False,
+) -> Release:
+    """Release the mean of the rows of ``X`` with the estimator that ``build`` makes for a grid."""
+    budget = read_budget(rho, epsilon, delta)
+    if not isinstance(allow_few_rows, bool | np.bool_):
+        raise ArgumentTypeError(f"allow_few_rows must be True or False, got {allow_few_rows!r}")
+    array = read_array(X)
+    n, d = array.shape
+    if nan not in ("raise", "impute"):
+        raise ArgumentError(
+            f'nan must be "raise" or "impute", got {nan!r} (dropping rows would change n, which is public)'
+        )
+    frame = read_frame(d, norm_bound, bounds, impute=nan == "impute")
+    frame, finest = statistical_setting(n, frame, sigma_min, sigma_max)
+    grid = Grid(read_step(step, finest), frame.reach, d)
+
+    noise, coins = read_randomness(seed)
+    estimator = build(grid, coins)
+    few_rows = _check_rows(estimator, n, d, budget, allow_few_rows=allow_few_rows)
+    if delta is not None and delta * n >= 1:
+        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=3)
+
+    estimate = estimator(MemoryRows(array, frame), budget, noise)
+    total_cost(estimate.receipts, budget)
+    unit = float(frame.scale[0])
+    same = bool(np.all(frame.scale == unit))
+    return Release(
+        mean=frame.to_user(estimate.mean),
+        noise_std=frame.scale * estimate.noise_std,
+        centre=frame.to_user(estimate.centre),
+        radius=estimate.radius * (unit if same else 1.0),
+        receipts=estimate.receipts,
+        n=n,
+        d=d,
+        method=estimator.name,
+        trust=estimator.trust.name,
+        neighbours=Neighbours.REPLACE_ONE,
+        seeded=noise.seeded,
+        exact=estimate.exact,
+        public={
+            "bound": _bound(frame, norm_bound),
+            "step": grid.step,
+            "coins": coins.key,
+            "dpmean": __version__,
+            **({} if same else {"radius_unit": " half-widths of the bounds"}),
+            **({} if delta is None else {"delta": float(delta)}),
+            **({"few_rows": True} if few_rows else {}),
+            **({"note": estimate.note} if estimate.note else {}),
+        },
+        found=estimate.found and estimate.found.times(unit if same else 1.0),
+    )
+
+
+def _check_rows(estimator: Planned, n: int, d: int, budget: Zcdp, *, allow_few_rows: bool) -> bool:
+    """Return whether there are so few rows that the answer is unreliable; refuse that unless it is allowed."""
+    need = estimator.rows_needed(budget)
+    fine, risky = math.ceil(need.fine), math.ceil(need.risky)
+    verdict = need.verdict(n)
+    if verdict is Verdict.FINE:
+        return False
+    setting = f"d={d}, rho={float(budget.rho):.4g} and method {estimator.name}"
+    if verdict is Verdict.RISKY:
+        warnings.warn(
+            f"{n} rows are few for {setting}: expect a larger error than usual. {fine} would do well.",
+            TooFewRowsWarning,
+            stacklevel=4,
+        )
+        return True
+    if not allow_few_rows:
+        raise TooFewRowsError(
+            f"{n} rows are too few for {setting}: {risky} would do, {fine} would do well. Use more rows "
+            "(rows are people, columns are what is measured) or a larger budget, or go on at your own risk with "
+            "allow_few_rows=True",
+            rows_needed=risky,
+        )
+    warnings.warn(
+        f"{n} rows are too few for {setting}: the answer may be far off, whatever noise_std says.",
+        TooFewRowsWarning,
+        stacklevel=4,
+    )
+    return True
+
+
+def _bound(frame: Frame, norm_bound: float | None) -> dict[str, Any]:
+    """Return the bound as the release keeps it."""
+    if frame.lower is not None and frame.upper is not None:
+        return {"lower": frame.lower.tolist(), "upper": frame.upper.tolist()}
+    return {"norm_bound": float(norm_bound or 0), "reach": frame.reach}

@@ -1,0 +1,72 @@
+"""All figures, the claims and the facts of the machine as one page that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dpmean.experiments import figures, plot, run
+from dpmean.experiments.claims import check
+from dpmean.experiments.figures import Figure
+from dpmean.experiments.results import Row, Table
+
+
+def figures_page(rows: Mapping[str, Sequence[Row]], folder: Path) -> Path:
+    """Draw every figure there are results of into ``folder``, and all of them on one page; return its path."""
+    from jinja2 import Environment, PackageLoader
+    from matplotlib import pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    sections = []
+    for name in figures.names():
+        figure = figures.read(name)
+        if figure.runs not in rows:
+            continue
+        table = Table(rows[figure.runs], figure.measure)
+        picture = plot.draw(figure, table)
+        drawn = io.BytesIO()
+        picture.savefig(drawn, format="svg", metadata={"Date": None})
+        picture.savefig(folder / f"figure-{name}.png", dpi=160)
+        (folder / f"figure-{name}.svg").write_bytes(drawn.getvalue())
+        plt.close(picture)
+        sections.append(
+            {
+                "name": name,
+                "caption": figure.caption,
+                "measure": plot.MEASURES[figure.measure],
+                "picture": base64.b64encode(drawn.getvalue()).decode(),
+                "trials": _trials(table),
+                "refused": bool(table.notes),
+                "head": [f"{figure.panel}, {figure.axis}", *figure.methods],
+                "lines": _lines(figure, table),
+            }
+        )
+    seconds = {name: sum(row.seconds for row in found) for name, found in rows.items()}
+    page = Environment(loader=PackageLoader("dpmean.experiments", "."), autoescape=True).get_template("page.html")
+    path = folder / "index.html"
+    path.write_text(
+        page.render(
+            sections=sections,
+            findings=check(rows),
+            machine=run.machine(),
+            made_with=sorted({row.versions for found in rows.values() for row in found}),
+            minutes=sum(seconds.values()) / 60,
+        )
+    )
+    return path
+
+
+def _trials(table: Table) -> str:
+    counts = sorted({len(values) for values in table.cells.values()})
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _lines(figure: Figure, table: Table) -> list[list[str]]:
+    lines = []
+    for panel, x in table.places:
+        found = [table.summary(panel, x, method) for method in figure.methods]
+        cells = ["" if summary is None else f"{summary[0]:.4g}" for summary in found]
+        lines.append([f"{panel:g}, {x:g}", *cells])
+    return lines
