@@ -20,7 +20,17 @@ from dpmean.experiments.data import FIXED, KINDS, draw
 from dpmean.experiments.figures import Cell
 from dpmean.experiments.methods import CALLS, Problem, clip_at_rank, diameter, rank_error
 from dpmean.experiments.references import REFERENCES
-from dpmean.experiments.results import Journal, Row, Table, ratio, read_folder, read_rows, trimmed_mean, write_parquet
+from dpmean.experiments.results import (
+    Journal,
+    Row,
+    Table,
+    condense,
+    ratio,
+    read_folder,
+    read_rows,
+    trimmed_mean,
+    write_parquet,
+)
 
 PAPER = [str(number) for number in range(1, 10)]
 DPMEAN = [sys.executable, "-c", "from dpmean.cli import entry; entry()"]
@@ -239,6 +249,18 @@ def test_a_journal_that_was_cut_off_in_its_first_line_starts_anew(tmp_path):
     journal = Journal(tmp_path, "1")
     journal.append([row("CM", 0, 1.0)])
     assert Journal(tmp_path, "1").rows == [row("CM", 0, 1.0)]
+
+
+def test_condensed_results_say_the_same(results, tmp_path):
+    condense(results, tmp_path)
+    for name, rows in read_folder(results).items():
+        assert (tmp_path / f"figure-{name}.csv").stat().st_size < 200_000
+        measure = figures.read(name).measure
+        whole, small = Table(rows, measure), Table(read_folder(tmp_path)[name], measure)
+        assert whole.cells.keys() == small.cells.keys()
+        assert all(np.allclose(values, small.cells[key], rtol=1e-3) for key, values in whole.cells.items())
+    verdicts = [[finding.verdict for finding in claims.check(read_folder(folder))] for folder in (results, tmp_path)]
+    assert verdicts[0] == verdicts[1]
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):

@@ -110,6 +110,17 @@ def plot_figures(results: Path, out: Path | None) -> None:
     click.echo(f"{page} has all figures; each is also there as PNG and SVG.")
 
 
+@figure.command("condense")
+@click.argument("results", type=_FOLDER)
+@click.option("--out", type=_FOLDER, required=True, help="Where the small tables go.")
+def condense_results(results: Path, out: Path) -> None:
+    """Write results as small tables, which can be plotted and checked like the results themselves."""
+    from dpmean.experiments.results import condense
+
+    condense(results, out)
+    click.echo(f"{out} has the tables. Next: dpmean figure plot {out} --out page, say")
+
+
 @figure.command("claims")
 @click.argument("results", type=_FOLDER)
 def check_claims(results: Path) -> None:

@@ -45,6 +45,7 @@ class Row:
 
 
 _NAMES = [field.name for field in fields(Row)]
+_CONDENSED = ["figure", "panel", "x", "method", "measure", "seconds", "note", "versions", "values"]
 
 
 @final
@@ -87,15 +88,38 @@ def _cell(name: str, value: object) -> object:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Read the results of one figure."""
+    """Read the results of one figure, one trial a line or condensed."""
     kinds: dict[str, Any] = dict.fromkeys(("figure", "method", "measure", "note", "versions"), str)
     kinds |= {"trial": int, "seed": int}
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
-        if reader.fieldnames != _NAMES:
+        if reader.fieldnames not in (_NAMES, _CONDENSED):
             raise ArgumentError(f"{path} does not hold results of figures: its columns are {reader.fieldnames}")
         for line in reader:
-            yield Row(**{name: kinds.get(name, float)(line[name]) for name in _NAMES})
+            read = {name: kinds.get(name, float)(line[name]) for name in reader.fieldnames if name != "values"}
+            if reader.fieldnames == _NAMES:
+                yield Row(**read)
+            else:
+                for trial, value in enumerate(line["values"].split()):
+                    yield Row(**read, trial=trial, value=float(value), seed=0)
+
+
+def condense(folder: Path, out: Path) -> None:
+    """Write the results of all figures again, one line for all trials of a method at a place, to four digits."""
+    out.mkdir(parents=True, exist_ok=True)
+    for figure, rows in read_folder(folder).items():
+        groups: dict[tuple[float, float, str, str], list[Row]] = {}
+        for row in sorted(rows, key=lambda row: (row.panel, row.x, row.trial)):
+            groups.setdefault((row.panel, row.x, row.method, row.measure), []).append(row)
+        with (out / f"figure-{figure}.csv").open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(_CONDENSED)
+            for (panel, x, method, measure), found in groups.items():
+                note = next((row.note for row in found if row.note), "")
+                seconds = f"{float(np.mean([row.seconds for row in found])):.3g}"
+                values = " ".join(f"{row.value:.4g}" for row in found)
+                place = (figure, f"{panel:g}", f"{x:.12g}", method, measure)
+                writer.writerow([*place, seconds, note, found[0].versions, values])
 
 
 def read_folder(folder: Path) -> dict[str, list[Row]]:
