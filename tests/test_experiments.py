@@ -176,8 +176,8 @@ def values(path):
 
 
 def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_results(tmp_path):
-    command = [*DPMEAN, "figure", "optimality", "--trials", "6", "--processes", "2", "--out", str(tmp_path / "killed")]
-    path = tmp_path / "killed" / "figure-optimality.csv"
+    command = [*DPMEAN, "figure", "2", "--trials", "3", "--processes", "2", "--out", str(tmp_path / "killed")]
+    path = tmp_path / "killed" / "figure-2.csv"
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
     deadline = time.monotonic() + 120
     while not (path.exists() and path.read_text().count("\n") > 20):
@@ -187,18 +187,18 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_results(tmp_path
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     with path.open("a") as file:
-        file.write("optimality,16,0.0")  # a line that a crash cut off
+        file.write("2,0,0.0")  # a line that a crash cut off
     before = values_of_whole_lines(path)
-    assert 0 < len(before) < 18 * 4 * 6
+    assert 0 < len(before) < 15 * 9 * 3
 
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)  # noqa: S603
     after = values(path)
-    assert len(after) == len(list(read_rows(path))) == 18 * 4 * 6
+    assert len(after) == len(list(read_rows(path))) == 15 * 9 * 3
     assert all(after[key] == value for key, value in before.items())
 
     fresh = [*command[:-1], str(tmp_path / "fresh"), "--processes", "1"]
     subprocess.run(fresh, check=True, stderr=subprocess.DEVNULL)  # noqa: S603
-    assert values(tmp_path / "fresh" / "figure-optimality.csv") == after
+    assert values(tmp_path / "fresh" / "figure-2.csv") == after
     assert write_parquet(tmp_path / "fresh").stat().st_size > 0
 
 
@@ -396,7 +396,7 @@ def test_a_translation_matters_to_cm_alone_or_not():
 
     assert verdict(3.0, 1.0) == Verdict.HOLDS
     assert verdict(3.0, 2.0) == Verdict.FAILS
-    assert verdict(1.0, 1.0) == Verdict.FAILS
+    assert verdict(1.0, 1.0) == Verdict.OPEN
 
 
 def test_the_chosen_quantile_is_best_or_not():
