@@ -71,6 +71,8 @@ _ROOMS = ("errors", "budget", "accountant", "ledger", "account", "api", "outlook
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first asked for (PEP 562), so that ``import dpmean`` costs nothing."""
+    if name == "baselines":
+        return importlib.import_module("dpmean.baselines")
     if name in __all__:
         for room in _ROOMS:
             module = importlib.import_module(f"dpmean.{room}")
@@ -83,4 +85,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """List the public names."""
-    return [*__all__, "__version__"]
+    return [*__all__, "__version__", "baselines"]

@@ -1,4 +1,4 @@
-"""A budget that remembers: what was released from one data set, and what is left."""
+"""Bookkeeping for one data set: what its releases cost together, and what is left of a budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ class Ledger:
 
     def __init__(self, rho: Number) -> None:
         self.budget = Zcdp(rho)
-        self.spent = Fraction(0)
+        self._spent = Fraction(0)
+
+    @property
+    def spent(self) -> Fraction:
+        """What the recorded releases cost together."""
+        return self._spent
 
     @property
     def left(self) -> Fraction:
@@ -42,4 +47,4 @@ class Ledger:
             )
         if release.rho > self.left:
             raise OverspendError(f"the release costs rho = {release.rho}, and {self.left} of the budget is left")
-        self.spent += release.rho
+        self._spent += release.rho

@@ -137,6 +137,14 @@ def to_approx(budget: Zcdp | PureDp, delta: Number) -> ApproxDp:
     return ApproxDp(max(tight_epsilon(budget, delta), Fraction(1, _KEPT)), delta)
 
 
+def cost_of_flips(lie: Fraction) -> Fraction:
+    """Return a rho for a bit that is flipped with probability ``lie`` < 1/2: randomized response in zCDP.
+
+    With epsilon = ln((1 - lie) / lie) it is epsilon tanh(epsilon / 2), and tanh(epsilon / 2) = 1 - 2 lie.
+    """
+    return _up((1 - 2 * lie) * _ln((1 - lie) / lie), product=True)
+
+
 def compose_zcdp(costs: Iterable[Zcdp | PureDp]) -> Zcdp:
     """Add up concentrated costs (Lemma 2.2, item 3); the sum is exact."""
     return Zcdp(sum((zcdp_implied_by(cost).rho for cost in costs), start=Fraction(0)))

@@ -140,9 +140,12 @@ def entry() -> None:
     """Run the command; errors of ours are one line."""
     try:
         main(standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo("stopped: what was finished is kept, the same command goes on from there", err=True)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("stopped: results that were finished are kept, and the same command goes on from there", err=True)
         sys.exit(130)
+    except ModuleNotFoundError as error:
+        click.echo(f"dpmean: {error.name} is not installed: pip install 'dpmean[figures]'", err=True)
+        sys.exit(2)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

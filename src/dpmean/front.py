@@ -82,6 +82,7 @@ def run(
     total_cost(estimate.receipts, budget)
     unit = float(frame.scale[0])
     same = bool(np.all(frame.scale == unit))
+    unit_in_words = estimate.radius_unit or ("" if same else " half-widths of the bounds")
     return Release(
         mean=frame.to_user(estimate.mean),
         noise_std=frame.scale * estimate.noise_std,
@@ -94,13 +95,12 @@ def run(
         trust=estimator.trust.name,
         neighbours=Neighbours.REPLACE_ONE,
         seeded=noise.seeded,
-        exact=estimate.exact,
         public={
             "bound": _bound(frame, norm_bound),
             "step": grid.step,
             "coins": coins.key,
             "dpmean": __version__,
-            **({} if same else {"radius_unit": " half-widths of the bounds"}),
+            **({"radius_unit": unit_in_words} if unit_in_words else {}),
             **({} if delta is None else {"delta": float(delta)}),
             **({"few_rows": True} if few_rows else {}),
             **({"note": estimate.note} if estimate.note else {}),

@@ -31,12 +31,16 @@ class Neighbours(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One private step: its name, what it asked, the mechanism that answered, and the exact cost."""
+    """One private step: its name, what it asked, the mechanism that answered, and the exact cost.
+
+    ``exact`` is False if its noise was drawn in floats, as some baselines do: rounding may then give rows away.
+    """
 
     step: str
     asked: str
     mechanism: str
     cost: Zcdp | PureDp
+    exact: bool = True
 
 
 @final
@@ -100,7 +104,6 @@ class Release:
         seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
         public: the public choices of the run: the bound, the step of the grid, the public coins, the version.
         found: what method refined found out on its way, privately: spread, radii, rounds, bias.
-        exact: False when noise was drawn in floats, as some baselines do; rounding may then give rows away.
 
     """
 
@@ -117,7 +120,6 @@ class Release:
     seeded: bool
     public: Mapping[str, Any] = field(default_factory=dict)
     found: Found | None = None
-    exact: bool = True
 
     def __post_init__(self) -> None:
         for name in ("mean", "noise_std", "centre"):
@@ -135,6 +137,11 @@ class Release:
     def rho(self) -> Fraction:
         """The zCDP budget that was spent, exactly."""
         return self.cost.rho
+
+    @property
+    def exact(self) -> bool:
+        """False if any noise was drawn in floats: then this is a measurement, and no protection to rely on."""
+        return all(receipt.exact for receipt in self.receipts)
 
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
@@ -189,7 +196,6 @@ class Release:
             "trust": self.trust,
             "neighbours": str(self.neighbours),
             "seeded": self.seeded,
-            "exact": self.exact,
             "public": dict(self.public),
             "found": None if self.found is None else asdict(self.found),
         }
@@ -258,7 +264,7 @@ def _check(release: Release) -> None:
         and type(release.d) is int
         and release.n >= 1
         and type(release.seeded) is bool
-        and type(release.exact) is bool
+        and all(type(receipt.exact) is bool for receipt in release.receipts)
         and type(release.radius) is float
         and 0 <= release.radius < np.inf
         and all(type(word) is str for word in words)
@@ -334,15 +340,16 @@ def _price(cost: Zcdp | PureDp) -> str:
     return f"rho {float(cost.rho):.5g}" if isinstance(cost, Zcdp) else f"epsilon {float(cost.epsilon):.5g}"
 
 
-def _receipt_to_dict(receipt: Receipt) -> dict[str, str]:
+def _receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
     cost = receipt.cost
     price = {"rho": str(cost.rho)} if isinstance(cost, Zcdp) else {"epsilon": str(cost.epsilon)}
-    return {"step": receipt.step, "asked": receipt.asked, "mechanism": receipt.mechanism, **price}
+    inexact = {} if receipt.exact else {"exact": False}
+    return {"step": receipt.step, "asked": receipt.asked, "mechanism": receipt.mechanism, **price, **inexact}
 
 
-def _receipt_from_dict(entry: dict[str, str]) -> Receipt:
+def _receipt_from_dict(entry: dict[str, Any]) -> Receipt:
     price = entry["rho"] if "rho" in entry else entry["epsilon"]
     if type(price) is not str:
         raise ValueError("a price must be a fraction in quotes")
     cost = Zcdp(Fraction(price)) if "rho" in entry else PureDp(Fraction(price))
-    return Receipt(entry["step"], entry["asked"], entry["mechanism"], cost)
+    return Receipt(entry["step"], entry["asked"], entry["mechanism"], cost, entry.get("exact", True))

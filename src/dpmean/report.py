@@ -7,8 +7,8 @@ import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dpmean.experiments import figures, plot, run
-from dpmean.experiments.claims import check
+from dpmean.experiments import figures, plot
+from dpmean.experiments.claims import RULES, check
 from dpmean.experiments.figures import Figure
 from dpmean.experiments.results import Row, Table
 
@@ -43,24 +43,26 @@ def figures_page(rows: Mapping[str, Sequence[Row]], folder: Path) -> Path:
                 "lines": _lines(figure, table),
             }
         )
-    seconds = {name: sum(row.seconds for row in found) for name, found in rows.items()}
+    runs = {(name, row.panel, row.x, row.method, row.trial): row.seconds for name in rows for row in rows[name]}
     page = Environment(loader=PackageLoader("dpmean.experiments", "."), autoescape=True).get_template("page.html")
     path = folder / "index.html"
     path.write_text(
         page.render(
             sections=sections,
             findings=check(rows),
-            machine=run.machine(),
+            rules=RULES,
             made_with=sorted({row.versions for found in rows.values() for row in found}),
-            minutes=sum(seconds.values()) / 60,
+            minutes=sum(runs.values()) / 60,
         )
     )
     return path
 
 
 def _trials(table: Table) -> str:
-    counts = sorted({len(values) for values in table.cells.values()})
-    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    counts = sorted({len(trials) for trials in table.cells.values()})
+    number = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    few = any(method.startswith("COINPRESS+cov") for method in table.methods)
+    return f"{number} trials" + (", fewer than elsewhere: matrices of this size take their time" if few else "")
 
 
 def _lines(figure: Figure, table: Table) -> list[list[str]]:

@@ -198,6 +198,10 @@ class Sampler(Protocol):
         """Choose an index i with probability proportional to ``exp(-exponents[i] / unit)``."""
         ...
 
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Draw uniform whole numbers below 2^64."""
+        ...
+
 
 class Noise(Protocol):
     """A source of private randomness; a seeded one is a function of (seed, step, index) alone."""
@@ -280,10 +284,10 @@ class Estimate:
     radius: float
     receipts: tuple[Receipt, ...]
     found: Found | None = None
-    exact: bool = True
-    """Whether all noise was drawn in whole numbers; if not, the rounding of floats may give rows away."""
     note: str = ""
     """What went wrong on the way, as far as others may know."""
+    radius_unit: str = ""
+    """Said after the radius, if it is not in working units."""
 
 
 class Estimator(Protocol):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmean.attacks import MakeNoise, Target, choice_step, gap_step, radius_step, release_step, targets
 from dpmean.budget import Zcdp
@@ -42,6 +43,9 @@ class ScaledSampler:
         if not self.part:
             return exponents.index(min(exponents))
         return self.sampler.choose([int(exponent / self.part) for exponent in exponents], unit)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        return self.sampler.words(count)
 
 
 def halved(seed: int) -> ScaledNoise:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpmean.baselines.floats import FloatCurator
-from dpmean.baselines.peer import last_release, noisy_mean_in_ball, read_whole, run_peer
+from dpmean.baselines.peer import last_release, noisy_mean_in_ball, only_basics, read_whole, run_peer
 from dpmean.budget import Zcdp, positive
 from dpmean.errors import ArgumentError
 from dpmean.front import Basics
@@ -34,10 +34,10 @@ def coinpress_mean(X: ArrayLike, *, norm_bound: float, rounds: int = 4, **basics
         for round_, share in enumerate(shares(number)[:-1], start=1):
             clip, cost = clip_at(radius, rows.d), budget.rho * share
             centre, std = noisy_mean_in_ball(curator, rows, grid, grid.round(centre), clip, cost, f"round {round_}")
-            radius = math.sqrt(1 / rows.n + std**2) * tail(rows.d, _MEAN_FAILURE)
+            radius = min(math.sqrt(1 / rows.n + std**2) * tail(rows.d, _MEAN_FAILURE), bound)
         return last_release(curator, rows, grid, grid.round(centre), clip_at(radius, rows.d))
 
-    return run_peer("coinpress", ask, X, **basics, norm_bound=bound, sigma_min=1.0, sigma_max=1.0)
+    return run_peer("coinpress", ask, X, **only_basics(basics), norm_bound=bound, sigma_min=1.0, sigma_max=1.0)
 
 
 def coinpress_covariance_mean(
@@ -53,7 +53,8 @@ def coinpress_covariance_mean(
     """Release the mean by MVCRec, which finds the covariance with half of the budget, and MVMRec on scaled rows.
 
     Standard deviations in all directions lie between ``sigma_min`` and ``sigma_max``; by default between a millionth
-    of norm_bound / sqrt(d) and that. It assumes rows around zero. Noise is drawn in floats.
+    of norm_bound / sqrt(d) and that. It assumes rows around zero. Noise is drawn in floats, and differs from
+    direction to direction: ``noise_std`` is its root mean square.
     """
     number, covariance_number = read_whole(rounds, "rounds"), read_whole(covariance_rounds, "covariance_rounds")
     bound = float(positive(norm_bound, "norm_bound"))
@@ -71,24 +72,24 @@ def coinpress_covariance_mean(
         except np.linalg.LinAlgError as error:
             axes, stds = np.eye(rows.d), np.full(rows.d, largest)
             note = f"the covariance could not be inverted ({error}): rows were not scaled by it"
-        scaled, radius = curator.values @ (axes / stds), bound / float(stds.min())
-        centre, std, clip = np.zeros(rows.d), 0.0, radius
+        scaled, first = curator.values @ (axes / stds), bound / float(stds.min())
+        centre, std, clip, radius = np.zeros(rows.d), 0.0, first, first
         for round_, share in enumerate(shares(number), start=1):
             clip = clip_at(radius, rows.d)
             centre, std = curator.ball_mean(scaled, centre, clip, budget.rho / 2 * share, f"round {round_}")
-            radius = math.sqrt(1 / rows.n + std**2) * tail(rows.d, _MEAN_FAILURE)
+            radius = min(math.sqrt(1 / rows.n + std**2) * tail(rows.d, _MEAN_FAILURE), first)
         return Estimate(
             mean=axes @ (stds * centre),
             noise_std=std * math.sqrt(float(np.mean(stds**2))),
             centre=np.zeros(rows.d),
-            radius=clip * float(stds.max()),
+            radius=clip,
             receipts=tuple(curator.purse.receipts),
-            exact=False,
             note=note,
+            radius_unit=" in directions divided by their standard deviations",
         )
 
     name = "coinpress with covariance"
-    return run_peer(name, ask, X, **basics, norm_bound=bound, sigma_min=sigma_min, sigma_max=sigma_max)
+    return run_peer(name, ask, X, **only_basics(basics), norm_bound=bound, sigma_min=sigma_min, sigma_max=sigma_max)
 
 
 def _covariance(curator: FloatCurator, rho: Fraction, rounds: int, largest: float) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ neighbours apart. Releases made with them say so (``exact`` is False) and a ledg
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import final
 
@@ -14,10 +15,10 @@ import numpy as np
 
 from dpmean.budget import Zcdp
 from dpmean.errors import ArgumentTypeError
-from dpmean.quantile import questions
+from dpmean.quantile import questions, search
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.curator import Curator
-from dpmean.types import Floats, Noise, Rows
+from dpmean.types import Floats, Ints, Noise, Rows
 
 _UNIT_BITS = 30  # noise is drawn in multiples of 2^-30 standard deviations
 
@@ -40,7 +41,7 @@ class FloatCurator:
         """
         n, d = rows.shape
         std = 2 * radius / (n * math.sqrt(2 * cost))
-        self.purse.pay(step, f"mean of rows clipped at {radius:.4g}", _mechanism(std), cost)
+        self.purse.pay(step, f"mean of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
         squares = np.einsum("ij,ij->i", rows, rows) - 2 * (rows @ centre) + centre @ centre
         weights = radius / np.maximum(np.sqrt(np.maximum(squares, 0)), radius)
         mean: Floats = (weights @ rows) / n + centre * (1 - weights.mean()) + std * self._normal(step, d)
@@ -54,7 +55,7 @@ class FloatCurator:
         """
         n, d = rows.shape
         std = radius**2 / (n * math.sqrt(cost))
-        self.purse.pay(step, f"second moments of rows clipped at {radius:.4g}", _mechanism(std), cost)
+        self.purse.pay(step, f"second moments of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
         short = clipped(rows, radius)
         upper = np.triu_indices(d)
         matrix: Floats = short.T @ short / n
@@ -62,29 +63,50 @@ class FloatCurator:
         matrix.T[upper] = matrix[upper]
         return matrix
 
-    def quantiles(self, columns: Floats, rank: float, points: Floats, cost: Fraction, step: str) -> Floats:
+    def quantiles(
+        self, columns: Floats, rank: float, point: Callable[[Ints], Floats], points: int, cost: Fraction, step: str
+    ) -> Floats:
         """Search each column for the first of some points with more than ``rank`` values at or below it.
 
-        Replacing a row changes one count by at most one in each column and question.
+        ``point`` tells where a point is, by its number. Replacing a row changes one count by at most one in each
+        column and question.
         """
-        d = columns.shape[1]
-        asked = questions(len(points))
+        d, asked = columns.shape[1], questions(points)
         std = math.sqrt(asked * d / (2 * cost))
-        self.purse.pay(step, f"{d} binary searches of {asked} counts", _mechanism(std), cost)
-        ordered = np.sort(columns, axis=0)
-        left, right = np.zeros(d, dtype=np.int64), np.full(d, len(points) - 1)
-        for question in range(asked):
-            middle = (left + right) // 2
-            counts = np.array([np.searchsorted(ordered[:, j], points[middle[j]], side="right") for j in range(d)])
-            too_low = counts + std * self._normal(f"{step}/{question}", d) <= rank
-            left = np.where(too_low, np.minimum(middle + 1, right), left)
-            right = np.where(too_low, right, middle)
-        found: Floats = points[right]
-        return found
+        self.purse.pay(step, f"{d} binary searches of {asked} counts", _mechanism(std), cost, exact=False)
+        counter = _FloatCounter(np.sort(columns, axis=0), point, points, asked, std, self._normal, step)
+        return point(search(counter, rank))
 
     def _normal(self, step: str, count: int) -> Floats:
         drawn = self._noise.at(step).gaussian(Fraction(4**_UNIT_BITS), count)
         return drawn.astype(np.float64) * 2.0**-_UNIT_BITS
+
+
+@final
+class _FloatCounter:
+    """Counts what lies at or below a point in sorted columns, with noise."""
+
+    def __init__(
+        self,
+        ordered: Floats,
+        point: Callable[[Ints], Floats],
+        points: int,
+        asked: int,
+        std: float,
+        normal: Callable[[str, int], Floats],
+        step: str,
+    ) -> None:
+        self.size, self.points, self.questions, self.noise_std = ordered.shape[1], points, asked, std
+        self._ordered, self._point, self._normal, self._step, self._answered = ordered, point, normal, step, 0
+
+    def count_at_most(self, index: Ints) -> Ints:
+        """Count, with noise rounded to whole numbers."""
+        limits = self._point(index)
+        counts = [np.searchsorted(self._ordered[:, j], limits[j], side="right") for j in range(self.size)]
+        noise = self.noise_std * self._normal(f"{self._step}/{self._answered}", self.size)
+        self._answered += 1
+        noisy: Ints = np.array(counts) + np.rint(noise).astype(np.int64)
+        return noisy
 
 
 def clipped(rows: Floats, radius: float) -> Floats:

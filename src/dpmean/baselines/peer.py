@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpmean.budget import Zcdp
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.enough import ANY_NUMBER, Need
-from dpmean.front import Common, run
+from dpmean.front import Basics, Common, run
 from dpmean.grid import Grid
 from dpmean.ledger import Release
 from dpmean.trust.central import Central
@@ -41,6 +41,14 @@ class Peer:
     def rows_needed(self, budget: Zcdp) -> Need:  # noqa: ARG002  peers do not say
         """Return how many rows this takes."""
         return ANY_NUMBER
+
+
+def only_basics(basics: Basics) -> Basics:
+    """Refuse arguments that a peer does not take; Python itself would only notice them farther in."""
+    unknown = set(basics) - set(Basics.__annotations__)
+    if unknown:
+        raise ArgumentTypeError(f"this baseline takes no argument {', '.join(sorted(unknown))}")
+    return basics
 
 
 def run_peer(name: str, ask: Ask, X: ArrayLike, **common: Unpack[Common]) -> Release:

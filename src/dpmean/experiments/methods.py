@@ -57,7 +57,7 @@ class Problem:
     @property
     def sigmas(self) -> dict[str, float]:
         """What they are told beside, in the statistical setting."""
-        return {"sigma_min": SIGMA_MIN, "sigma_max": self.cell["bound"]}
+        return {"sigma_min": self.cell.parameters.get("sigma_min", SIGMA_MIN), "sigma_max": self.cell["bound"]}
 
     def measured(self, answer: Floats) -> dict[str, float]:
         """Return the errors of an answer."""

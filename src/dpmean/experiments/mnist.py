@@ -50,19 +50,27 @@ def _training_set(place: str) -> tuple[NDArray[Any], NDArray[Any]]:
         if not candidates:
             raise MissingDataError(f"MNIST: there is no {name} or {name}.gz in {place}")
         raw = candidates[0].read_bytes()
-        found.append(gzip.decompress(raw) if candidates[0].suffix == ".gz" else raw)
-    pixels = np.frombuffer(found[0], np.uint8, offset=16).reshape(-1, 784)
-    labels = np.frombuffer(found[1], np.uint8, offset=8)
-    if len(pixels) != len(labels):
-        raise MissingDataError(f"MNIST: {place} holds {len(pixels)} images but {len(labels)} labels")
-    return pixels, labels
+        try:
+            found.append(gzip.decompress(raw) if candidates[0].suffix == ".gz" else raw)
+        except (OSError, EOFError) as error:
+            raise MissingDataError(f"MNIST: {candidates[0]} cannot be read ({error})") from None
+    pixels, labels = (np.frombuffer(raw, np.uint8) for raw in found)
+    pixels, labels = pixels[16:], labels[8:]
+    if len(pixels) != 784 * len(labels) or not len(labels):
+        raise MissingDataError(f"MNIST: {place} holds {len(pixels) / 784:g} images but {len(labels)} labels")
+    return pixels.reshape(-1, 784), labels
 
 
 def _download() -> tuple[NDArray[Any], NDArray[Any]]:
-    from sklearn.datasets import fetch_openml
+    """Download once, and keep the images beside scikit-learn's other data: its own copy takes a minute to read."""
+    from sklearn.datasets import fetch_openml, get_data_home
 
-    try:
-        pixels, labels = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False, parser="liac-arff")
-    except OSError as error:
-        raise MissingDataError(f"MNIST could not be downloaded from OpenML ({error}): try --mnist FOLDER") from None
-    return pixels[:60000], labels[:60000].astype(np.int64)
+    kept = Path(get_data_home(), "dpmean-mnist.npz")
+    if not kept.exists():
+        try:
+            pixels, labels = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False, parser="liac-arff")
+        except (OSError, ValueError) as error:
+            raise MissingDataError(f"MNIST could not be downloaded from OpenML ({error}): try --mnist FOLDER") from None
+        np.savez_compressed(kept, pixels=pixels[:60000].astype(np.uint8), labels=labels[:60000].astype(np.uint8))
+    with np.load(kept) as images:
+        return images["pixels"], images["labels"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from dpmean.experiments.figures import Figure
@@ -72,10 +72,11 @@ def draw(figure: Figure, table: Table) -> Any:
             axes.plot([cell.x for cell in cells], values, color="#444444", linestyle=line, label=name, linewidth=1.2)
         axes.set_title(f"{figure.panel} = {panel:g}", fontsize=11)
         axes.set_xlabel(AXES.get(figure.axis, figure.axis))
-        axes.set_yscale("log")
+        axes.set_yscale("linear" if figure.measure == "rank" else "log")
         if min(figure.places) > 0:
             axes.set_xscale("log", base=2 if figure.axis in ("d", "u") else 10)
-        axes.set_xticks(figure.places, [_tick(x) for x in figure.places], fontsize=9)
+        places = sorted({x for other, x in table.places if other == panel})
+        axes.set_xticks(places, [_tick(x) for x in places], fontsize=9)
         axes.minorticks_off()
         axes.grid(visible=True, color="#e3e3e3", linewidth=0.7)
         axes.set_axisbelow(True)
@@ -83,8 +84,9 @@ def draw(figure: Figure, table: Table) -> Any:
             axes.spines[side].set_visible(False)
     all_axes[0, 0].set_ylabel(MEASURES[figure.measure])
     handles, labels = all_axes[0, 0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)), frameon=False, fontsize=9)
-    picture.suptitle(f"Figure {figure.name}. {figure.caption}", fontsize=11)
+    columns = min(2 * len(panels), len(labels))
+    picture.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+    picture.suptitle(fill(f"Figure {figure.name}. {figure.caption}", 46 * len(panels)), fontsize=11)
     return picture
 
 
@@ -108,12 +110,3 @@ def _tick(value: float) -> str:
     if whole == value and whole >= 4096 and whole & (whole - 1) == 0:
         return f"$2^{{{whole.bit_length() - 1}}}$"
     return f"{value:g}"
-
-
-def save(figure: Figure, table: Table, path: Path) -> None:
-    """Draw a figure into a file; its suffix says which kind."""
-    from matplotlib import pyplot as plt
-
-    picture = draw(figure, table)
-    picture.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
-    plt.close(picture)

@@ -27,17 +27,17 @@ def rank_error_bound(cell: Cell) -> float:
 
 
 def rank_lower_bound(cell: Cell) -> float:
-    """Return a rank error that any mechanism has on some data with probability 1/3 (Theorem 4.3, with its constants).
+    """Return a rank error that any mechanism has on some data with probability 1/3 (Corollary 4.1, with constants).
 
-    If not, the median of n = 2 tau copies of one point would be found with probability 2/3, and tell (ln u) / 3 - ln 2
-    nats or more about it; n^2 rho is all that zCDP allows.
+    If not, the median of n = 2 tau copies of one point would be found with probability 2/3, and tell (2/3) ln u - ln 2
+    nats or more about it (Fano); n^2 rho is all that zCDP allows.
     """
-    return math.sqrt(max(0.0, math.log(cell["u"]) / 3 - math.log(2)) / cell.rho) / 2
+    return math.sqrt(max(0.0, 2 / 3 * math.log(cell["u"]) - math.log(2)) / cell.rho) / 2
 
 
 REFERENCES: dict[str, Callable[[Cell], float]] = {
     "sqrt(d / rho)": optimality_ratio,
     "lower bound w(D) / n": one,
     "rank error, 90 % (Theorem 3.1)": rank_error_bound,
-    "lower bound (Theorem 4.3)": rank_lower_bound,
+    "lower bound (Corollary 4.1)": rank_lower_bound,
 }

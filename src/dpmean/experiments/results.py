@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, final
@@ -14,11 +14,12 @@ import numpy as np
 
 from dpmean.errors import ArgumentError
 from dpmean.types import Floats
+from dpmean.uncertainty import normal_quantile
 
 TRIM = 0.1
-FEWEST_TRIALS = 10
+FEWEST_TRIALS = 20
 """Fewer trials give no interval."""
-_CERTAIN = 3.29  # standard deviations that a normal number exceeds once in a thousand times
+_MISSING = "-"
 
 
 @final
@@ -91,35 +92,45 @@ def read_rows(path: Path) -> Iterator[Row]:
     """Read the results of one figure, one trial a line or condensed."""
     kinds: dict[str, Any] = dict.fromkeys(("figure", "method", "measure", "note", "versions"), str)
     kinds |= {"trial": int, "seed": int}
-    with path.open(newline="") as file:
-        reader = csv.DictReader(file)
-        if reader.fieldnames not in (_NAMES, _CONDENSED):
-            raise ArgumentError(f"{path} does not hold results of figures: its columns are {reader.fieldnames}")
-        for line in reader:
-            read = {name: kinds.get(name, float)(line[name]) for name in reader.fieldnames if name != "values"}
-            if reader.fieldnames == _NAMES:
+    whole = path.read_bytes().rpartition(b"\n")[0].decode()  # a last line without an end was cut off by a crash
+    reader = csv.DictReader(io.StringIO(whole))
+    names = list(reader.fieldnames or ())
+    if names not in (_NAMES, _CONDENSED):
+        raise ArgumentError(f"{path} does not hold results of figures: its columns are {names}")
+    for line in reader:
+        try:
+            read = {name: kinds.get(name, float)(line[name]) for name in names if name != "values"}
+            if names == _NAMES:
                 yield Row(**read)
             else:
                 for trial, value in enumerate(line["values"].split()):
-                    yield Row(**read, trial=trial, value=float(value), seed=0)
+                    if value != _MISSING:
+                        yield Row(**read, trial=trial, value=float(value), seed=0)
+        except (TypeError, ValueError, AttributeError):
+            raise ArgumentError(f"{path}, line {reader.line_num}: this is not a result") from None
 
 
 def condense(folder: Path, out: Path) -> None:
     """Write the results of all figures again, one line for all trials of a method at a place, to four digits."""
+    found = read_folder(folder)
     out.mkdir(parents=True, exist_ok=True)
-    for figure, rows in read_folder(folder).items():
-        groups: dict[tuple[float, float, str, str], list[Row]] = {}
-        for row in sorted(rows, key=lambda row: (row.panel, row.x, row.trial)):
-            groups.setdefault((row.panel, row.x, row.method, row.measure), []).append(row)
+    if out.resolve() == folder.resolve():
+        raise ArgumentError(f"{out} holds the results themselves: give another folder with --out")
+    for figure, rows in found.items():
+        groups: dict[tuple[float, float, str, str], dict[int, Row]] = {}
+        for row in sorted(rows, key=lambda row: (row.panel, row.x)):
+            groups.setdefault((row.panel, row.x, row.method, row.measure), {})[row.trial] = row
         with (out / f"figure-{figure}.csv").open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(_CONDENSED)
-            for (panel, x, method, measure), found in groups.items():
-                note = next((row.note for row in found if row.note), "")
-                seconds = f"{float(np.mean([row.seconds for row in found])):.3g}"
-                values = " ".join(f"{row.value:.4g}" for row in found)
-                place = (figure, f"{panel:g}", f"{x:.12g}", method, measure)
-                writer.writerow([*place, seconds, note, found[0].versions, values])
+            for (panel, x, method, measure), trials in groups.items():
+                note = next((row.note for row in trials.values() if row.note), "")
+                seconds = f"{float(np.mean([row.seconds for row in trials.values()])):.3g}"
+                versions = "; ".join(sorted({row.versions for row in trials.values()}))
+                numbers = (trials.get(trial) for trial in range(max(trials) + 1))
+                values = " ".join(_MISSING if row is None else f"{row.value:.4g}" for row in numbers)
+                place = (figure, f"{panel:.12g}", f"{x:.12g}", method, measure)
+                writer.writerow([*place, seconds, note, versions, values])
 
 
 def read_folder(folder: Path) -> dict[str, list[Row]]:
@@ -147,15 +158,14 @@ class Table:
     """The trials of one figure by panel, place on the axis and method."""
 
     def __init__(self, rows: Iterable[Row], measure: str) -> None:
-        cells: dict[tuple[float, float, str], dict[int, float]] = {}
+        self.cells: dict[tuple[float, float, str], dict[int, float]] = {}
         self.notes: dict[tuple[float, float, str], str] = {}
         for row in rows:
             if row.measure == measure:
                 place = (row.panel, row.x, row.method)
-                cells.setdefault(place, {})[row.trial] = row.value
+                self.cells.setdefault(place, {})[row.trial] = row.value
                 if row.note:
                     self.notes[place] = row.note
-        self.cells = {key: np.array([trials[k] for k in sorted(trials)]) for key, trials in cells.items()}
 
     @property
     def places(self) -> list[tuple[float, float]]:
@@ -167,14 +177,14 @@ class Table:
         """All methods, in order of appearance."""
         return list(dict.fromkeys(method for _, _, method in self.cells))
 
-    def trials(self, panel: float, x: float, method: str) -> Floats | None:
-        """Return the measurements of one method at one place, or None."""
-        return self.cells.get((panel, x, method))
+    def trials(self, panel: float, x: float, method: str) -> dict[int, float]:
+        """Return the measurements of one method at one place, by trial."""
+        return self.cells.get((panel, x, method), {})
 
     def summary(self, panel: float, x: float, method: str) -> tuple[float, float, float] | None:
         """Return the trimmed mean and the band that holds 80 % of the trials."""
-        values = self.trials(panel, x, method)
-        if values is None:
+        values = np.array(list(self.trials(panel, x, method).values()))
+        if not len(values):
             return None
         low, high = np.quantile(values, [0.1, 0.9])
         return trimmed_mean(values), float(low), float(high)
@@ -182,28 +192,58 @@ class Table:
 
 def trimmed_mean(values: Floats) -> float:
     """Return the mean of all but the largest and the smallest tenth."""
-    cut = int(TRIM * len(values))
-    return float(np.sort(values)[cut : len(values) - cut].mean())
-
-
-def ratio(above: Floats, below: Floats) -> tuple[float, float, float]:
-    """Return a ratio of trimmed means and a 99.9 % interval for it, from resampled trials.
-
-    Trial k of both saw the same rows, so they are resampled together. With few trials nothing is certain.
-    """
-    paired = min(len(above), len(below))
-    above, below = above[:paired], below[:paired]
-    middle = trimmed_mean(above) / trimmed_mean(below)
-    if paired < FEWEST_TRIALS or not 0 < middle < math.inf:
-        return middle, 0.0, math.inf
-    chosen = np.random.default_rng(0).integers(0, paired, (1000, paired))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = float(np.std(np.log(_trimmed_means(above[chosen]) / _trimmed_means(below[chosen]))))
-    factor = math.exp(min(_CERTAIN * spread, 50.0))
-    return middle, middle / factor, middle * factor
+    return float(_trimmed_means(values[np.newaxis])[0])
 
 
 def _trimmed_means(samples: Floats) -> Floats:
     cut = int(TRIM * samples.shape[1])
     means: Floats = np.sort(samples, axis=1)[:, cut : samples.shape[1] - cut].mean(axis=1)
     return means
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A ratio of trimmed means to the best rival's, an interval for it, and who that is."""
+
+    middle: float
+    low: float
+    high: float
+    rival: str
+
+    def __str__(self) -> str:
+        return f"{self.middle:.2f} ({self.low:.2f} to {self.high:.2f}) times that of {self.rival}"
+
+
+def ratio(mine: Mapping[int, float], rivals: Mapping[str, Mapping[int, float]], comparisons: int = 1) -> Ratio:
+    """Compare trimmed means with the best rival's.
+
+    Trial k of all methods saw the same rows, so they are paired and resampled together. Every rival gets an interval
+    (a normal one for the logarithm, widened for few trials), so wide that those of all rivals in all of
+    ``comparisons`` hold together with probability 99 %; so it does not matter that the best was chosen afterwards. With
+    less than 20 trials nothing is certain.
+    """
+    shared = sorted(set(mine).intersection(*rivals.values()))
+    above = np.array([mine[trial] for trial in shared])
+    below = {name: np.array([values[trial] for trial in shared]) for name, values in rivals.items()}
+    best = min(below, key=lambda name: trimmed_mean(below[name])) if shared else ""
+    middle = trimmed_mean(above) / trimmed_mean(below[best]) if shared and trimmed_mean(below[best]) > 0 else math.nan
+    if len(shared) < FEWEST_TRIALS or not 0 < middle < math.inf:
+        return Ratio(middle, 0.0, math.inf, best)
+    chosen = np.random.default_rng(0).integers(0, len(shared), (1000, len(shared)))
+    tops = _trimmed_means(above[chosen])
+    deviations = _student_quantile(1 - 0.005 / (comparisons * len(rivals)), len(shared) - 1)
+    ends = []
+    for values in below.values():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spread = float(np.std(np.log(tops / _trimmed_means(values[chosen]))))
+        centre = trimmed_mean(above) / max(trimmed_mean(values), 1e-300)
+        factor = math.exp(min(deviations * spread, 500.0)) if math.isfinite(spread) else math.inf
+        ends.append((centre / factor, centre * factor))
+    return Ratio(middle, max(low for low, _ in ends), max(high for _, high in ends), best)
+
+
+def _student_quantile(probability: float, freedom: int) -> float:
+    """Return a quantile of Student's t, by the first terms of its expansion around the normal one."""
+    z = normal_quantile(probability)
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

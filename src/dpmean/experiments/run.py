@@ -10,19 +10,20 @@ import signal
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 import numpy as np
 
-import dpmean
 from dpmean.errors import ArgumentError, TooFewRowsWarning
 from dpmean.experiments import figures, mnist
 from dpmean.experiments.data import draw
 from dpmean.experiments.figures import Cell, Figure
 from dpmean.experiments.methods import CALLS, Problem
 from dpmean.experiments.results import Journal, Row
+from dpmean.version import __version__
 
 _VALUES_PER_JOB = 1 << 24
 _ONE_THREAD = ("DPMEAN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -52,14 +53,14 @@ def _passes(method: str, d: int) -> float:
 
 
 def versions() -> str:
-    """Return what the measurements depend on beside the seed."""
-    return f"dpmean {dpmean.__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    """Return what the measurements, and how long they took, depend on beside the seed."""
+    software = f"dpmean {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    return f"{software}, {platform.system()} {platform.machine()} with {cores()} cores"
 
 
-def machine() -> dict[str, str]:
-    """Return the facts about this machine that durations depend on."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {"system": f"{platform.system()} {platform.machine()}", "cores": str(cores), "versions": versions()}
+def cores() -> int:
+    """Return how many processes to run at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def jobs(figure: Figure, done: set[tuple[float, float, str, int, str]], trials: int, seed: int) -> Iterator[Job]:
@@ -116,7 +117,7 @@ def measured(job: Job) -> list[Row]:
 
 
 def _noise_seed(seed: int, method: str, cell: Cell, trial: int) -> int:
-    return _seed(seed, method, sorted(cell.parameters.items()), trial)
+    return _seed(seed, method, sorted(figures.methods()[method].items()), sorted(cell.parameters.items()), trial)
 
 
 def _seed(*parts: object) -> int:
@@ -144,13 +145,28 @@ def run(
     yield finished, total
     if not todo:
         return
-    for variable in _ONE_THREAD:
-        os.environ[variable] = "1"  # one process per core is faster than many threads
-    with multiprocessing.get_context("spawn").Pool(processes, _ignore_interrupts) as pool:
+    with (
+        _one_thread_each(),
+        multiprocessing.get_context("spawn").Pool(processes or cores(), _ignore_interrupts) as pool,
+    ):
         for job, rows in pool.imap_unordered(_with_rows, todo):
             journals[job.figure.runs].append(rows)
             finished += job.size
             yield finished, total
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let processes that are started meanwhile use one thread each: one process per core is faster."""
+    before = {variable: os.environ.get(variable) for variable in _ONE_THREAD}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    try:
+        yield
+    finally:
+        for variable, value in before.items():
+            os.environ.pop(variable)
+            if value is not None:
+                os.environ[variable] = value
 
 
 def _check_origin(figure: Figure, journal: Journal, seed: int) -> None:

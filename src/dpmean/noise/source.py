@@ -53,6 +53,10 @@ class SecureNoise:
         """Choose an index with probability proportional to ``exp(-exponent / unit)``."""
         return exact.choose(exponents, unit, fast.as_bits(_system_words))
 
+    def words(self, count: int) -> Words:
+        """Draw uniform whole numbers below 2^64."""
+        return _system_words(count)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,15 @@ class SeededSampler:
     def choose(self, exponents: Sequence[int], unit: int) -> int:
         """Choose an index with probability proportional to ``exp(-exponent / unit)``."""
         return exact.choose(exponents, unit, fast.as_bits(self._words(self.start // _GROUP)))
+
+    def words(self, count: int) -> Words:
+        """Draw uniform whole numbers below 2^64."""
+        if not count:
+            return np.empty(0, dtype=np.uint64)
+        first, last = self.start // _GROUP, (self.start + count - 1) // _GROUP
+        groups = [self._words(group)(_GROUP) for group in range(first, last + 1)]
+        skip = self.start - first * _GROUP
+        return np.concatenate(groups)[skip : skip + count]
 
     def _words(self, group: int) -> Callable[[int], Words]:
         address = f"{self.seed}/{self.step}/{group}".encode()

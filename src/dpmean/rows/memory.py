@@ -144,8 +144,10 @@ class MemoryRows:
             if not self.frame.impute:
                 raise DataError(_NOT_FINITE)
             rows[~finite] = 0.0
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows *= self.frame.reach / np.maximum(lengths, self.frame.reach)
+        rows /= self.frame.reach
+        largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1.0)
+        lengths = largest * np.linalg.norm(rows / largest, axis=1, keepdims=True)  # squares of large rows overflow
+        rows *= self.frame.reach / np.maximum(lengths, 1.0)
         return rows
 
     def _distances(self, view: Distances) -> Counting:

@@ -148,10 +148,10 @@ class Curator:
     def _draw(self, step: str, variance: Fraction) -> int:
         return int(self._noise.at(step).gaussian(variance, 1)[0])
 
-    def pay(self, step: str, asked: str, mechanism: str, cost: Fraction) -> None:
+    def pay(self, step: str, asked: str, mechanism: str, cost: Fraction, *, exact: bool = True) -> None:
         """Take the price of a step from the purse before it is answered."""
         self._take(step, cost)
-        self.receipts.append(Receipt(step, asked, mechanism, Zcdp(cost)))
+        self.receipts.append(Receipt(step, asked, mechanism, Zcdp(cost), exact))
 
     def _take(self, step: str, cost: Fraction) -> None:
         if not 0 < cost <= self.left:
