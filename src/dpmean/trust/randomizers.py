@@ -18,8 +18,8 @@ from dpmean.noise.exact import exp_bounds
 
 Budget = Zcdp | PureDp
 WORD = 1 << 64
-SCALE_BITS = 40
-"""Proposals of a half-space answer have standard deviation 2^40."""
+SCALE_BITS = 30
+"""Proposals of a half-space answer have standard deviation 2^30."""
 _BITS = 128
 _SMALLEST_EPSILON, _LARGEST_EPSILON = Fraction(1, 50), Fraction(16)
 
@@ -68,7 +68,7 @@ def unit_variance(lie: int) -> float:
 class HalfSpace:
     """PrivUnit with normal vectors (Asi, Feldman, Talwar 2022): z is kept always if <z, u> >= threshold, else rarely.
 
-    z has independent discrete Gaussian entries of standard deviation s = 2^40, u is the direction of the row. Outside
+    z has independent discrete Gaussian entries of standard deviation s = 2^30, u is the direction of the row. Outside
     the half space z is kept ``outside`` of 2^64 times.
     """
 

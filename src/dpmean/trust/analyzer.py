@@ -1,0 +1,441 @@
+"""The analyzer: asks in rounds, hears messages in any order, and knows nothing that devices did not randomize.
+
+The protocol is a generator that yields tasks and is sent tallies. What must survive a crash is the public setup, the
+tallies of closed rounds, and that of the open one: replaying the former leads back to the same task.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.budget import PureDp, Zcdp
+from dpmean.errors import ArgumentError
+from dpmean.grid import padded
+from dpmean.ledger import Receipt
+from dpmean.rotation import hadamard
+from dpmean.trust.randomizers import (
+    SCALE_BITS,
+    WORD,
+    Budget,
+    half_space,
+    lies,
+    unit_variance,
+    vector_variance,
+)
+from dpmean.trust.schema import (
+    COORDINATE,
+    LEVEL,
+    PATTERN,
+    TICKET,
+    TICKETS,
+    VERSION,
+    Message,
+    Question,
+    Task,
+    read_budget,
+    write_budget,
+)
+from dpmean.trust.search import WeighedSearch, first_above, shares_from_tree
+from dpmean.types import Estimate, Floats, Ints
+
+Lines = NDArray[np.uint8]
+"""Messages of equal length, one a line."""
+
+LINE_BITS, LADDER_BITS = 13, 8
+CLIP, SLACK = 2.5, 3.0
+RADIUS_SHARE = 0.15
+MEDIAN_STD = 0.22
+MEDIAN_ROUNDS, RADIUS_ROUNDS = 16, 12
+_GRID_BITS = 24
+_PER_OCTAVE = 10
+_GAUSSIAN_REACH = 12  # standard deviations that honest noise does not exceed in the life of the universe
+
+
+class Outcome(StrEnum):
+    """What became of a message."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    REJECTED = "rejected"
+
+
+class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What everybody knows before the first round: public, like all tasks that follow from it."""
+
+    name: str
+    users: int
+    d: int
+    reach: float
+    budget: str
+    few_rounds: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How the users are divided: tickets up to the first number find medians, up to the second the radius."""
+
+    for_medians: float
+    for_radius: float
+    median_rounds: int
+    radius_rounds: int
+
+
+def noise_share(d: int, budget: Budget, users: float) -> float:
+    """Return the noise on the mean of ``users`` vectors in a unit ball, in the l2 norm."""
+    if isinstance(budget, Zcdp):
+        return math.sqrt(2 * d / (float(budget.rho) * users))
+    return math.sqrt(d / users) / half_space(budget.epsilon).gain
+
+
+def shape(users: int, d: int, budget: Budget, *, few_rounds: bool) -> Shape:
+    """Divide users among the questions, from public numbers alone."""
+    variance, width = unit_variance(lies(budget)), padded(d)
+    median_rounds, radius_rounds = (1, 1) if few_rounds else (MEDIAN_ROUNDS, RADIUS_ROUNDS)
+    each = 8.0 if few_rounds else 1.0
+    for_medians = min(0.35, each * 20 * width * variance / (MEDIAN_STD**2 * users))
+    for_radius = 0.02
+    for _ in range(8):
+        left = (1 - for_medians - for_radius) * users
+        wanted = radius_rounds * variance * (SLACK / (CLIP * noise_share(d, budget, left))) ** 2 / users
+        for_radius = min(RADIUS_SHARE * users / (users + 150_000), max(0.02, radius_rounds * variance / (0.05**2 * users), wanted))
+    return Shape(for_medians, for_radius, median_rounds, radius_rounds)
+
+
+@final
+class Analyzer:
+    """Plays its part of one collection."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.budget = read_budget(setup.budget)
+        self.lie = lies(self.budget)
+        self.step = math.frexp(setup.reach)[1] - _GRID_BITS
+        self.reach = math.floor(math.ldexp(setup.reach, -self.step))
+        self.shape = shape(setup.users, setup.d, self.budget, few_rounds=setup.few_rounds)
+        self.width = padded(setup.d)
+        self.signs = 1 - 2 * (hashed_all(setup.name, np.arange(self.width), TICKET) >> np.uint64(63)).astype(np.int64)
+        self.outcomes: Counter[str] = Counter()
+        self.answered = np.zeros(setup.users, dtype=np.bool_)
+        self.closed: list[Ints] = []
+        self.estimate: Estimate | None = None
+        self._protocol = self._play()
+        self._open(next(self._protocol))
+
+    # --- the protocol ----------------------------------------------------------------------------------------
+
+    def _play(self) -> Generator[Task, Ints, Estimate]:
+        """Find medians, then a radius, then the mean."""
+        plan, flat = self.shape, self.setup.few_rounds
+        first, second = (round(TICKETS * share) for share in (plan.for_medians, plan.for_medians + plan.for_radius))
+        spacing = -(-self._farthest() // (1 << (LINE_BITS - 1)))
+        ends = (np.arange(1 << LINE_BITS) - (1 << (LINE_BITS - 1)) + 1) * spacing
+        found = yield from self._search("median", 0, first, plan.median_rounds, ends, self.width, 0.5, flat)
+        rotated = ends[found] - spacing / 2
+        centre = np.rint(self.signs * hadamard(rotated) / self.width)[: self.setup.d]
+        length = float(np.linalg.norm(centre))
+        centre = np.rint(centre * min(1.0, self.reach / max(length, 1.0))).astype(np.int64)
+
+        ladder = self._ladder()
+        vectors = (1 - plan.for_medians - plan.for_radius) * self.setup.users
+        rounds, asked = plan.radius_rounds, plan.for_radius * self.setup.users
+        std = self._ladder_std(asked / rounds)
+        clipped = min(max(CLIP * noise_share(self.setup.d, self.budget, vectors), SLACK * std), 0.5)
+        index = yield from self._search(
+            "radius", first, second, rounds, ladder, 1, 1 - clipped, flat, centre=centre.tolist()
+        )
+        radius = int(ladder[index[0]])
+
+        tally = yield self._task("vector", second, TICKETS, centre=centre.tolist(), radius=radius, **self._hiding())
+        return self._finish(tally, centre, radius)
+
+    def _search(
+        self,
+        question: Question,
+        first: int,
+        last: int,
+        rounds: int,
+        ends: Ints,
+        size: int,
+        rank: float,
+        flat: bool,
+        **more: object,
+    ) -> Generator[Task, Ints, Ints]:
+        """Find a quantile on a line of points: point by point, or all at once with a tree."""
+        common = {"lie": str(self.lie), "signs": self.signs.tolist() if question == "median" else [], **more}
+        if flat:
+            tree: Question = "median tree" if question == "median" else "radius tree"
+            tally = yield self._task(tree, first, last, thresholds=ends[:-1].tolist(), **common)
+            shares, _ = shares_from_tree(tally[..., 1], tally[..., 0], self.lie / WORD)
+            return first_above(shares, rank)
+        search = WeighedSearch(size, len(ends), rank)
+        for number in range(rounds):
+            low, high = (first + (last - first) * k // rounds for k in (number, number + 1))
+            middle = search.middle
+            tally = yield self._task(question, low, high, thresholds=ends[middle].tolist(), **common)
+            users = np.maximum(tally.sum(axis=1), 1)
+            lie = self.lie / WORD
+            shares = (tally[:, 1] / users - lie) / (1 - 2 * lie)
+            search.learn(middle, shares, np.sqrt(unit_variance(self.lie) / users))
+        return search.middle
+
+    def _farthest(self) -> int:
+        """How far from zero a rotated mean can be: sqrt(2 ln(40 width)) times the reach, nearly always (Lemma 3.4)."""
+        return math.ceil(self.reach * min(math.sqrt(self.width), math.sqrt(2 * math.log(40 * self.width))))
+
+    def _ladder(self) -> Ints:
+        """Return radii to choose from, ten to an octave, up to twice the reach."""
+        numbers = np.arange(1 << LADDER_BITS)
+        radii = np.ceil(2 * self.reach * np.exp2((numbers + 1 - (1 << LADDER_BITS)) / _PER_OCTAVE)).astype(np.int64)
+        return np.maximum.accumulate(radii - numbers) + numbers  # the smallest ones, one by one
+
+    def _ladder_std(self, users: float) -> float:
+        """Return the noise on one share of the distances."""
+        if self.setup.few_rounds:
+            return LADDER_BITS / (2 * (1 - 2 * self.lie / WORD) * math.sqrt(users))
+        return math.sqrt(unit_variance(self.lie) / users)
+
+    def _hiding(self) -> dict[str, object]:
+        if isinstance(self.budget, Zcdp):
+            return {}
+        answer = half_space(self.budget.epsilon)
+        return {"threshold": answer.threshold, "outside": str(answer.outside)}
+
+    def _task(self, question: Question, first: int, last: int, **more: object) -> Task:
+        setup = self.setup
+        common = {"version": VERSION, "name": setup.name, "round": len(self.closed), "budget": setup.budget}
+        place = {"d": setup.d, "step": self.step, "reach": self.reach, "tickets": (first, last)}
+        return msgspec.convert({**common, **place, "question": question, **more}, Task)
+
+    def _finish(self, tally: Ints, centre: Ints, radius: int) -> Estimate:
+        users, unit = int(tally[0]), math.ldexp(1.0, self.step)
+        if not users:
+            raise ArgumentError("nobody answered the last round: there is no mean")
+        if isinstance(self.budget, Zcdp):
+            scale, std = 1.0, math.sqrt(float(vector_variance(radius, self.budget)) / users)
+        else:
+            scale = radius / math.ldexp(half_space(self.budget.epsilon).gain, SCALE_BITS)
+            std = math.ldexp(scale, SCALE_BITS) / math.sqrt(users)
+        moved: Floats = tally[1:] * (scale / users)
+        counted = f"{int(self.answered.sum())} of {self.setup.users} users answered {len(self.closed)} rounds"
+        receipt = Receipt(
+            step="one answer per user",
+            asked=f"a bit, or a vector of norm at most {radius * unit:.4g}; {counted}",
+            mechanism=f"randomized response, {'discrete Gaussian' if scale == 1.0 else 'half spaces of vectors'}",
+            cost=self.budget,
+        )
+        return Estimate(
+            mean=(centre + moved) * unit,
+            noise_std=std * unit,
+            centre=centre * unit,
+            radius=radius * unit,
+            receipts=(receipt,),
+        )
+
+    # --- rounds and messages ---------------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        """Whether there is an estimate."""
+        return self.estimate is not None
+
+    def document(self) -> bytes:
+        """Return the open task as devices read it."""
+        return msgspec.json.encode(self.task)
+
+    def _open(self, task: Task) -> None:
+        self.task = task
+        self.tally = np.zeros(_tally_shape(task), dtype=np.int64)
+
+    def close(self) -> None:
+        """End the open round; who has not answered by now is not heard."""
+        if self.done:
+            raise ArgumentError("this collection is complete")
+        self.closed.append(self.tally)
+        try:
+            self._open(self._protocol.send(self.tally))
+        except StopIteration as end:
+            self.estimate = end.value
+
+    def receive(self, message: bytes) -> tuple[Outcome, str]:
+        """Take in one message; return what became of it, and why."""
+        outcome, reason = self._judge(message)
+        self.outcomes[outcome if outcome is not Outcome.REJECTED else f"{outcome}: {reason}"] += 1
+        return outcome, reason
+
+    def _judge(self, message: bytes) -> tuple[Outcome, str]:
+        if self.done:
+            return Outcome.REJECTED, "the collection is complete"
+        try:
+            read = msgspec.msgpack.decode(message, type=Message)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return Outcome.REJECTED, "malformed"
+        if read.version != VERSION:
+            return Outcome.REJECTED, "another version"
+        if read.name != bytes.fromhex(self.setup.name):
+            return Outcome.REJECTED, "another task"
+        if read.round != self.task.round:
+            return Outcome.REJECTED, "a closed round" if read.round < self.task.round else "a future round"
+        user = int.from_bytes(read.user)
+        if len(read.user) != 8 or user >= self.setup.users:
+            return Outcome.REJECTED, "an unknown user"
+        body = np.frombuffer(read.body, dtype=np.uint8)[np.newaxis]
+        if body.shape[1] != body_size(self.task):
+            return Outcome.REJECTED, "a body of the wrong length"
+        accepted, reasons = self._take(np.array([user]), body)
+        return (Outcome.ACCEPTED, "") if accepted[0] else reasons[0]
+
+    def receive_lines(self, lines: Lines) -> None:
+        """Take in many messages of the right length at once; others, one by one."""
+        start, user_at, body_at = header(self.task)
+        right = lines.shape[1] == body_at + body_size(self.task)
+        if right:
+            fits = np.all(lines[:, :user_at] == start[:user_at], axis=1)
+            fits &= np.all(lines[:, user_at + 8 : body_at] == start[user_at + 8 :], axis=1)
+            users = np.ascontiguousarray(lines[:, user_at : user_at + 8]).view(">u8")[:, 0].astype(np.uint64)
+            fits &= users < self.setup.users
+            chosen = np.flatnonzero(fits)
+            accepted, reasons = self._take(users[chosen].astype(np.int64), lines[chosen, body_at:])
+            self.outcomes[Outcome.ACCEPTED] += int(accepted.sum())
+            for outcome, reason in reasons:
+                self.outcomes[outcome if outcome is not Outcome.REJECTED else f"{outcome}: {reason}"] += 1
+            others = np.flatnonzero(~fits)
+        else:
+            others = np.arange(len(lines))
+        for k in others:
+            self.receive(lines[k].tobytes())
+
+    def _take(self, users: Ints, bodies: Lines) -> tuple[NDArray[np.bool_], list[tuple[Outcome, str]]]:
+        """Add answers to the tally; each user counts once. Return who was accepted, and why others were not."""
+        task = self.task
+        tickets = hashed_all(task.name, users, TICKET) >> np.uint64(32)
+        invited = (tickets >= np.uint64(task.tickets[0])) & (tickets < np.uint64(task.tickets[1]))
+        legal, values = _read_bodies(task, bodies, self.budget)
+        order = np.zeros(len(users), dtype=np.bool_)
+        order[np.unique(users, return_index=True)[1]] = True
+        fresh = order & ~self.answered[users]
+        accepted = invited & legal & fresh
+        reasons: list[tuple[Outcome, str]] = []
+        for k in np.flatnonzero(~accepted):
+            if not invited[k]:
+                reasons.append((Outcome.REJECTED, "a user who was not asked"))
+            elif not legal[k]:
+                reasons.append((Outcome.REJECTED, "an impossible answer"))
+            else:
+                reasons.append((Outcome.DUPLICATE, ""))
+        self.answered[users[accepted]] = True
+        self._add(users[accepted], values[accepted])
+        return accepted, reasons
+
+    def _add(self, users: Ints, values: Ints) -> None:
+        task = self.task
+        if task.question == "vector":
+            self.tally[0] += len(users)
+            self.tally[1:] += values.sum(axis=0)
+            return
+        line = np.zeros(len(users), dtype=np.int64)
+        if task.question.startswith("median"):
+            line = (hashed_all(task.name, users, COORDINATE) % np.uint64(self.width)).astype(np.int64)
+        if not task.question.endswith("tree"):
+            np.add.at(self.tally, (line, values[:, 0]), 1)
+            return
+        np.add.at(self.tally, (line, tree_places(task, users), values[:, 0]), 1)
+
+    # --- what survives ---------------------------------------------------------------------------------------
+
+    def save(self) -> bytes:
+        """Return everything that must survive; ``resume`` goes on from there."""
+        state = {
+            "setup": self.setup,
+            "closed": [[list(tally.shape), tally.tobytes()] for tally in self.closed],
+            "open": self.tally.tobytes(),
+            "answered": np.packbits(self.answered).tobytes(),
+            "outcomes": dict(self.outcomes),
+        }
+        return msgspec.msgpack.encode(state)
+
+    @staticmethod
+    def resume(saved: bytes) -> Analyzer:
+        """Go on where ``save`` was called."""
+        try:
+            state = msgspec.msgpack.decode(saved)
+            analyzer = Analyzer(msgspec.convert(state["setup"], Setup))
+            for size, tally in state["closed"]:
+                analyzer.tally = np.frombuffer(tally, dtype=np.int64).reshape(size).copy()
+                analyzer.close()
+            analyzer.tally = np.frombuffer(state["open"], dtype=np.int64).reshape(analyzer.tally.shape).copy()
+            bits = np.unpackbits(np.frombuffer(state["answered"], dtype=np.uint8), count=analyzer.setup.users)
+            analyzer.answered = bits.astype(np.bool_)
+            analyzer.outcomes = Counter(state["outcomes"])
+        except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
+            raise ArgumentError(f"this is not a saved analyzer: {error}") from None
+        return analyzer
+
+
+def hashed_all(name: str, users: Ints, purpose: int) -> NDArray[np.uint64]:
+    """Return the public hashes of many users: ``schema.hashed`` for each."""
+    with np.errstate(over="ignore"):
+        x = np.uint64(int(name, 16)) + (np.uint64(4) * users.astype(np.uint64) + np.uint64(purpose + 1)) * np.uint64(
+            0x9E3779B97F4A7C15
+        )
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
+    return mixed
+
+
+def tree_places(task: Task, users: Ints) -> Ints:
+    """Return 2^level + pattern for each user of a tree."""
+    depth = len(task.thresholds).bit_length()
+    level = (hashed_all(task.name, users, LEVEL) % np.uint64(depth)).astype(np.int64)
+    pattern = hashed_all(task.name, users, PATTERN).astype(np.uint64) % (np.uint64(1) << level.astype(np.uint64))
+    return (1 << level) + pattern.astype(np.int64)
+
+
+def body_size(task: Task) -> int:
+    """Return the length of a message's body."""
+    return 8 * task.d if task.question == "vector" else 1
+
+
+def header(task: Task) -> tuple[Lines, int, int]:
+    """Return the bytes before the body, with a user of 0, and where the user's number and the body start."""
+    empty = Message(VERSION, bytes.fromhex(task.name), task.round, bytes(8), bytes(body_size(task)))
+    whole = msgspec.msgpack.encode(empty)
+    body_at = len(whole) - body_size(task)
+    user_at = body_at - 8 - (2 if body_size(task) < 256 else 3 if body_size(task) < 65536 else 5)
+    return np.frombuffer(whole[:body_at], dtype=np.uint8), user_at, body_at
+
+
+def _tally_shape(task: Task) -> tuple[int, ...]:
+    if task.question == "vector":
+        return (task.d + 1,)
+    size = len(task.signs) if task.question.startswith("median") else 1
+    return (size, len(task.thresholds) + 1, 2) if task.question.endswith("tree") else (size, 2)
+
+
+def _read_bodies(task: Task, bodies: Lines, budget: Budget) -> tuple[NDArray[np.bool_], Ints]:
+    """Read answers, and say which of them an honest device could have sent."""
+    if task.question != "vector":
+        values = bodies.astype(np.int64)
+        return values[:, 0] <= 1, values
+    values = np.ascontiguousarray(bodies).view(">i8").astype(np.int64).reshape(len(bodies), task.d)
+    if isinstance(budget, PureDp):
+        limit = Fraction(_GAUSSIAN_REACH << SCALE_BITS)
+    else:
+        limit = task.radius + _GAUSSIAN_REACH * (math.isqrt(math.ceil(vector_variance(task.radius, budget))) + 1)
+    return np.all((values <= int(limit)) & (values >= -int(limit)), axis=1), values
+
+
+def setup_for(name: str, users: int, d: int, reach: float, budget: Budget, *, few_rounds: bool) -> Setup:
+    """Write down what everybody knows."""
+    return Setup(name, users, d, reach, write_budget(budget), few_rounds)
