@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -13,7 +14,7 @@ from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.enough import Planned
 from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
-from dpmean.front import run
+from dpmean.front import run, run_local
 from dpmean.grid import Grid
 from dpmean.ledger import Release
 from dpmean.trust.central import Central
@@ -33,7 +34,9 @@ def mean(
     delta: Number | None = None,
     norm_bound: float | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
-    method: str = "refined",
+    method: str | None = None,
+    trust: str = "central",
+    rounds: str = "adaptive",
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
@@ -57,8 +60,13 @@ def mean(
         bounds: ``(lower, upper)``, each one number or one per column. Each column gets noise in proportion to its
             range: all ranges may be loose by the same factor for free, but one that is a thousand times looser than
             the others gets a thousand times the noise. Rows outside are clipped to the bound.
-        method: ``"refined"`` (centre and radius are refined step by step: the most accurate), or the paper's
-            ``"shifted"`` (clips around private medians) and ``"clipped"`` (around zero, or the middle of the bounds).
+        method: ``"refined"`` (the default: centre and radius are refined step by step, the most accurate), or the
+            paper's ``"shifted"`` (clips around private medians) and ``"clipped"`` (around zero, or the middle of the
+            bounds). In the local model ``"shifted"`` is the only one.
+        trust: ``"central"``: the process that calls this sees the rows. ``"local"``: every row is a device of its own
+            that sends one randomized message, and only those are seen; the budget is ``rho``, or ``epsilon`` alone for
+            pure differential privacy. Rows that are not within the bound answer as if they were at its middle.
+        rounds: in the local model, ``"adaptive"`` (33 rounds, more accurate) or ``"few"`` (3).
         sigma_min: for independent rows from one distribution, a lower bound on the standard deviation in any
             direction, and
         sigma_max: an upper one; ``norm_bound`` then bounds the *mean* of the distribution (section 3.4 of the paper).
@@ -83,6 +91,23 @@ def mean(
         True
 
     """
+    if trust not in ("central", "local"):
+        raise ArgumentError(f'trust must be "central" or "local", got {trust!r}')
+    if trust == "local":
+        return _local(
+            X,
+            method,
+            {"sigma_min": sigma_min, "sigma_max": sigma_max, "step": step},
+            rho=rho,
+            epsilon=epsilon,
+            delta=delta,
+            norm_bound=norm_bound,
+            bounds=bounds,
+            rounds=rounds,
+            seed=seed,
+            allow_few_rows=allow_few_rows,
+        )
+    method = "refined" if method is None else method
     if not isinstance(method, str) or method not in _METHODS:
         raise ArgumentError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     return run(
@@ -100,3 +125,13 @@ def mean(
         seed=seed,
         allow_few_rows=allow_few_rows,
     )
+
+
+def _local(X: ArrayLike, method: str | None, central: dict[str, float | None], **arguments: Any) -> Release:
+    """Refuse what only the central model knows."""
+    if method not in (None, "shifted"):
+        raise ArgumentError(f'in the local model the method is "shifted", got {method!r}: leave it out')
+    for name, value in central.items():
+        if value is not None:
+            raise ArgumentError(f"{name} is for the central model, got {value}: leave it out")
+    return run_local(X, **arguments)

@@ -24,6 +24,10 @@ class PublicCoins:
         digest = hashlib.blake2b(f"{self.key}/{purpose}".encode(), digest_size=16).digest()
         return np.random.Philox(key=np.frombuffer(digest, dtype=np.uint64)).random_raw
 
+    def digest(self) -> str:
+        """Return 16 hexadecimal digits that stand for these coins: the name of a collection."""
+        return hashlib.blake2b(f"{self.key}/name".encode(), digest_size=8).hexdigest()
+
     def signs(self, count: int) -> Floats:
         """Return fair signs, +1 or -1 (the diagonal D of section 3.3)."""
         bits = np.unpackbits(self._words("signs")(-(-count // 64)).view(np.uint8), count=count)

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpmean.accountant import zcdp_that_implies
-from dpmean.budget import ApproxDp, Number, Zcdp, positive
+from dpmean.budget import ApproxDp, Number, PureDp, Zcdp, positive
 from dpmean.coins import PublicCoins
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.estimators.clipped import FAILURE
 from dpmean.frame import Frame
 from dpmean.grid import as_power, finest_step, power_of_two_at_most
 from dpmean.noise.source import SecureNoise, SeededNoise, entropy, secure, seeded
+from dpmean.trust.randomizers import half_space
 from dpmean.types import Floats
 
 _LARGEST = 2.0**500
@@ -62,6 +63,15 @@ def _given_budget(rho: Number | None, epsilon: Number | None, delta: Number | No
             "well below one over the number of rows"
         )
     return zcdp_that_implies(ApproxDp(epsilon, delta))
+
+
+def read_local_budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp | PureDp:
+    """Read the budget of one user in the local model: rho, or epsilon alone, or epsilon and delta."""
+    if rho is None and epsilon is not None and delta is None:
+        budget = PureDp(epsilon)
+        half_space(budget.epsilon)  # knows which epsilons it can serve
+        return budget
+    return read_budget(rho, epsilon, delta)
 
 
 def read_array(X: ArrayLike) -> NDArray[Any]:

@@ -10,15 +10,26 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmean.budget import Number, Zcdp
+from dpmean.budget import Number
 from dpmean.coins import PublicCoins
-from dpmean.door import read_array, read_budget, read_frame, read_randomness, read_step, statistical_setting
+from dpmean.door import (
+    read_array,
+    read_budget,
+    read_frame,
+    read_local_budget,
+    read_randomness,
+    read_step,
+    statistical_setting,
+)
 from dpmean.errors import ArgumentError, ArgumentTypeError, TooFewRowsError, TooFewRowsWarning
-from dpmean.estimators.enough import Planned, Verdict
+from dpmean.estimators.enough import Need, Planned, Verdict
 from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.ledger import Neighbours, Release, total_cost
 from dpmean.rows.memory import MemoryRows
+from dpmean.trust.analyzer import Analyzer, setup_for
+from dpmean.trust.division import users_needed
+from dpmean.trust.local import Fleet
 from dpmean.version import __version__
 
 
@@ -74,7 +85,8 @@ def run(
 
     noise, coins = read_randomness(seed)
     estimator = build(grid, coins)
-    few_rows = _check_rows(estimator, n, d, budget, allow_few_rows=allow_few_rows)
+    setting = f"d={d}, rho={float(budget.rho):.4g} and method {estimator.name}"
+    few_rows = _check_rows(estimator.rows_needed(budget), n, setting, allow_few_rows=allow_few_rows)
     if delta is not None and delta * n >= 1:
         warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=3)
 
@@ -109,14 +121,74 @@ def run(
     )
 
 
-def _check_rows(estimator: Planned, n: int, d: int, budget: Zcdp, *, allow_few_rows: bool) -> bool:
+def run_local(
+    X: ArrayLike,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    norm_bound: float | None = None,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    rounds: str = "adaptive",
+    seed: int | None = None,
+    allow_few_rows: bool = False,
+) -> Release:
+    """Release the mean of the rows of ``X`` in the local model: every row a device that sends one message."""
+    budget = read_local_budget(rho, epsilon, delta)
+    if rounds not in ("adaptive", "few"):
+        raise ArgumentError(f'rounds must be "adaptive" or "few", got {rounds!r}')
+    array = read_array(X)
+    n, d = array.shape
+    frame = read_frame(d, norm_bound, bounds, impute=True)
+    few = rounds == "few"
+    noise, coins = read_randomness(seed)
+    need = Need(*users_needed(d, budget, few_rounds=few))
+    few_rows = _check_rows(need, n, f"d={d}, {budget} and the local model", allow_few_rows=allow_few_rows)
+    if delta is not None and delta * n >= 1:
+        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=3)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = (array.astype(np.float64) - frame.middle) / frame.scale
+    fleet = Fleet(rows, noise)
+    setup = setup_for(coins.digest(), n, d, frame.reach, budget, few_rounds=few)
+    analyzer = Analyzer(setup)
+    estimate = fleet.play(analyzer)
+    unit = float(frame.scale[0])
+    same = bool(np.all(frame.scale == unit))
+    return Release(
+        mean=frame.to_user(estimate.mean),
+        noise_std=frame.scale * estimate.noise_std,
+        centre=frame.to_user(estimate.centre),
+        radius=estimate.radius * (unit if same else 1.0),
+        receipts=estimate.receipts,
+        n=n,
+        d=d,
+        method="shifted",
+        trust="local",
+        neighbours=Neighbours.REPLACE_ONE,
+        seeded=noise.seeded,
+        public={
+            "bound": _bound(frame, norm_bound),
+            "step": math.ldexp(1.0, analyzer.step),
+            "coins": coins.key,
+            "dpmean": __version__,
+            "rounds": len(analyzer.closed),
+            "messages_per_user": 1,
+            "bytes_per_user": fleet.bytes / max(fleet.messages, 1),
+            "answered": int(analyzer.answered.sum()),
+            **({} if same else {"radius_unit": " half-widths of the bounds"}),
+            **({} if delta is None else {"delta": float(delta)}),
+            **({"few_rows": True} if few_rows else {}),
+        },
+    )
+
+
+def _check_rows(need: Need, n: int, setting: str, *, allow_few_rows: bool) -> bool:
     """Return whether there are so few rows that the answer is unreliable; refuse that unless it is allowed."""
-    need = estimator.rows_needed(budget)
     fine, risky = math.ceil(need.fine), math.ceil(need.risky)
     verdict = need.verdict(n)
     if verdict is Verdict.FINE:
         return False
-    setting = f"d={d}, rho={float(budget.rho):.4g} and method {estimator.name}"
     if verdict is Verdict.RISKY:
         warnings.warn(
             f"{n} rows are few for {setting}: expect a larger error than usual. {fine} would do well.",

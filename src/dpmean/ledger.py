@@ -219,15 +219,19 @@ class Release:
         return release
 
     def __str__(self) -> str:
-        privacy = f"rho = {float(self.rho):.6g} zCDP"
         delta = self.public.get("delta", 1e-6)
+        pure = [receipt.cost.epsilon for receipt in self.receipts if isinstance(receipt.cost, PureDp)]
+        privacy = f"rho = {float(self.rho):.6g} zCDP, that is epsilon = {self.epsilon(delta):.4g} at delta = {delta:g}"
+        if len(pure) == len(self.receipts):
+            privacy = f"epsilon = {float(sum(pure)):.6g}, pure"
         lines = [
             f"Private mean of {self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}",
             *_estimate_in_words(self),
             f"  bound      {_bound_in_words(self.public)}",
             *_radius_in_words(self),
-            f"  privacy    {privacy}, that is epsilon = {self.epsilon(delta):.4g} at delta = {delta:g}",
+            f"  privacy    {privacy}",
             f"             neighbours: {self.neighbours}; the number of rows is public",
+            *_protocol_in_words(self.public),
             f"  method     {self.method}, {self.trust} model; what it paid for:",
         ]
         for receipt in self.receipts:
@@ -316,6 +320,16 @@ def _radius_in_words(release: Release) -> list[str]:
         f"             at 95 % confidence; that of the population they are a sample of, within {population:.3g}{unit}",
         f"             not covered: up to {found.unseen} rows far beyond all others, bounds that cut rows off,",
         "             and for a population rare large values, which add to its variance but not to the spread",
+    ]
+
+
+def _protocol_in_words(public: Mapping[str, Any]) -> list[str]:
+    if "rounds" not in public:
+        return []
+    return [
+        f"  protocol   {public['rounds']} rounds, {public['messages_per_user']} message of "
+        f"{public['bytes_per_user']:.0f} bytes per user; {public['answered']} users answered",
+        "             nobody saw a row: each device randomized its own answer",
     ]
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Generator
-from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 from typing import final
 
 import msgspec
@@ -23,6 +21,7 @@ from dpmean.errors import ArgumentError
 from dpmean.grid import padded
 from dpmean.ledger import Receipt
 from dpmean.rotation import hadamard
+from dpmean.trust.division import LADDER_BITS, LINE_BITS, TREE_BITS, divide
 from dpmean.trust.randomizers import (
     SCALE_BITS,
     WORD,
@@ -45,17 +44,12 @@ from dpmean.trust.schema import (
     read_budget,
     write_budget,
 )
-from dpmean.trust.search import WeighedSearch, first_above, shares_from_tree
+from dpmean.trust.search import WeighedSearch, halved, shares_from_tree
 from dpmean.types import Estimate, Floats, Ints
 
 Lines = NDArray[np.uint8]
 """Messages of equal length, one a line."""
 
-LINE_BITS, LADDER_BITS = 13, 8
-CLIP, SLACK = 2.5, 3.0
-RADIUS_SHARE = 0.15
-MEDIAN_STD = 0.22
-MEDIAN_ROUNDS, RADIUS_ROUNDS = 16, 12
 _GRID_BITS = 24
 _PER_OCTAVE = 10
 _GAUSSIAN_REACH = 12  # standard deviations that honest noise does not exceed in the life of the universe
@@ -81,38 +75,6 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How the users are divided: tickets up to the first number find medians, up to the second the radius."""
-
-    for_medians: float
-    for_radius: float
-    median_rounds: int
-    radius_rounds: int
-
-
-def noise_share(d: int, budget: Budget, users: float) -> float:
-    """Return the noise on the mean of ``users`` vectors in a unit ball, in the l2 norm."""
-    if isinstance(budget, Zcdp):
-        return math.sqrt(2 * d / (float(budget.rho) * users))
-    return math.sqrt(d / users) / half_space(budget.epsilon).gain
-
-
-def shape(users: int, d: int, budget: Budget, *, few_rounds: bool) -> Shape:
-    """Divide users among the questions, from public numbers alone."""
-    variance, width = unit_variance(lies(budget)), padded(d)
-    median_rounds, radius_rounds = (1, 1) if few_rounds else (MEDIAN_ROUNDS, RADIUS_ROUNDS)
-    each = 8.0 if few_rounds else 1.0
-    for_medians = min(0.35, each * 20 * width * variance / (MEDIAN_STD**2 * users))
-    for_radius = 0.02
-    for _ in range(8):
-        left = (1 - for_medians - for_radius) * users
-        wanted = radius_rounds * variance * (SLACK / (CLIP * noise_share(d, budget, left))) ** 2 / users
-        for_radius = min(RADIUS_SHARE * users / (users + 150_000), max(0.02, radius_rounds * variance / (0.05**2 * users), wanted))
-    return Shape(for_medians, for_radius, median_rounds, radius_rounds)
-
-
-@final
 class Analyzer:
     """Plays its part of one collection."""
 
@@ -122,7 +84,7 @@ class Analyzer:
         self.lie = lies(self.budget)
         self.step = math.frexp(setup.reach)[1] - _GRID_BITS
         self.reach = math.floor(math.ldexp(setup.reach, -self.step))
-        self.shape = shape(setup.users, setup.d, self.budget, few_rounds=setup.few_rounds)
+        self.division = divide(setup.users, setup.d, self.budget, few_rounds=setup.few_rounds)
         self.width = padded(setup.d)
         self.signs = 1 - 2 * (hashed_all(setup.name, np.arange(self.width), TICKET) >> np.uint64(63)).astype(np.int64)
         self.outcomes: Counter[str] = Counter()
@@ -136,23 +98,20 @@ class Analyzer:
 
     def _play(self) -> Generator[Task, Ints, Estimate]:
         """Find medians, then a radius, then the mean."""
-        plan, flat = self.shape, self.setup.few_rounds
+        plan, flat = self.division, self.setup.few_rounds
         first, second = (round(TICKETS * share) for share in (plan.for_medians, plan.for_medians + plan.for_radius))
-        spacing = -(-self._farthest() // (1 << (LINE_BITS - 1)))
-        ends = (np.arange(1 << LINE_BITS) - (1 << (LINE_BITS - 1)) + 1) * spacing
+        half = 1 << (TREE_BITS if flat else LINE_BITS) - 1
+        spacing = -(-self._farthest() // half)
+        ends = (np.arange(2 * half) - half + 1) * spacing
         found = yield from self._search("median", 0, first, plan.median_rounds, ends, self.width, 0.5, flat)
-        rotated = ends[found] - spacing / 2
+        rotated: Floats = ends[found].astype(np.float64) - spacing / 2
         centre = np.rint(self.signs * hadamard(rotated) / self.width)[: self.setup.d]
         length = float(np.linalg.norm(centre))
         centre = np.rint(centre * min(1.0, self.reach / max(length, 1.0))).astype(np.int64)
 
         ladder = self._ladder()
-        vectors = (1 - plan.for_medians - plan.for_radius) * self.setup.users
-        rounds, asked = plan.radius_rounds, plan.for_radius * self.setup.users
-        std = self._ladder_std(asked / rounds)
-        clipped = min(max(CLIP * noise_share(self.setup.d, self.budget, vectors), SLACK * std), 0.5)
         index = yield from self._search(
-            "radius", first, second, rounds, ladder, 1, 1 - clipped, flat, centre=centre.tolist()
+            "radius", first, second, plan.radius_rounds, ladder, 1, 1 - plan.clipped, flat, centre=centre.tolist()
         )
         radius = int(ladder[index[0]])
 
@@ -177,7 +136,7 @@ class Analyzer:
             tree: Question = "median tree" if question == "median" else "radius tree"
             tally = yield self._task(tree, first, last, thresholds=ends[:-1].tolist(), **common)
             shares, _ = shares_from_tree(tally[..., 1], tally[..., 0], self.lie / WORD)
-            return first_above(shares, rank)
+            return halved(shares, rank)
         search = WeighedSearch(size, len(ends), rank)
         for number in range(rounds):
             low, high = (first + (last - first) * k // rounds for k in (number, number + 1))
@@ -198,12 +157,6 @@ class Analyzer:
         numbers = np.arange(1 << LADDER_BITS)
         radii = np.ceil(2 * self.reach * np.exp2((numbers + 1 - (1 << LADDER_BITS)) / _PER_OCTAVE)).astype(np.int64)
         return np.maximum.accumulate(radii - numbers) + numbers  # the smallest ones, one by one
-
-    def _ladder_std(self, users: float) -> float:
-        """Return the noise on one share of the distances."""
-        if self.setup.few_rounds:
-            return LADDER_BITS / (2 * (1 - 2 * self.lie / WORD) * math.sqrt(users))
-        return math.sqrt(unit_variance(self.lie) / users)
 
     def _hiding(self) -> dict[str, object]:
         if isinstance(self.budget, Zcdp):
@@ -226,7 +179,7 @@ class Analyzer:
         else:
             scale = radius / math.ldexp(half_space(self.budget.epsilon).gain, SCALE_BITS)
             std = math.ldexp(scale, SCALE_BITS) / math.sqrt(users)
-        moved: Floats = tally[1:] * (scale / users)
+        moved = tally[1:].astype(np.float64) * (scale / users)
         counted = f"{int(self.answered.sum())} of {self.setup.users} users answered {len(self.closed)} rounds"
         receipt = Receipt(
             step="one answer per user",
@@ -237,7 +190,7 @@ class Analyzer:
         return Estimate(
             mean=(centre + moved) * unit,
             noise_std=std * unit,
-            centre=centre * unit,
+            centre=centre.astype(np.float64) * unit,
             radius=radius * unit,
             receipts=(receipt,),
         )
@@ -430,10 +383,10 @@ def _read_bodies(task: Task, bodies: Lines, budget: Budget) -> tuple[NDArray[np.
         return values[:, 0] <= 1, values
     values = np.ascontiguousarray(bodies).view(">i8").astype(np.int64).reshape(len(bodies), task.d)
     if isinstance(budget, PureDp):
-        limit = Fraction(_GAUSSIAN_REACH << SCALE_BITS)
+        limit = _GAUSSIAN_REACH << SCALE_BITS
     else:
         limit = task.radius + _GAUSSIAN_REACH * (math.isqrt(math.ceil(vector_variance(task.radius, budget))) + 1)
-    return np.all((values <= int(limit)) & (values >= -int(limit)), axis=1), values
+    return np.all((values <= limit) & (values >= -limit), axis=1), values
 
 
 def setup_for(name: str, users: int, d: int, reach: float, budget: Budget, *, few_rounds: bool) -> Setup:

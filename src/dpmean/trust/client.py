@@ -89,7 +89,7 @@ class Client:
         """Answer a task, or return None if it asks others. The same task gets the same bytes again."""
         try:
             task = msgspec.json.decode(document, type=Task)
-        except msgspec.ValidationError as error:
+        except msgspec.DecodeError as error:
             raise ArgumentError(f"this is not a task: {error}") from None
         self._check(task)
         if not is_asked(task, self.user):

@@ -133,14 +133,15 @@ def bits(task: Task, users: Ints, rows: Ints) -> Ints:
         values = root_up(np.einsum("ij,ij->i", moved, moved))
     thresholds = np.array(task.thresholds)
     if not task.question.endswith("tree"):
-        return (values <= thresholds[line]).astype(np.int64)
+        return np.asarray(values <= thresholds[line], dtype=np.int64)
     cells = np.searchsorted(thresholds, values, side="left")
     places = tree_places(task, users)
     depth = len(task.thresholds).bit_length()
     level = np.frexp(places.astype(np.float64))[1] - 1
     pattern = places - (1 << level)
     block, half = cells >> (depth - level), cells >> (depth - level - 1) & 1
-    return 1 ^ half ^ (np.bitwise_count(pattern & block).astype(np.int64) & 1)
+    answers: Ints = 1 ^ half ^ (np.bitwise_count(pattern & block).astype(np.int64) & 1)
+    return answers
 
 
 def root_up(squares: Ints) -> Ints:
@@ -150,7 +151,8 @@ def root_up(squares: Ints) -> Ints:
     roots -= roots * roots >= squares
     roots += roots * roots < squares
     roots += roots * roots < squares
-    return np.where(squares > 0, roots, 0)
+    found: Ints = np.where(squares > 0, roots, 0)
+    return found
 
 
 def clipped(rows: Ints, squares: Ints, radius: int) -> Ints:
@@ -158,4 +160,5 @@ def clipped(rows: Ints, squares: Ints, radius: int) -> Ints:
     long = squares > radius**2
     lengths = np.where(long, root_up(squares), 1)[:, np.newaxis]
     short = np.sign(rows) * (np.abs(rows) * radius // lengths)
-    return np.where(long[:, np.newaxis], short, rows)
+    found: Ints = np.where(long[:, np.newaxis], short, rows)
+    return found

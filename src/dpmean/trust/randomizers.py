@@ -86,7 +86,7 @@ class HalfSpace:
 def half_space(epsilon: Fraction) -> HalfSpace:
     """Return the half space that tells most about a direction at this epsilon.
 
-    The probability of the half space depends on the direction by less than 2^-18 (see the proof in
+    The probability of the half space depends on the direction by less than 2^-20 (see the proof in
     docs/privacy_guarantee.md), and is at least 0.02, so eta = 2^-12 of epsilon pays for that.
     """
     if not _SMALLEST_EPSILON <= epsilon <= _LARGEST_EPSILON:

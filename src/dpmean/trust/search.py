@@ -41,12 +41,18 @@ class WeighedSearch:
         self._logs += np.where(below, told[:, np.newaxis], -told[:, np.newaxis])
 
 
-def first_above(shares: Floats, rank: float) -> Ints:
-    """Return, for each line, the first point whose share (at or below it) exceeds the rank, or the last point."""
-    above = shares > rank
-    above[:, -1] = True
-    found: Ints = above.argmax(axis=1)
-    return found
+def halved(shares: Floats, rank: float) -> Ints:
+    """Return, for each line, where halving it ends: a point whose share (at or below it) exceeds the rank.
+
+    Noisy shares do not only rise; the first one above the rank may be anywhere.
+    """
+    lines = np.arange(len(shares))
+    low, high = np.zeros(len(shares), dtype=np.int64), np.full(len(shares), shares.shape[1] - 1)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        above = shares[lines, middle] > rank
+        low, high = np.where(above, low, np.minimum(middle + 1, high)), np.where(above, middle, high)
+    return high
 
 
 def shares_from_tree(ones: Ints, zeros: Ints, lie: float) -> tuple[Floats, Floats]:
@@ -75,4 +81,5 @@ def shares_from_tree(ones: Ints, zeros: Ints, lie: float) -> tuple[Floats, Float
 def _parities(count: int) -> Ints:
     """Return the parity of the bits that two numbers share, for all pairs below ``count``."""
     numbers = np.arange(count)
-    return np.bitwise_count(numbers[:, np.newaxis] & numbers).astype(np.int64) & 1
+    shared: Ints = np.bitwise_count(numbers[:, np.newaxis] & numbers).astype(np.int64) & 1
+    return shared
