@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpmean
-from dpmean import ArgumentError, OverspendError, PureDp, Zcdp
+from dpmean import ArgumentError, OverspendError, PureDp, Zcdp, baselines
+from dpmean.baselines import gaboardi
 from dpmean.noise.source import seeded
 from dpmean.trust import local, randomizers
 from dpmean.trust.analyzer import Analyzer, Outcome, hashed_all, header, setup_for, tree_places
@@ -25,6 +26,7 @@ from dpmean.trust.local import Fleet
 from dpmean.trust.randomizers import WORD, flips_are_covered, half_space, half_space_is_covered, lies
 from dpmean.trust.schema import TICKET, Task, hashed, is_asked, read_budget, write_budget
 from dpmean.trust.search import WeighedSearch, halved, shares_from_tree
+from tests.recorder import RecordingNoise
 
 NAME = "00112233445566ff"
 VECTORS = Path(__file__).parent / "vectors" / "local.json"
@@ -604,3 +606,60 @@ def test_budgets_are_written_and_read():
     for budget in BUDGETS:
         assert read_budget(write_budget(budget)) == budget
     assert isinstance(analyzer().task, Task)
+
+
+def test_the_plan_says_what_to_expect_and_how_many_users_it_takes():
+    fine = dpmean.plan(100_000, 8, epsilon=1.0, trust="local")
+    assert str(fine).startswith("100000 rows in 8 dimensions, epsilon = 1, local model: enough rows")
+    hopeless = dpmean.plan(10_000, 64, rho=0.5, trust="local")
+    assert "too few rows" in str(hopeless)
+    assert f"{hopeless.rows_needed} rows would do" in str(hopeless)
+    assert dpmean.plan(10_000, 64, rho=hopeless.budget_needed * 1.2, trust="local").verdict < hopeless.verdict
+    assert dpmean.plan(100_000, 8, rho=0.5, trust="local", rounds="few").error > 0
+    with pytest.raises(ArgumentError, match="trust must be"):
+        dpmean.plan(10, 2, rho=1, trust="shuffled")
+
+
+# --- peers -----------------------------------------------------------------------------------------------------------
+
+
+def test_peers_of_the_local_model_have_the_errors_they_are_known_for():
+    """The guide's order: ours by far, then KnownVar, then UnkVar, which loses its way in many columns."""
+    errors = {}
+    for trial in range(4):
+        rows = np.random.default_rng(trial).normal(5, 1, (60_000, 8))
+        for name, call in {
+            "local": lambda x, **more: dpmean.mean(x, trust="local", **more),
+            "known": baselines.known_variance,
+            "unknown": baselines.unknown_variance,
+        }.items():
+            release = call(rows, rho=0.5, norm_bound=57.0, seed=trial)
+            errors.setdefault(name, []).append(np.linalg.norm(release.mean - rows.mean(axis=0)))
+            assert release.rho == Fraction(1, 2)
+            assert release.trust == "local"
+    local_, known, unknown = (float(np.mean(errors[name])) for name in ("local", "known", "unknown"))
+    assert known > 4 * local_
+    assert unknown > 4 * local_
+    assert known == pytest.approx(0.76, rel=0.35)
+
+
+def test_peers_of_the_local_model_check_their_arguments():
+    rows = np.zeros((100, 2))
+    with pytest.raises(ValueError, match="sigma must be positive"):
+        baselines.known_variance(rows, rho=0.5, norm_bound=1.0, sigma=0)
+    with pytest.raises(ValueError, match="sigma_min must not exceed sigma_max"):
+        baselines.unknown_variance(rows, rho=0.5, norm_bound=1.0, sigma_min=3.0, sigma_max=1.0)
+    with pytest.raises(TypeError, match="takes no argument bounds"):
+        baselines.known_variance(rows, rho=0.5, norm_bound=1.0, bounds=(0, 1))
+
+
+def test_bits_and_values_of_peers_are_hidden_by_what_each_column_pays():
+    """Flipped bits have the lies of a d-th of the budget; values get noise for the width of their interval."""
+    rows = np.zeros((1000, 4))
+    noise = RecordingNoise(seeded(1))
+    devices = gaboardi.Devices(rows, 10.0, Zcdp(2), noise)
+    assert devices.each == Zcdp(Fraction(1, 2))
+    devices.mean(np.arange(500), np.zeros(4), np.ones(4), 2.0**-10)
+    limit = math.floor((2 + math.sqrt(2 * math.log(1000))) * 2**10)
+    assert [variance for _, _, variance, _ in noise.log] == [Fraction((2 * limit) ** 2)] * 4
+    assert len({step for step, *_ in noise.log}) == 4

@@ -72,7 +72,7 @@ def test_an_outlook_tells_what_would_do():
     few = dpmean.plan(40, 128, rho=0.5)
     assert few.verdict is Verdict.HOPELESS
     assert dpmean.plan(few.rows_needed, 128, rho=0.5).verdict is Verdict.FINE
-    assert dpmean.plan(40, 128, rho=few.rho_needed * 1.001).verdict is Verdict.FINE
+    assert dpmean.plan(40, 128, rho=few.budget_needed * 1.001).verdict is Verdict.FINE
     assert f"{few.rows_needed} rows would do" in str(few)
     fine = dpmean.plan(4000, 128, rho=0.5)
     assert "enough rows" in str(fine)
@@ -96,7 +96,7 @@ def test_the_expected_error_is_what_normal_rows_give(n, d, rho):
 
 def test_the_same_budget_in_other_words():
     one = dpmean.plan(4000, 128, epsilon=1, delta=1e-9)
-    assert one.rho == pytest.approx(0.01497, rel=1e-3)
+    assert float(one.budget.rho) == pytest.approx(0.01497, rel=1e-3)
 
 
 def test_extreme_numbers_are_planned_with():

@@ -8,12 +8,13 @@ from typing import final
 
 import numpy as np
 
-from dpmean.budget import Number, Zcdp
-from dpmean.door import read_budget
+from dpmean.budget import Number, PureDp, Zcdp
+from dpmean.door import read_budget, read_local_budget
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators import plan as planner
-from dpmean.estimators.enough import Verdict
+from dpmean.estimators.enough import Need, Verdict
 from dpmean.estimators.refined import rows_needed
+from dpmean.trust import division
 from dpmean.uncertainty import length_quantile
 
 _FAR = 10.0
@@ -28,7 +29,8 @@ class Outlook:
     Attributes:
         n: how many rows.
         d: how many columns.
-        rho: the budget, as zCDP.
+        budget: the budget: zCDP, or pure differential privacy in the local model.
+        trust: central or local.
         verdict: whether there are enough rows: fine, risky, or hopeless.
         error: the error that privacy adds on average to the mean of the rows (l2 norm), in multiples of their spread
             (their typical distance from the mean), for rows that look normal around a mean that is ten spreads away
@@ -36,46 +38,60 @@ class Outlook:
             dimensions may take it tenfold.
         sampling_error: the error that the rows have anyway, as a sample, in the same unit.
         rows_needed: how many rows would do well with this budget.
-        rho_needed: which budget would do well with these rows.
-        rows_to_match: from how many rows on privacy adds no more than sampling does, with this budget.
+        budget_needed: which rho, or epsilon, would do well with these rows.
+        rows_to_match: from how many rows on privacy adds no more than sampling does, with this budget; 0 in the local
+            model, where it always adds more.
 
     """
 
     n: int
     d: int
-    rho: float
+    budget: Zcdp | PureDp
+    trust: str
     verdict: Verdict
     error: float
     sampling_error: float
     rows_needed: int
-    rho_needed: float
+    budget_needed: float
     rows_to_match: int
 
     def __str__(self) -> str:
         ratio = self.error / self.sampling_error
+        budget = self.budget
+        notion = "epsilon" if isinstance(budget, PureDp) else "rho"
+        amount = float(budget.epsilon if isinstance(budget, PureDp) else budget.rho)
         verdict = {
             Verdict.FINE: "enough rows",
             Verdict.RISKY: "few rows: expect a larger error, and now and then a much larger one",
             Verdict.HOPELESS: "too few rows: centre and radius could not be found",
         }[self.verdict]
         lines = [
-            f"{self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}, rho = {self.rho:.4g}: {verdict}",
+            f"{self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}, {notion} = {amount:.4g}"
+            f"{', local model' * (self.trust == 'local')}: {verdict}",
             f"  privacy adds an error of {self.error:.3g} spreads (l2 norm, for rows that look normal),",
             f"  {ratio:.2g} times the {self.sampling_error:.3g} that the rows have anyway as a sample",
         ]
-        if ratio > 1:
+        if ratio > 1 and self.rows_to_match:
             lines.append(f"  from {self.rows_to_match} rows on, privacy adds no more than sampling")
         if self.verdict is not Verdict.FINE:
             lines.append(
-                f"  {self.rows_needed} rows would do with this budget, or rho = {self.rho_needed:.3g} with these rows"
+                f"  {self.rows_needed} rows would do with this budget, "
+                f"or {notion} = {self.budget_needed:.3g} with these rows"
             )
         return "\n".join(lines)
 
 
 def plan(
-    n: int, d: int, *, rho: Number | None = None, epsilon: Number | None = None, delta: Number | None = None
+    n: int,
+    d: int,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    trust: str = "central",
+    rounds: str = "adaptive",
 ) -> Outlook:
-    """Tell what the refined mean of n rows in d dimensions would be worth, before any data are touched.
+    """Tell what the mean of n rows in d dimensions would be worth, before any data are touched.
 
     Args:
         n: how many rows there will be.
@@ -83,6 +99,8 @@ def plan(
         rho: the privacy budget in zCDP. Or else
         epsilon: the budget in approximate differential privacy, together with
         delta: which should be well below 1/n.
+        trust: ``"central"`` (the refined mean), or ``"local"``, where epsilon may come without a delta.
+        rounds: ``"adaptive"`` or ``"few"``, in the local model.
 
     Returns:
         An ``Outlook``: print it, or read its numbers.
@@ -96,18 +114,43 @@ def plan(
 
     """
     n, d = _whole(n, "n"), _whole(d, "d")
+    if trust not in ("central", "local") or rounds not in ("adaptive", "few"):
+        raise ArgumentError(
+            f'trust must be "central" or "local" and rounds "adaptive" or "few", got {trust!r} and {rounds!r}'
+        )
+    if trust == "local":
+        return _local(n, d, read_local_budget(rho, epsilon, delta), few_rounds=rounds == "few")
     budget = read_budget(rho, epsilon, delta)
     need = rows_needed(d, budget)
     return Outlook(
         n=n,
         d=d,
-        rho=float(budget.rho),
+        budget=budget,
+        trust=trust,
         verdict=need.verdict(n),
         error=expected_error(n, d, budget),
         sampling_error=1 / math.sqrt(n),
         rows_needed=math.ceil(need.fine),
-        rho_needed=float(budget.rho) * (need.fine / n) ** 2,
+        budget_needed=float(budget.rho) * (need.fine / n) ** 2,
         rows_to_match=_rows_to_match(d, budget),
+    )
+
+
+def _local(n: int, d: int, budget: Zcdp | PureDp, *, few_rounds: bool) -> Outlook:
+    need = Need(*division.users_needed(d, budget, few_rounds=few_rounds))
+    amount = budget.epsilon if isinstance(budget, PureDp) else budget.rho
+    power = 1 if isinstance(budget, PureDp) else 2  # users make up for epsilon by the square, for rho in proportion
+    return Outlook(
+        n=n,
+        d=d,
+        budget=budget,
+        trust="local",
+        verdict=need.verdict(n),
+        error=division.expected_error(n, d, budget, few_rounds=few_rounds),
+        sampling_error=1 / math.sqrt(n),
+        rows_needed=math.ceil(need.fine),
+        budget_needed=float(amount) * (need.fine / n) ** (power / 2),
+        rows_to_match=0,
     )
 
 

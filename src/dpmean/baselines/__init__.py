@@ -10,6 +10,7 @@ They take ``rho`` (or ``epsilon`` and ``delta``), ``norm_bound``, ``nan`` and ``
 """
 
 from dpmean.baselines.coinpress import coinpress_covariance_mean, coinpress_mean
+from dpmean.baselines.gaboardi import known_variance, unknown_variance
 from dpmean.baselines.plain import adaptive_clipping, gaussian_mechanism, quantile_clipping
 from dpmean.baselines.skewed import plan_mean
 
@@ -18,6 +19,8 @@ __all__ = [
     "coinpress_covariance_mean",
     "coinpress_mean",
     "gaussian_mechanism",
+    "known_variance",
     "plan_mean",
     "quantile_clipping",
+    "unknown_variance",
 ]

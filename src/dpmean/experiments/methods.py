@@ -86,13 +86,14 @@ def non_private(problem: Problem, seed: int) -> Answer:  # noqa: ARG001  one sig
     return problem.rows.mean(axis=0), ""
 
 
-def mean(problem: Problem, seed: int, method: str) -> Answer:
+def mean(problem: Problem, seed: int, **options: Any) -> Answer:
     """Return what ``dpmean.mean`` releases; where it would refuse, tell it to go on."""
-    more = {**problem.arguments, **(problem.sigmas if problem.figure.statistical else {})}
+    told = problem.figure.statistical and options.get("trust") != "local"
+    more = {**problem.arguments, **(problem.sigmas if told else {}), **options, "seed": seed}
     try:
-        return dpmean.mean(problem.rows, **more, method=method, seed=seed).mean, ""
+        return dpmean.mean(problem.rows, **more).mean, ""
     except TooFewRowsError:
-        return dpmean.mean(problem.rows, **more, method=method, seed=seed, allow_few_rows=True).mean, TOO_FEW_ROWS
+        return dpmean.mean(problem.rows, **more, allow_few_rows=True).mean, TOO_FEW_ROWS
 
 
 def _peer(name: str, *, sigmas: bool | None = None) -> Callable[..., Answer]:
@@ -151,6 +152,8 @@ CALLS: dict[str, Callable[..., Answer]] = {
     "coinpress_mean": _peer("coinpress_mean", sigmas=False),
     "coinpress_covariance_mean": _peer("coinpress_covariance_mean", sigmas=True),
     "plan_mean": _peer("plan_mean"),
+    "known_variance": _peer("known_variance", sigmas=False),
+    "unknown_variance": _peer("unknown_variance", sigmas=True),
     "clip_at_exact_quantile": clip_at_exact_quantile,
     "private_median": private_median,
 }

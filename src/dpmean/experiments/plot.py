@@ -35,6 +35,10 @@ _STYLES: dict[str, tuple[str, str, str, float]] = {
     "adaptive clipping": ("#a8c66c", "-.", "8", 1.4),
     "PLAN": ("#1b7f5c", "--", "*", 1.6),
     "PrivQuant": ("#00204d", "-", "o", 2.4),
+    "Local": ("#00204d", "-", "o", 2.4),
+    "Local, 3 rounds": ("#2b6ca3", "-", "s", 1.8),
+    "KnownVar": ("#8c2f2f", "--", "^", 1.4),
+    "UnkVar": ("#d67f4e", "-.", "D", 1.4),
     "n - sqrt(2d/rho)": ("#2b6ca3", "-", "s", 1.8),
 }
 _COINPRESS = ["#5c1a1b", "#8c2f2f", "#b5533c", "#d67f4e", "#eaac6f"]

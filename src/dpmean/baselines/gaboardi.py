@@ -1,0 +1,174 @@
+"""Gaboardi, Rogers, Sheffet (2019): a mean in the local model, one column at a time.
+
+Every user answers about every column, with a d-th of the budget each: where the value lies (randomized response), or
+the value itself, clipped to an interval, with noise. What leaves a device is randomized there; nothing else is seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Unpack, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpmean.baselines.peer import only_basics
+from dpmean.budget import Zcdp, positive
+from dpmean.door import read_array, read_budget, read_frame, read_randomness
+from dpmean.errors import ArgumentError
+from dpmean.front import Basics
+from dpmean.grid import padded, power_of_two_at_most
+from dpmean.ledger import Neighbours, Receipt, Release
+from dpmean.noise.source import SecureNoise, SeededNoise
+from dpmean.rotation import hadamard
+from dpmean.trust.randomizers import WORD, lies
+from dpmean.types import Floats, Ints
+from dpmean.version import __version__
+
+_STEPS_PER_BOUND = 2.0**24
+_QUANTILE_OF_ONE_SIGMA = 0.8413
+
+
+def known_variance(X: ArrayLike, *, norm_bound: float, sigma: float = 1.0, **basics: Unpack[Basics]) -> Release:
+    """Release the mean by KnownVar: columns have standard deviation ``sigma``.
+
+    Half of the users say in which bin of width sigma their value lies; the others send values, clipped around the
+    fullest bin.
+    """
+    width = float(positive(sigma, "sigma"))
+
+    def locate(devices: Devices) -> tuple[Floats, Floats]:
+        half = devices.n // 2
+        centre = devices.fullest_bin(np.arange(half), width)
+        return centre, np.full(devices.d, width)
+
+    return _run("known variance", locate, 0.5, X, norm_bound, basics)
+
+
+def unknown_variance(
+    X: ArrayLike, *, norm_bound: float, sigma_min: float = 0.1, sigma_max: float | None = None, **basics: Unpack[Basics]
+) -> Release:
+    """Release the mean by UnkVar: standard deviations lie between ``sigma_min`` and ``sigma_max`` (default: the bound).
+
+    A quarter of the users find medians by binary search, a quarter the 84.13 % quantiles, which are one standard
+    deviation above; the others send values.
+    """
+    smallest = float(positive(sigma_min, "sigma_min"))
+    largest = float(positive(norm_bound if sigma_max is None else sigma_max, "sigma_max"))
+    if smallest > largest:
+        raise ArgumentError(f"sigma_min must not exceed sigma_max, got {sigma_min} and {sigma_max}")
+
+    def locate(devices: Devices) -> tuple[Floats, Floats]:
+        quarter = devices.n // 4
+        bound = float(norm_bound)
+        medians = devices.quantiles(np.arange(quarter), 0.5, -bound, bound, smallest)
+        above = devices.quantiles(
+            np.arange(quarter, 2 * quarter), _QUANTILE_OF_ONE_SIGMA, -bound, bound + largest, smallest
+        )
+        return medians, np.clip(above - medians, smallest, largest)
+
+    return _run("unknown variance", locate, 0.5, X, norm_bound, basics)
+
+
+@final
+class Devices:
+    """The users, each of whom randomizes what it says about each column."""
+
+    def __init__(self, rows: Floats, reach: float, budget: Zcdp, noise: SecureNoise | SeededNoise) -> None:
+        self.rows, self.reach, self.noise = rows, reach, noise
+        self.n, self.d = rows.shape
+        self.each = Zcdp(budget.rho / self.d)
+
+    def fullest_bin(self, users: Ints, width: float) -> Floats:
+        """Find the fullest bin of each column: every user flips one bit of its bin's public Hadamard pattern."""
+        half = math.ceil(self.reach / width)
+        size, lie = padded(2 * half + 1), lies(self.each)
+        found = np.empty(self.d)
+        for j in range(self.d):
+            truth = np.clip(np.rint(self.rows[users, j] / width).astype(np.int64) + half, 0, 2 * half)
+            pattern = (self.noise.at(f"pattern {j}").words(len(users)) % np.uint64(size)).astype(np.int64)
+            bit = np.bitwise_count(pattern & truth).astype(np.int64) & 1
+            told = bit ^ (self.noise.at(f"bin {j}").words(len(users)) < np.uint64(lie))
+            counts = hadamard(np.bincount(pattern, weights=1.0 - 2 * told, minlength=size).astype(np.float64))
+            found[j] = (int(np.argmax(counts[: 2 * half + 1])) - half) * width
+        return found
+
+    def quantiles(self, users: Ints, rank: float, low: float, high: float, precision: float) -> Floats:
+        """Search every column for a quantile, each step with other users and flipped bits."""
+        steps = max(1, math.ceil(math.log2((high - low) / precision)))
+        lie = lies(self.each)
+        left, right = np.full(self.d, low), np.full(self.d, high)
+        for step, asked in enumerate(np.array_split(users, steps)):
+            middle = (left + right) / 2
+            truth = self.rows[asked] <= middle
+            words = self.noise.at(f"quantile {rank} {step}").words(len(asked) * self.d).reshape(-1, self.d)
+            told = truth ^ (words < np.uint64(lie))
+            share = (told.mean(axis=0) - lie / WORD) / (1 - 2 * lie / WORD) if len(asked) else np.zeros(self.d)
+            left, right = np.where(share <= rank, middle, left), np.where(share <= rank, right, middle)
+        found: Floats = (left + right) / 2
+        return found
+
+    def mean(self, users: Ints, centre: Floats, spread: Floats, unit: float) -> tuple[Floats, Floats, Floats]:
+        """Average values that are clipped to an interval and hidden in noise; return also the noise and the widths."""
+        reach = spread * (2 + math.sqrt(2 * math.log(max(self.n, 2))))
+        mean, std = np.empty(self.d), np.empty(self.d)
+        for j in range(self.d):
+            limit = math.floor(reach[j] / unit)
+            variance = Fraction((2 * limit) ** 2) / (2 * self.each.rho)
+            values = np.rint((self.rows[users, j] - centre[j]) / unit)
+            told = np.clip(values, -limit, limit).astype(np.int64)
+            told += self.noise.at(f"mean {j}").gaussian(variance, len(users))
+            mean[j] = centre[j] + told.mean() * unit
+            std[j] = math.sqrt(variance / len(users)) * unit
+        return mean, std, reach
+
+
+def _run(
+    name: str,
+    locate: Callable[[Devices], tuple[Floats, Floats]],
+    for_location: float,
+    X: ArrayLike,
+    norm_bound: float,
+    basics: Basics,
+) -> Release:
+    arguments = only_basics(basics)
+    delta = arguments.get("delta")
+    budget = read_budget(arguments.get("rho"), arguments.get("epsilon"), delta)
+    array = read_array(X)
+    n, d = array.shape
+    reach = read_frame(d, norm_bound, None, impute=True).reach
+    noise, coins = read_randomness(arguments.get("seed"))
+    rows = array.astype(np.float64)
+    rows = np.where(np.isfinite(rows), rows, 0.0)  # what is unusable answers as zero would
+    devices = Devices(np.clip(rows, -4 * reach, 4 * reach), reach, budget, noise)
+    centre, spread = locate(devices)
+    unit = power_of_two_at_most(reach / _STEPS_PER_BOUND)
+    mean, std, width = devices.mean(np.arange(round(n * for_location), n), centre, spread, unit)
+    receipt = Receipt(
+        step="one answer per column",
+        asked=f"a bit or a bin, or a value, for each of {d} columns; each user at most once for each",
+        mechanism="randomized response, or discrete Gaussian noise",
+        cost=budget,
+    )
+    return Release(
+        mean=mean,
+        noise_std=std,
+        centre=centre,
+        radius=float(np.linalg.norm(width)),
+        receipts=(receipt,),
+        n=n,
+        d=d,
+        method=name,
+        trust="local",
+        neighbours=Neighbours.REPLACE_ONE,
+        seeded=noise.seeded,
+        public={
+            "bound": {"norm_bound": float(norm_bound), "reach": reach},
+            "step": unit,
+            "coins": coins.key,
+            "dpmean": __version__,
+            **({} if delta is None else {"delta": float(delta)}),
+        },
+    )
