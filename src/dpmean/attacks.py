@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+import msgspec
 import numpy as np
 
-from dpmean.budget import Zcdp
+from dpmean.accountant import zcdp_implied_by
+from dpmean.budget import PureDp, Zcdp
 from dpmean.coins import PublicCoins
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.refined import RefinedMean
@@ -21,8 +23,12 @@ from dpmean.noise.source import seeded
 from dpmean.quantile import search
 from dpmean.rows.memory import MemoryRows
 from dpmean.shells import FACTOR_ONE
+from dpmean.trust.analyzer import body_size
 from dpmean.trust.central import Central
 from dpmean.trust.curator import Curator
+from dpmean.trust.local import Fleet
+from dpmean.trust.randomizers import Budget, half_space, lies
+from dpmean.trust.schema import TICKETS, VERSION, Question, Task, write_budget
 from dpmean.types import Ball, Distances, Estimate, Estimator, Floats, Noise, TrustModel
 
 _REACH = 1.0
@@ -99,6 +105,31 @@ def gap_step(make_noise: MakeNoise = seeded) -> Target:
     return Target(score, claim)
 
 
+def local_step(question: Question, budget: Budget, make_noise: MakeNoise = seeded) -> Target:
+    """Attack the single answer of a device, whose row is at one end of the bound or at the other."""
+    asked = {"version": VERSION, "name": "0" * 16, "round": 0, "tickets": (0, TICKETS), "d": 1, "step": -20}
+    place = {
+        "reach": 1 << 20,
+        "centre": [0],
+        "radius": 1 << 20,
+        "signs": [1],
+        "thresholds": [0],
+        "lie": str(lies(budget)),
+    }
+    price = {"budget": write_budget(budget), "lie": str(lies(budget))}
+    hidden = half_space(budget.epsilon) if isinstance(budget, PureDp) else None
+    kept = {"threshold": hidden.threshold, "outside": str(hidden.outside)} if hidden else {}
+    task = msgspec.convert({**asked, **place, **kept, "question": question, **price}, Task)
+    size = body_size(task)
+
+    def score(run: int, neighbour: bool) -> float:
+        fleet = Fleet(np.array([[1.0 if neighbour else -1.0]]), make_noise(2 * run + neighbour))
+        (lines,) = fleet.answers(task)
+        return float(int.from_bytes(lines[0, -size:].tobytes(), signed=size > 1))
+
+    return Target(score, zcdp_implied_by(budget))
+
+
 def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], float], make_noise: MakeNoise) -> Target:
     """Attack a whole estimator, at a budget so small that few runs suffice to catch a broken one."""
     claim = Zcdp(Fraction(1, 50))
@@ -147,6 +178,9 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
         "search for the radius": radius_step(Central(), make_noise),
         "choice of the radius": choice_step(make_noise),
         "bias gap": gap_step(make_noise),
+        "local bit": local_step("median", PureDp(1), make_noise),
+        "local vector, zCDP": local_step("vector", Zcdp(Fraction(1, 2)), make_noise),
+        "local vector, pure": local_step("vector", PureDp(1), make_noise),
         "clipped: mean": _whole("clipped", apart, _sum_in_radii, make_noise),
         "clipped: radius": _whole("clipped", ranked, lambda estimate: estimate.radius, make_noise),
         "shifted: mean": _whole("shifted", apart, _sum_in_radii, make_noise),

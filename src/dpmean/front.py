@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmean.budget import Number
+from dpmean.budget import Number, PureDp
 from dpmean.coins import PublicCoins
 from dpmean.door import (
     read_array,
@@ -30,6 +30,7 @@ from dpmean.rows.memory import MemoryRows
 from dpmean.trust.analyzer import Analyzer, setup_for
 from dpmean.trust.division import users_needed
 from dpmean.trust.local import Fleet
+from dpmean.trust.randomizers import MOST_COLUMNS
 from dpmean.version import __version__
 
 
@@ -140,6 +141,8 @@ def run_local(
     array = read_array(X)
     n, d = array.shape
     frame = read_frame(d, norm_bound, bounds, impute=True)
+    if isinstance(budget, PureDp) and d > MOST_COLUMNS:
+        raise ArgumentError(f"pure privacy in the local model takes at most {MOST_COLUMNS} columns, got {d}: give rho")
     few = rounds == "few"
     noise, coins = read_randomness(seed)
     need = Need(*users_needed(d, budget, few_rounds=few))

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.attacks import MakeNoise, Target, choice_step, gap_step, radius_step, release_step, targets
-from dpmean.budget import Zcdp
+from dpmean.attacks import MakeNoise, Target, choice_step, gap_step, local_step, radius_step, release_step, targets
+from dpmean.budget import PureDp, Zcdp
 from dpmean.noise.source import seeded
 from dpmean.trust.central import Central
 from dpmean.types import Ints, Sampler
@@ -56,6 +56,33 @@ def quartered(seed: int) -> ScaledNoise:
     return ScaledNoise(seed, Fraction(1, 4))
 
 
+class TruthfulNoise:
+    """Words that are always the largest: no bit is flipped, and nothing outside the half space is kept."""
+
+    seeded = True
+
+    def __init__(self, seed: int) -> None:
+        self.noise = seeded(seed)
+
+    def at(self, step: str, start: int = 0) -> Sampler:
+        sampler = self.noise.at(step, start)
+        return sampler if step == "sign" else TruthfulSampler(sampler)
+
+
+@dataclass(frozen=True)
+class TruthfulSampler:
+    sampler: Sampler
+
+    def gaussian(self, variance: Fraction, count: int) -> Ints:
+        return self.sampler.gaussian(variance, count)
+
+    def choose(self, exponents: Sequence[int], unit: int) -> int:
+        return self.sampler.choose(exponents, unit)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        return np.full(count, np.iinfo(np.uint64).max, dtype=np.uint64)
+
+
 def silent(step: str) -> MakeNoise:
     """Return noise that is missing from one step."""
     return lambda seed: ScaledNoise(seed, Fraction(0), step)
@@ -87,6 +114,9 @@ def broken_targets() -> dict[str, Target]:
         "choice of the radius with four times the epsilon": choice_step(quartered),
         "bias gap without its noise": gap_step(silent("bias")),
         "noisy sum in floats, by its support": float_noise(),
+        "local vector with half the noise": local_step("vector", Zcdp(Fraction(1, 2)), halved),
+        "local bit that never lies": local_step("median", PureDp(1), TruthfulNoise),
+        "local vector that is never kept outside": local_step("vector", PureDp(1), TruthfulNoise),
     }
     for name, target in targets().items():
         if target.whole:

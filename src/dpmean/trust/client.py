@@ -17,6 +17,7 @@ from dpmean.budget import PureDp, Zcdp
 from dpmean.errors import ArgumentError, OverspendError
 from dpmean.noise import exact
 from dpmean.trust.randomizers import (
+    MOST_COLUMNS,
     SCALE_BITS,
     WORD,
     Budget,
@@ -117,7 +118,8 @@ class Client:
         if type(budget) is not type(self.budget) or theirs > mine:
             raise OverspendError(f"the task would cost {budget}, and this device allows {self.budget}")
         if task.question == "vector":
-            covered = isinstance(budget, Zcdp) or half_space_is_covered(_half_space(task), budget)
+            small = task.d <= MOST_COLUMNS
+            covered = isinstance(budget, Zcdp) or (small and half_space_is_covered(_half_space(task), budget))
         else:
             covered = flips_are_covered(int(task.lie), budget)
         if not covered or task.radius < (task.question == "vector"):

@@ -20,6 +20,8 @@ Budget = Zcdp | PureDp
 WORD = 1 << 64
 SCALE_BITS = 30
 """Proposals of a half-space answer have standard deviation 2^30."""
+MOST_COLUMNS = 4096
+"""The proof for half spaces is about at most so many columns."""
 _BITS = 128
 _SMALLEST_EPSILON, _LARGEST_EPSILON = Fraction(1, 50), Fraction(16)
 
