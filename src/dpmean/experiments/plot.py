@@ -64,7 +64,12 @@ def draw(figure: Figure, table: Table) -> Any:
 
     panels = [panel for panel in figure.panels if any(place[0] == panel for place in table.places)]
     picture, all_axes = plt.subplots(
-        1, len(panels), figsize=(0.6 + 3.7 * len(panels), 4.6), sharey=figure.measure != "rank", squeeze=False, layout="constrained"
+        1,
+        len(panels),
+        figsize=(0.6 + 3.7 * len(panels), 4.6),
+        sharey=figure.measure != "rank",
+        squeeze=False,
+        layout="constrained",
     )
     for axes, panel in zip(all_axes[0], panels, strict=True):
         for method in figure.methods:
