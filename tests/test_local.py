@@ -204,6 +204,20 @@ def vector_task(budget=None):
         ({}, PureDp(9), OverspendError, "the task would cost rho = 0.5"),
         ({"lie": "1000"}, Zcdp(0.5), OverspendError, "more than the task says"),
         ({"lie": "0"}, Zcdp(0.5), OverspendError, "more than the task says"),
+        ({"lie": "-5"}, Zcdp(0.5), ArgumentError, "its lie cannot be right"),
+        ({"lie": "1e3"}, Zcdp(0.5), ArgumentError, "its lie cannot be right"),
+        ({"name": "short"}, Zcdp(0.5), ArgumentError, "its name cannot be right"),
+        ({"round": 500}, Zcdp(0.5), ArgumentError, "its round cannot be right"),
+        ({"tickets": (5, 2)}, Zcdp(0.5), ArgumentError, "its tickets cannot be right"),
+        ({"step": -2000}, Zcdp(0.5), ArgumentError, "its step cannot be right"),
+        ({"reach": 0}, Zcdp(0.5), ArgumentError, "its reach cannot be right"),
+        ({"centre": [1]}, Zcdp(0.5), ArgumentError, "its centre cannot be right"),
+        ({"signs": [1, 1, 1]}, Zcdp(0.5), ArgumentError, "its signs cannot be right"),
+        ({"signs": [1, 1, 1, 7]}, Zcdp(0.5), ArgumentError, "its signs cannot be right"),
+        ({"thresholds": [1]}, Zcdp(0.5), ArgumentError, "its thresholds cannot be right"),
+        ({"thresholds": [1 << 80] * 4}, Zcdp(0.5), ArgumentError, "its numbers cannot be right"),
+        ({"threshold": math.inf}, Zcdp(0.5), ArgumentError, "not a task"),
+        ({"question": "median tree", "thresholds": [1, 2]}, Zcdp(0.5), ArgumentError, "its cells cannot be right"),
         ({"budget": "rho 0"}, Zcdp(0.5), ArgumentError, "a budget is written"),
         ({"budget": "delta 3"}, Zcdp(0.5), ArgumentError, "a budget is written"),
     ],
@@ -216,8 +230,11 @@ def test_a_device_refuses_what_it_should(task, budget, error, words):
 
 def test_a_device_refuses_a_greedy_half_space_and_what_is_no_task():
     task = vector_task(PureDp(1))
-    for changes in ({"outside": "5"}, {"threshold": 4.0}, {"threshold": -1.0}, {"radius": 0}):
+    for changes in ({"outside": "5"}, {"threshold": 4.0}, {"threshold": 2.1}):
         with pytest.raises(OverspendError, match="more than the task says"):
+            Client(0, [1.0, 2.0, 3.0], PureDp(1)).answer(msgspec.json.encode(msgspec.structs.replace(task, **changes)))
+    for changes in ({"threshold": -1.0}, {"radius": 0}, {"centre": []}, {"centre": [0] * 4}, {"outside": "x"}):
+        with pytest.raises(ArgumentError, match="cannot be right"):
             Client(0, [1.0, 2.0, 3.0], PureDp(1)).answer(msgspec.json.encode(msgspec.structs.replace(task, **changes)))
     for document in (b"{}", b"[1]", b"{", msgspec.json.encode(task).replace(b'"d"', b'"D"')):
         with pytest.raises(ArgumentError, match="this is not a task"):

@@ -33,6 +33,7 @@ from dpmean.trust.schema import (
     VERSION,
     Message,
     Task,
+    check_form,
     hashed,
     is_asked,
     read_budget,
@@ -71,7 +72,10 @@ def _system_bits(count: int) -> int:
 
 @final
 class Client:
-    """One user's device. It answers one task of its life; ``memory`` holds what must survive a restart."""
+    """One user's device. It answers one task of its life; ``memory`` holds what must survive a restart.
+
+    Store ``memory`` before the message is sent: a device that forgets its answer, and answers again, spends twice.
+    """
 
     def __init__(
         self,
@@ -108,21 +112,26 @@ class Client:
         return message
 
     def _check(self, task: Task) -> None:
-        """Refuse a task that this version does not know, or that would cost more than this user allows."""
+        """Refuse a task that this version does not know, that is not well formed, or that costs more than is allowed.
+
+        Nothing here depends on the row: an error must not tell anything about it either.
+        """
         if task.version != VERSION:
             raise ArgumentError(f"this device speaks version {VERSION}, and the task is of version {task.version}")
         if len(self._row) != task.d:
             raise ArgumentError(f"the task is about rows of {task.d} columns, this one has {len(self._row)}")
+        check_form(task)
         budget = read_budget(task.budget)
         mine, theirs = _amount(self.budget), _amount(budget)
         if type(budget) is not type(self.budget) or theirs > mine:
             raise OverspendError(f"the task would cost {budget}, and this device allows {self.budget}")
-        if task.question == "vector":
-            small = task.d <= MOST_COLUMNS
-            covered = isinstance(budget, Zcdp) or (small and half_space_is_covered(_half_space(task), budget))
-        else:
+        if task.question != "vector":
             covered = flips_are_covered(int(task.lie), budget)
-        if not covered or task.radius < (task.question == "vector"):
+        elif isinstance(budget, Zcdp):
+            covered = True  # the device computes the noise itself
+        else:
+            covered = task.d <= MOST_COLUMNS and half_space_is_covered(_half_space(task), budget)
+        if not covered:
             raise OverspendError(f"the answer would cost more than the task says, {budget}")
 
     def _body(self, task: Task) -> bytes:

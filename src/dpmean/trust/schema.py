@@ -20,6 +20,8 @@ from dpmean.errors import ArgumentError
 VERSION = 1
 Question = Literal["median", "radius", "median tree", "radius tree", "vector"]
 TICKETS = 1 << 32
+LARGEST = 1 << 40
+"""No length in a task may exceed this, so that answers fit into 8 bytes."""
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -108,3 +110,33 @@ def hashed(name: str, user: int, purpose: int) -> int:
 def is_asked(task: Task, user: int) -> bool:
     """Return whether a task asks this user."""
     return task.tickets[0] <= hashed(task.name, user, TICKET) >> 32 < task.tickets[1]
+
+
+def check_form(task: Task) -> None:
+    """Refuse a task whose parts do not fit together, or whose numbers are beyond what answers can hold."""
+    trees, medians = task.question.endswith("tree"), task.question.startswith("median")
+    width = len(task.signs)
+    points = len(task.thresholds)
+    numbers = [*task.thresholds, *task.centre, task.reach, task.radius]
+    wrong = {
+        "name": len(task.name) != 16 or any(letter not in "0123456789abcdef" for letter in task.name),
+        "round": not 0 <= task.round < 128,
+        "tickets": not 0 <= task.tickets[0] <= task.tickets[1] <= TICKETS,
+        "d": not 1 <= task.d <= 1 << 20,
+        "step": not -1000 <= task.step <= 900,
+        "reach": task.reach < 1,
+        "radius": task.question == "vector" and task.radius < 1,
+        "centre": len(task.centre) != (0 if medians else task.d),
+        "signs": medians
+        and (width < task.d or width & (width - 1) != 0 or any(sign not in (-1, 1) for sign in task.signs)),
+        "thresholds": points != (0 if task.question == "vector" else width if medians else 1) and not trees,
+        "cells": trees
+        and (points < 1 or points & (points + 1) != 0 or list(task.thresholds) != sorted(task.thresholds)),
+        "numbers": any(abs(number) > LARGEST for number in numbers),
+        "lie": not (task.lie.isdecimal() and len(task.lie) <= 20),
+        "outside": not (task.outside.isdecimal() and len(task.outside) <= 20),
+        "threshold": not 0 <= task.threshold < 100,
+    }
+    for name, is_wrong in wrong.items():
+        if is_wrong:
+            raise ArgumentError(f"this is not a task: its {name} cannot be right")
