@@ -39,6 +39,8 @@ from dpmean.trust.schema import (
     read_budget,
 )
 
+_MOST_NOISE = 1 << 110
+
 
 class Coins(Protocol):
     """Where a device gets its randomness from."""
@@ -128,7 +130,7 @@ class Client:
         if task.question != "vector":
             covered = flips_are_covered(int(task.lie), budget)
         elif isinstance(budget, Zcdp):
-            covered = True  # the device computes the noise itself
+            covered = vector_variance(task.radius, budget) <= _MOST_NOISE  # or the answer may not fit its bytes
         else:
             covered = task.d <= MOST_COLUMNS and half_space_is_covered(_half_space(task), budget)
         if not covered:
