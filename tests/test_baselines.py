@@ -66,7 +66,10 @@ def test_a_ledger_takes_what_is_exact_and_refuses_floats_and_seeds(name):
     if name in EXACT:
         ledger.record(release(name, seed=None))
         assert ledger.left == Fraction(2, 10)
-        with pytest.raises(dpmean.OverspendError, match="1/5 of the budget is left"):
+        assert repr(ledger) == "<Ledger: rho = 0.5 spent, 0.2 left>"
+        with pytest.raises(TypeError, match=r"a release is needed, got 0.5 of type float"):
+            ledger.record(0.5)
+        with pytest.raises(dpmean.OverspendError, match=r"only rho = 0.2 is left"):
             ledger.record(release(name, seed=None))
     else:
         with pytest.raises(ValueError, match="noise in floating point"):

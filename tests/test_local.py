@@ -25,7 +25,7 @@ from dpmean.trust.division import divide, expected_error, noise_share, users_nee
 from dpmean.trust.local import Fleet
 from dpmean.trust.randomizers import WORD, flips_are_covered, half_space, half_space_is_covered, lies
 from dpmean.trust.schema import TICKET, Task, hashed, is_asked, read_budget, write_budget
-from dpmean.trust.search import WeighedSearch, halved, shares_from_tree
+from dpmean.trust.search import WeighedSearch, _rising, halved, shares_from_tree
 from tests.recorder import RecordingNoise
 
 NAME = "00112233445566ff"
@@ -180,6 +180,30 @@ def test_a_device_answers_once_and_repeats_itself():
         client.answer(msgspec.json.encode(changed))
 
 
+def test_a_device_remembers_before_it_speaks():
+    asked, stored = analyzer(), []
+    user = asked_user(asked.task)
+    client = Client(user, [1.0, 2.0, 3.0], Zcdp(0.5), remember=lambda memory: stored.append(dict(memory)))
+    message = client.answer(asked.document())
+    assert stored == [client.memory]
+    assert stored[0]["message"] == message
+
+
+def test_what_is_no_number_answers_as_the_centre_would():
+    asked = analyzer()
+    user = asked_user(asked.task)
+    rows = ([None, 1.0, 2.0], [10**400, 0, 0], ["x", 0, 0], [0.0, 0.0, 0.0])
+    answers = {Client(user, row, Zcdp(0.5), coins=SeededCoins(2, user)).answer(asked.document()) for row in rows}
+    assert len(answers) == 1
+
+
+def test_a_setup_that_makes_no_sense_is_refused():
+    for changes in ({"name": "xyz"}, {"users": 0}, {"d": 5000}, {"reach": 0.0}):
+        arguments = {"name": NAME, "users": 10, "d": 2, "reach": 1.0, "budget": Zcdp(1), **changes}
+        with pytest.raises(ArgumentError):
+            setup_for(**arguments, few_rounds=False)
+
+
 def test_a_device_that_is_not_asked_says_nothing():
     asked = analyzer()
     user = next(user for user in itertools.count() if not is_asked(asked.task, user))
@@ -220,6 +244,7 @@ def vector_task(budget=None):
         ({"question": "median tree", "thresholds": [1, 2]}, Zcdp(0.5), ArgumentError, "its cells cannot be right"),
         ({"budget": "rho 0"}, Zcdp(0.5), ArgumentError, "a budget is written"),
         ({"budget": "delta 3"}, Zcdp(0.5), ArgumentError, "a budget is written"),
+        ({"budget": "rho 1e9000000"}, Zcdp(0.5), ArgumentError, "a budget is written"),
     ],
 )
 def test_a_device_refuses_what_it_should(task, budget, error, words):
@@ -314,10 +339,34 @@ def test_a_search_that_forgives_finds_its_way_back():
     search = WeighedSearch(1, 1024, 0.5)
     for number in range(24):
         middle = search.middle
-        share = float(middle[0] >= 700)
+        share = 1 / (1 + math.exp(-(int(middle[0]) - 700) / 10))
         told = 1 - share if number < 3 else share
         search.learn(middle, np.array([told]), np.array([0.3]))
-    assert abs(int(search.middle[0]) - 700) <= 8
+    assert abs(int(search.answer[0]) - 700) <= 10
+
+
+def test_a_search_ends_where_it_has_asked():
+    """Low shares in the last round push the weights into an interval that nobody asked about; the answer stays."""
+    search = WeighedSearch(1, 1024, 0.5)
+    generator = np.random.default_rng(3)
+    asked = []
+    for _ in range(14):
+        middle = search.middle
+        asked.append(int(middle[0]))
+        share = 1 / (1 + math.exp(-(asked[-1] - 700) / 10))
+        search.learn(middle, np.array([share + generator.normal(0, 0.17)]), np.array([0.17]))
+    for _ in range(3):
+        search.learn(np.array([max(asked)]), np.array([0.1]), np.array([0.17]))
+    assert int(search.answer[0]) in asked
+    unheard = WeighedSearch(2, 64, 0.5)
+    unheard.learn(unheard.middle, np.array([0.0, 0.0]), np.array([np.inf, 0.1]))
+    assert unheard.middle[0] == 31
+    assert unheard.middle[1] > 31
+
+
+def test_a_rising_sequence_is_left_alone_and_others_are_averaged():
+    assert _rising(np.array([0.1, 0.2, 0.9]), np.ones(3)).tolist() == [0.1, 0.2, 0.9]
+    assert _rising(np.array([0.4, 0.2, 0.9]), np.array([1.0, 3.0, 1.0])).tolist() == pytest.approx([0.25, 0.25, 0.9])
 
 
 def test_halving_finds_the_rank_where_shares_rise():
@@ -396,19 +445,21 @@ def test_messages_are_counted_once_in_any_order_and_not_after_their_round():
 
 
 def test_many_lines_are_judged_like_single_messages():
-    asked, other = analyzer(), analyzer()
-    rows = rows_for()
+    asked, other = analyzer(users=2000), analyzer(users=2000)
+    rows = rows_for(users=2000)
     (lines,) = Fleet(rows, seeded(4)).answers(asked.task)
     broken = lines.copy()
     broken[0, 0] ^= 1
     broken[1, -1] = 2
     broken[2] = broken[3]
+    broken[4], broken[5] = broken[6], broken[6]
+    broken[4, -1] = 2  # a corrupt copy before the good one
     asked.receive_lines(broken)
     for line in broken:
         other.receive(bytes(line))
     assert asked.outcomes == other.outcomes
     assert np.array_equal(asked.tally, other.tally)
-    assert asked.outcomes["duplicate"] == 1
+    assert asked.outcomes["duplicate"] == 2
     asked.receive_lines(np.zeros((3, 5), dtype=np.uint8))
     assert asked.outcomes["rejected: malformed"] == 4
 
@@ -428,9 +479,15 @@ def test_an_analyzer_that_is_killed_anywhere_goes_on_to_the_same_result(few):
         shaky = Analyzer.resume(shaky.save())
     assert np.array_equal(shaky.estimate.mean, expected.mean)
     assert shaky.outcomes == steady.outcomes
+    assert shaky.estimate.receipts == expected.receipts
     with pytest.raises(ArgumentError, match="is complete"):
         shaky.close()
     assert shaky.receive(b"late") == (Outcome.REJECTED, "the collection is complete")
+    before = shaky.save()
+    shaky.receive_lines(Fleet(rows, seeded(4)).answers(shaky.task)[0])
+    assert np.array_equal(Analyzer.resume(shaky.save()).estimate.mean, Analyzer.resume(before).estimate.mean)
+    with pytest.raises(ArgumentError, match="nothing left to ask"):
+        shaky.document()
 
 
 def test_what_was_not_saved_by_an_analyzer_is_refused():
@@ -462,15 +519,22 @@ def test_users_who_stay_silent_are_missed_and_counted():
     assert np.linalg.norm(asked.estimate.mean - 5) < 0.3
     answered = int(asked.answered.sum())
     assert 27_000 < answered < 29_000
-    assert f"{answered} of 40000 users answered 33 rounds" in asked.estimate.receipts[0].asked
+    assert f"{answered} of 40000 users were heard in 33 rounds" in asked.estimate.receipts[0].asked
 
 
 def test_if_nobody_answers_there_is_no_mean():
     asked = analyzer()
     while asked.task.question != "vector":
         asked.close()
-    with pytest.raises(ArgumentError, match="nobody answered the last round"):
-        asked.close()
+    saved = asked.save()
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match="nobody has answered the last round"):
+            asked.close()
+    assert Analyzer.resume(saved).task == asked.task
+    user = asked_user(asked.task)
+    asked.receive(Client(user, [1.0, 2.0, 3.0], Zcdp(0.5)).answer(asked.document()))
+    asked.close()
+    assert asked.done
 
 
 def garbage(task, lines, bad, body_at):
@@ -514,10 +578,34 @@ def test_the_mean_of_many_devices(budget, rounds):
     assert 25 < release.public["bytes_per_user"] < 60
     assert dpmean.Release.from_json(release.to_json()).mean.tolist() == release.mean.tolist()
     shown = str(release)
-    assert "nobody saw a row" in shown
+    assert "each device randomized its own answer" in shown
     assert ("epsilon = 1, pure" in shown) == (budget == {"epsilon": 1.0})
     errors = (release.mean - rows.mean(axis=0)) / release.noise_std
     assert np.sqrt(np.mean(errors**2)) < (2.5 if rounds == "adaptive" else 5)  # a rough centre leaves some bias
+
+
+@pytest.mark.parametrize("budget", [{"rho": 0.5}, {"epsilon": 1.0}], ids=str)
+def test_rows_on_the_bound_are_within_it(budget):
+    generator = np.random.default_rng(1)
+    corners = (generator.random((60_000, 3)) < [0.9, 0.2, 0.6]).astype(float)
+    release = dpmean.mean(corners, trust="local", bounds=(0, 1), seed=3, **budget)
+    assert np.linalg.norm(release.mean - [0.9, 0.2, 0.6]) < 0.1
+    sphere = generator.normal(1, 1, (60_000, 8))
+    sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
+    release = dpmean.mean(sphere, trust="local", norm_bound=1.0, seed=3, **budget)
+    assert np.linalg.norm(release.mean - sphere.mean(axis=0)) < 0.1
+
+
+def test_a_device_is_clamped_to_the_bounds_of_its_columns():
+    release = dpmean.mean(np.full((30_000, 2), 1.3), trust="local", rho=0.5, bounds=(0, 1), seed=3)
+    assert np.allclose(release.mean, 1.0, atol=0.02)
+
+
+def test_a_pure_release_has_that_epsilon_and_no_error_bound():
+    release = dpmean.mean(np.zeros((30_000, 2)), trust="local", epsilon=1.0, norm_bound=1.0, seed=3)
+    assert release.epsilon(1e-9) == 1.0
+    with pytest.raises(ArgumentError, match="no error bound in the local model"):
+        release.error_bound()
 
 
 def test_bounds_of_columns_work_too_and_a_seed_repeats_the_release():
@@ -537,6 +625,8 @@ def test_bounds_of_columns_work_too_and_a_seed_repeats_the_release():
         ({"sigma_min": 1.0}, "sigma_min is for the central model"),
         ({"rho": None, "epsilon": 100.0}, r"epsilon must lie between 0.02 and 16"),
         ({"rho": None}, "budget is missing"),
+        ({"nan": "drop"}, 'nan must be "raise" or "impute"'),
+        ({"trust": "central", "rounds": "few"}, "rounds is for the local model"),
         ({"norm_bound": None}, "exactly one of norm_bound and bounds"),
     ],
 )

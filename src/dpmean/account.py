@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import final
 
 from dpmean.budget import Number, Zcdp
-from dpmean.errors import ArgumentError, OverspendError
+from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError
 from dpmean.ledger import Release
 
 
@@ -38,6 +38,8 @@ class Ledger:
 
     def record(self, release: Release) -> None:
         """Take the cost of a release from the budget."""
+        if not isinstance(release, Release):
+            raise ArgumentTypeError(f"a release is needed, got {release!r} of type {type(release).__name__}")
         if release.seeded:
             raise ArgumentError("this release was made with a seed and protects nobody: make it again without one")
         if not release.exact:
@@ -46,5 +48,10 @@ class Ledger:
                 "use dpmean.mean for what is to be published"
             )
         if release.rho > self.left:
-            raise OverspendError(f"the release costs rho = {release.rho}, and {self.left} of the budget is left")
+            raise OverspendError(
+                f"the release costs rho = {float(release.rho):.6g}, and only rho = {float(self.left):.6g} is left"
+            )
         self._spent += release.rho
+
+    def __repr__(self) -> str:
+        return f"<Ledger: rho = {float(self.spent):.6g} spent, {float(self.left):.6g} left>"

@@ -65,7 +65,8 @@ def mean(
             bounds). In the local model ``"shifted"`` is the only one.
         trust: ``"central"``: the process that calls this sees the rows. ``"local"``: every row is a device of its own
             that sends one randomized message, and only those are seen; the budget is ``rho``, or ``epsilon`` alone for
-            pure differential privacy. Rows that are not within the bound answer as if they were at its middle.
+            pure differential privacy. Rows that are not finite or not within ``norm_bound`` answer as if they were at
+            the centre: give a bound that holds, and not more than a hundred times too loose.
         rounds: in the local model, ``"adaptive"`` (33 rounds, more accurate) or ``"few"`` (3).
         sigma_min: for independent rows from one distribution, a lower bound on the standard deviation in any
             direction, and
@@ -93,6 +94,12 @@ def mean(
     """
     if trust not in ("central", "local"):
         raise ArgumentError(f'trust must be "central" or "local", got {trust!r}')
+    if nan not in ("raise", "impute"):
+        raise ArgumentError(
+            f'nan must be "raise" or "impute", got {nan!r} (dropping rows would change n, which is public)'
+        )
+    if trust == "central" and rounds != "adaptive":
+        raise ArgumentError(f'rounds is for the local model, got {rounds!r}: leave it out, or give trust="local"')
     if trust == "local":
         return _local(
             X,

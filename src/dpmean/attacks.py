@@ -11,7 +11,6 @@ from typing import final
 import msgspec
 import numpy as np
 
-from dpmean.accountant import zcdp_implied_by
 from dpmean.budget import PureDp, Zcdp
 from dpmean.coins import PublicCoins
 from dpmean.estimators.clipped import ClippedMean
@@ -42,7 +41,7 @@ class Target:
     """A mechanism under attack: run number and neighbour (False or True) in, score out."""
 
     score: Callable[[int, bool], float]
-    claim: Zcdp
+    claim: Budget
     whole: bool = False
     """Whether a run is a whole estimator, which takes longer."""
 
@@ -127,7 +126,7 @@ def local_step(question: Question, budget: Budget, make_noise: MakeNoise = seede
         (lines,) = fleet.answers(task)
         return float(int.from_bytes(lines[0, -size:].tobytes(), signed=size > 1))
 
-    return Target(score, zcdp_implied_by(budget))
+    return Target(score, budget)
 
 
 def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], float], make_noise: MakeNoise) -> Target:

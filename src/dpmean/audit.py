@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 
 from dpmean.accountant import tight_epsilon
-from dpmean.budget import Zcdp
+from dpmean.budget import PureDp, Zcdp
 from dpmean.types import Floats
 
 FALSE_ALARM = 1e-7
@@ -42,8 +42,12 @@ class Finding:
         return self.epsilon_found / self.epsilon_claimed
 
 
-def judge(one: Floats, other: Floats, claim: Zcdp, delta: float = 0.01) -> Finding:
-    """Judge the scores of a mechanism on two neighbours."""
+def judge(one: Floats, other: Floats, claim: Zcdp | PureDp, delta: float = 0.01) -> Finding:
+    """Judge the scores of a mechanism on two neighbours; a pure claim is judged without any delta."""
+    if isinstance(claim, PureDp):
+        delta, claimed = 0.0, float(claim.epsilon)
+    else:
+        claimed = float(tight_epsilon(claim, delta))
     half = len(one) // 2
     best = (0.0, False, 0.0, False)
     thresholds = np.unique(np.quantile(np.concatenate((one[:half], other[:half])), np.linspace(0, 1, 401)))
@@ -60,7 +64,7 @@ def judge(one: Floats, other: Floats, claim: Zcdp, delta: float = 0.01) -> Findi
     first, second = (other, one) if swapped else (one, other)
     p_low = _probability_at_least(_event(first[half:], threshold, above=above))
     q_high = 1 - _probability_at_least(~_event(second[half:], threshold, above=above))
-    return Finding(_epsilon(p_low, q_high, delta), float(tight_epsilon(claim, delta)), delta)
+    return Finding(_epsilon(p_low, q_high, delta), claimed, delta)
 
 
 def _event(scores: Floats, threshold: float, *, above: bool) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmean.budget import Number, PureDp
+from dpmean.budget import Number
 from dpmean.coins import PublicCoins
 from dpmean.door import (
     read_array,
@@ -141,17 +141,19 @@ def run_local(
     array = read_array(X)
     n, d = array.shape
     frame = read_frame(d, norm_bound, bounds, impute=True)
-    if isinstance(budget, PureDp) and d > MOST_COLUMNS:
-        raise ArgumentError(f"pure privacy in the local model takes at most {MOST_COLUMNS} columns, got {d}: give rho")
+    if d > MOST_COLUMNS:
+        raise ArgumentError(f"the local model takes at most {MOST_COLUMNS} columns, got {d}")
     few = rounds == "few"
     noise, coins = read_randomness(seed)
     need = Need(*users_needed(d, budget, few_rounds=few))
     few_rows = _check_rows(need, n, f"d={d}, {budget} and the local model", allow_few_rows=allow_few_rows)
     if delta is not None and delta * n >= 1:
-        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=3)
+        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=4)
 
     with np.errstate(over="ignore", invalid="ignore"):
         rows = (array.astype(np.float64) - frame.middle) / frame.scale
+        if frame.lower is not None:
+            rows = np.clip(rows, -1.0, 1.0)  # a device knows the bounds of its columns
     fleet = Fleet(rows, noise)
     setup = setup_for(coins.digest(), n, d, frame.reach, budget, few_rounds=few)
     analyzer = Analyzer(setup)

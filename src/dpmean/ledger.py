@@ -146,6 +146,9 @@ class Release:
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
         epsilon = tight_epsilon(self.cost, delta)
+        pure = [receipt.cost.epsilon for receipt in self.receipts if isinstance(receipt.cost, PureDp)]
+        if len(pure) == len(self.receipts):
+            epsilon = min(epsilon, sum(pure, start=Fraction(0)))
         nearest = float(epsilon)
         return nearest if nearest >= epsilon else float(np.nextafter(nearest, np.inf))
 
@@ -161,7 +164,7 @@ class Release:
         if of not in ("rows", "population"):
             raise ArgumentError(f'of must be "rows" or "population", got {of!r}')
         if self.found is None:
-            raise ArgumentError(f'method {self.method} does not measure its bias: use method="refined" for a bound')
+            raise ArgumentError(_no_bound(self))
         found = self.found
         bound = error_quantile(self.d, found.noise_std, found.bias + found.tail, found.bias_std, confidence)
         if of == "rows":
@@ -175,7 +178,7 @@ class Release:
         What ``error_bound`` does not cover, these do not cover either.
         """
         if self.found is None:
-            raise ArgumentError(f'method {self.method} does not measure its bias: use method="refined" for a bound')
+            raise ArgumentError(_no_bound(self))
         found = self.found
         bound = error_quantile(1, found.noise_std, found.bias + found.tail, found.bias_std, confidence)
         bounds: NDArray[np.float64] = self.noise_std * (bound / found.noise_std)
@@ -256,6 +259,14 @@ class Release:
         return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, rho={float(self.rho):.6g}{seeded}>"
 
 
+def _no_bound(release: Release) -> str:
+    if release.trust != "central":
+        return (
+            f"there is no error bound in the {release.trust} model: see noise_std, and dpmean.plan for what to expect"
+        )
+    return f'method {release.method} does not measure its bias: use method="refined" for a bound'
+
+
 def _check(release: Release) -> None:
     """Refuse a document whose fields are not what a release has."""
     arrays = (release.mean, release.noise_std, release.centre)
@@ -329,7 +340,7 @@ def _protocol_in_words(public: Mapping[str, Any]) -> list[str]:
     return [
         f"  protocol   {public['rounds']} rounds, {public['messages_per_user']} message of "
         f"{public['bytes_per_user']:.0f} bytes per user; {public['answered']} users answered",
-        "             nobody saw a row: each device randomized its own answer",
+        "             each device randomized its own answer; only messages were added up",
     ]
 
 

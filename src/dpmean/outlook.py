@@ -15,6 +15,7 @@ from dpmean.estimators import plan as planner
 from dpmean.estimators.enough import Need, Verdict
 from dpmean.estimators.refined import rows_needed
 from dpmean.trust import division
+from dpmean.trust.randomizers import MOST_COLUMNS
 from dpmean.uncertainty import length_quantile
 
 _FAR = 10.0
@@ -40,7 +41,7 @@ class Outlook:
         rows_needed: how many rows would do well with this budget.
         budget_needed: which rho, or epsilon, would do well with these rows.
         rows_to_match: from how many rows on privacy adds no more than sampling does, with this budget; 0 in the local
-            model, where it always adds more.
+            model, where it hardly ever is.
 
     """
 
@@ -118,6 +119,8 @@ def plan(
         raise ArgumentError(
             f'trust must be "central" or "local" and rounds "adaptive" or "few", got {trust!r} and {rounds!r}'
         )
+    if trust == "local" and d > MOST_COLUMNS:
+        raise ArgumentError(f"the local model takes at most {MOST_COLUMNS} columns, got {d}")
     if trust == "local":
         return _local(n, d, read_local_budget(rho, epsilon, delta), few_rounds=rounds == "few")
     budget = read_budget(rho, epsilon, delta)

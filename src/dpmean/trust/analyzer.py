@@ -23,6 +23,7 @@ from dpmean.ledger import Receipt
 from dpmean.rotation import hadamard
 from dpmean.trust.division import LADDER_BITS, LINE_BITS, TREE_BITS, divide
 from dpmean.trust.randomizers import (
+    MOST_COLUMNS,
     SCALE_BITS,
     WORD,
     Budget,
@@ -83,7 +84,7 @@ class Analyzer:
         self.budget = read_budget(setup.budget)
         self.lie = lies(self.budget)
         self.step = math.frexp(setup.reach)[1] - _GRID_BITS
-        self.reach = math.floor(math.ldexp(setup.reach, -self.step))
+        self.reach = math.ceil(math.ldexp(setup.reach, -self.step)) + math.isqrt(setup.d) + 1  # rounding is forgiven
         self.division = divide(setup.users, setup.d, self.budget, few_rounds=setup.few_rounds)
         self.width = padded(setup.d)
         self.signs = 1 - 2 * (hashed_all(setup.name, np.arange(self.width), TICKET) >> np.uint64(63)).astype(np.int64)
@@ -142,11 +143,11 @@ class Analyzer:
             low, high = (first + (last - first) * k // rounds for k in (number, number + 1))
             middle = search.middle
             tally = yield self._task(question, low, high, thresholds=ends[middle].tolist(), **common)
-            users = np.maximum(tally.sum(axis=1), 1)
-            lie = self.lie / WORD
-            shares = (tally[:, 1] / users - lie) / (1 - 2 * lie)
-            search.learn(middle, shares, np.sqrt(unit_variance(self.lie) / users))
-        return search.middle
+            users, lie = tally.sum(axis=1), self.lie / WORD
+            shares = (tally[:, 1] / np.maximum(users, 1) - lie) / (1 - 2 * lie)
+            std = np.where(users > 0, np.sqrt(unit_variance(self.lie) / np.maximum(users, 1)), np.inf)
+            search.learn(middle, shares, std)
+        return search.answer
 
     def _farthest(self) -> int:
         """How far from zero a rotated mean can be: sqrt(2 ln(40 width)) times the reach, nearly always (Lemma 3.4)."""
@@ -172,18 +173,16 @@ class Analyzer:
 
     def _finish(self, tally: Ints, centre: Ints, radius: int) -> Estimate:
         users, unit = int(tally[0]), math.ldexp(1.0, self.step)
-        if not users:
-            raise ArgumentError("nobody answered the last round: there is no mean")
         if isinstance(self.budget, Zcdp):
             scale, std = 1.0, math.sqrt(float(vector_variance(radius, self.budget)) / users)
         else:
             scale = radius / math.ldexp(half_space(self.budget.epsilon).gain, SCALE_BITS)
             std = math.ldexp(scale, SCALE_BITS) / math.sqrt(users)
         moved = tally[1:].astype(np.float64) * (scale / users)
-        counted = f"{int(self.answered.sum())} of {self.setup.users} users answered {len(self.closed)} rounds"
+        counted = f"{int(self.answered.sum())} of {self.setup.users} users were heard in {len(self.closed)} rounds"
         receipt = Receipt(
-            step="one answer per user",
-            asked=f"a bit, or a vector of norm at most {radius * unit:.4g}; {counted}",
+            step="answers",
+            asked=f"one answer per user, a bit or a vector of norm at most {radius * unit:.4g}; {counted}",
             mechanism=f"randomized response, {'discrete Gaussian' if scale == 1.0 else 'half spaces of vectors'}",
             cost=self.budget,
         )
@@ -204,6 +203,8 @@ class Analyzer:
 
     def document(self) -> bytes:
         """Return the open task as devices read it."""
+        if self.done:
+            raise ArgumentError("this collection is complete: there is nothing left to ask")
         return msgspec.json.encode(self.task)
 
     def _open(self, task: Task) -> None:
@@ -214,7 +215,9 @@ class Analyzer:
         """End the open round; who has not answered by now is not heard."""
         if self.done:
             raise ArgumentError("this collection is complete")
-        self.closed.append(self.tally)
+        if self.task.question == "vector" and not self.tally[0]:
+            raise ArgumentError("nobody has answered the last round: there is no mean yet")
+        self.closed.append(self.tally.copy())
         try:
             self._open(self._protocol.send(self.tally))
         except StopIteration as end:
@@ -251,7 +254,7 @@ class Analyzer:
     def receive_lines(self, lines: Lines) -> None:
         """Take in many messages of the right length at once; others, one by one."""
         start, user_at, body_at = header(self.task)
-        right = lines.shape[1] == body_at + body_size(self.task)
+        right = not self.done and lines.shape[1] == body_at + body_size(self.task)
         if right:
             fits = np.all(lines[:, :user_at] == start[:user_at], axis=1)
             fits &= np.all(lines[:, user_at + 8 : body_at] == start[user_at + 8 :], axis=1)
@@ -274,10 +277,10 @@ class Analyzer:
         tickets = hashed_all(task.name, users, TICKET) >> np.uint64(32)
         invited = (tickets >= np.uint64(task.tickets[0])) & (tickets < np.uint64(task.tickets[1]))
         legal, values = _read_bodies(task, bodies, self.budget)
-        order = np.zeros(len(users), dtype=np.bool_)
-        order[np.unique(users, return_index=True)[1]] = True
-        fresh = order & ~self.answered[users]
-        accepted = invited & legal & fresh
+        usable = np.flatnonzero(invited & legal)
+        accepted = np.zeros(len(users), dtype=np.bool_)
+        accepted[usable[np.unique(users[usable], return_index=True)[1]]] = True  # the first of each user
+        accepted &= ~self.answered[users]
         reasons: list[tuple[Outcome, str]] = []
         for k in np.flatnonzero(~accepted):
             if not invited[k]:
@@ -309,6 +312,7 @@ class Analyzer:
     def save(self) -> bytes:
         """Return everything that must survive; ``resume`` goes on from there."""
         state = {
+            "version": VERSION,
             "setup": self.setup,
             "closed": [[list(tally.shape), tally.tobytes()] for tally in self.closed],
             "open": self.tally.tobytes(),
@@ -322,13 +326,15 @@ class Analyzer:
         """Go on where ``save`` was called."""
         try:
             state = msgspec.msgpack.decode(saved)
+            if state["version"] != VERSION:
+                raise ValueError(f"it is of version {state['version']}")
             analyzer = Analyzer(msgspec.convert(state["setup"], Setup))
+            bits = np.unpackbits(np.frombuffer(state["answered"], dtype=np.uint8), count=analyzer.setup.users)
+            analyzer.answered = bits.astype(np.bool_)
             for size, tally in state["closed"]:
                 analyzer.tally = np.frombuffer(tally, dtype=np.int64).reshape(size).copy()
                 analyzer.close()
             analyzer.tally = np.frombuffer(state["open"], dtype=np.int64).reshape(analyzer.tally.shape).copy()
-            bits = np.unpackbits(np.frombuffer(state["answered"], dtype=np.uint8), count=analyzer.setup.users)
-            analyzer.answered = bits.astype(np.bool_)
             analyzer.outcomes = Counter(state["outcomes"])
         except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
             raise ArgumentError(f"this is not a saved analyzer: {error}") from None
@@ -391,4 +397,12 @@ def _read_bodies(task: Task, bodies: Lines, budget: Budget) -> tuple[NDArray[np.
 
 def setup_for(name: str, users: int, d: int, reach: float, budget: Budget, *, few_rounds: bool) -> Setup:
     """Write down what everybody knows."""
+    if len(name) != 16 or any(letter not in "0123456789abcdef" for letter in name):
+        raise ArgumentError(f"a name has 16 hexadecimal digits, got {name!r}")
+    if not 1 <= users < 1 << 40:
+        raise ArgumentError(f"users must be at least 1, got {users}")
+    if not 1 <= d <= MOST_COLUMNS:
+        raise ArgumentError(f"the local model takes from 1 to {MOST_COLUMNS} columns, got {d}")
+    if not 2.0**-500 <= reach <= 2.0**500:
+        raise ArgumentError(f"reach must lie between 2^-500 and 2^500, got {reach}")
     return Setup(name, users, d, reach, write_budget(budget), few_rounds)

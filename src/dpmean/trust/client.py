@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Protocol, final
 
@@ -17,7 +17,6 @@ from dpmean.budget import PureDp, Zcdp
 from dpmean.errors import ArgumentError, OverspendError
 from dpmean.noise import exact
 from dpmean.trust.randomizers import (
-    MOST_COLUMNS,
     SCALE_BITS,
     WORD,
     Budget,
@@ -38,8 +37,6 @@ from dpmean.trust.schema import (
     is_asked,
     read_budget,
 )
-
-_MOST_NOISE = 1 << 110
 
 
 class Coins(Protocol):
@@ -76,7 +73,8 @@ def _system_bits(count: int) -> int:
 class Client:
     """One user's device. It answers one task of its life; ``memory`` holds what must survive a restart.
 
-    Store ``memory`` before the message is sent: a device that forgets its answer, and answers again, spends twice.
+    A device that forgets its answer, and answers again, spends twice: ``remember`` is called with the memory before
+    the message is returned, to store it where it survives.
     """
 
     def __init__(
@@ -86,10 +84,12 @@ class Client:
         budget: Budget,
         memory: dict[str, bytes | str] | None = None,
         coins: Coins | None = None,
+        remember: Callable[[dict[str, bytes | str]], None] | None = None,
     ) -> None:
         self.user, self.budget = user, budget
         self.memory = {} if memory is None else memory
-        self._row = [float(x) for x in row]
+        self._row = [_number(x) for x in row]
+        self._remember = remember
         self._coins = coins or SystemCoins()
 
     def answer(self, document: bytes) -> bytes | None:
@@ -111,6 +111,8 @@ class Client:
             Message(VERSION, bytes.fromhex(task.name), task.round, self.user.to_bytes(8), body)
         )
         self.memory.update(place=place, task=document, message=message)
+        if self._remember is not None:
+            self._remember(self.memory)
         return message
 
     def _check(self, task: Task) -> None:
@@ -130,16 +132,17 @@ class Client:
         if task.question != "vector":
             covered = flips_are_covered(int(task.lie), budget)
         elif isinstance(budget, Zcdp):
-            covered = vector_variance(task.radius, budget) <= _MOST_NOISE  # or the answer may not fit its bytes
+            covered = True  # the device computes the noise itself
         else:
-            covered = task.d <= MOST_COLUMNS and half_space_is_covered(_half_space(task), budget)
+            covered = half_space_is_covered(_half_space(task), budget)
         if not covered:
             raise OverspendError(f"the answer would cost more than the task says, {budget}")
 
     def _body(self, task: Task) -> bytes:
         row = self._on_grid(task)
         if task.question == "vector":
-            return b"".join(x.to_bytes(8, signed=True) for x in self._vector(task, row))
+            limit = (1 << 63) - 1
+            return b"".join(max(-limit, min(x, limit)).to_bytes(8, signed=True) for x in self._vector(task, row))
         told = self._bit(task, row)
         lied = self._coins.word("answer") < int(task.lie)
         return bytes([told ^ lied])
@@ -212,6 +215,14 @@ def tree_bit(cell: int, cells: int, name: str, user: int) -> int:
     block, half = cell >> (depth - level), cell >> (depth - level - 1) & 1
     pattern = hashed(name, user, PATTERN) % (1 << level)
     return 1 ^ half ^ ((pattern & block).bit_count() & 1)
+
+
+def _number(x: object) -> float:
+    """Read a number of the row; what is none is NaN, and the row answers as the centre would."""
+    try:
+        return float(x)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def _amount(budget: Budget) -> Fraction:

@@ -16,9 +16,10 @@ LINE_BITS, TREE_BITS, LADDER_BITS = 13, 9, 8
 MEDIAN_ROUNDS, RADIUS_ROUNDS = 20, 12
 MEDIAN_STD = 0.19
 """Noise on a share in one round of the search for medians: with 20 rounds it finds them to a fifth of the spread."""
-MOST_FOR_MEDIANS, MOST_FOR_RADIUS = 0.35, 0.15
+MOST_FOR_MEDIANS, LEAST_FOR_RADIUS, MOST_FOR_RADIUS = 0.35, 0.05, 0.15
 CLIP, SLACK = 2.5, 3.5
 """How many rows are clipped, in multiples of what balances noise and bias at worst; and of the noise on their share."""
+CENTRE_ERROR = 0.07
 _TREE_COST = 12.0  # users that a tree needs for each of a search that asks step by step
 
 
@@ -55,14 +56,14 @@ def divide(users: int, d: int, budget: Budget, *, few_rounds: bool) -> Division:
     lie = lies(budget)
     variance, width = unit_variance(lie), padded(d)
     for_medians = MEDIAN_ROUNDS * width * variance / (MEDIAN_STD**2 * users) * (_TREE_COST if few_rounds else 1)
-    for_medians = min(MOST_FOR_MEDIANS, for_medians)
+    for_medians = min(MOST_FOR_MEDIANS, max(0.05, for_medians))
     tree = (LADDER_BITS / (2 * (1 - 2 * lie / WORD))) ** 2
     per_user = tree if few_rounds else RADIUS_ROUNDS * variance
     most = MOST_FOR_RADIUS * (1 if few_rounds else users / (users + 150_000))
-    for_radius = 0.02
+    for_radius = LEAST_FOR_RADIUS
     for _ in range(8):
         best = CLIP * noise_share(d, budget, (1 - for_medians - for_radius) * users)
-        for_radius = max(0.02, min(most, per_user * (SLACK / best) ** 2 / users))
+        for_radius = max(LEAST_FOR_RADIUS, min(most, per_user * (SLACK / best) ** 2 / users))
     clipped = max(best, SLACK * math.sqrt(per_user / (for_radius * users)))
     rounds = (1, 1) if few_rounds else (MEDIAN_ROUNDS, RADIUS_ROUNDS)
     return Division(for_medians, for_radius, *rounds, min(clipped, 0.5))
@@ -82,7 +83,12 @@ def users_needed(d: int, budget: Budget, *, few_rounds: bool) -> tuple[float, fl
 
 
 def expected_error(users: int, d: int, budget: Budget, *, few_rounds: bool) -> float:
-    """Predict the error of the mean in multiples of the spread, for rows that look normal."""
+    """Predict the error of the mean in multiples of the spread, for rows that look normal.
+
+    Clipping pulls the mean towards the centre, by the share of rows that are clipped; that costs about as much as if
+    the centre were off by 0.07 spreads.
+    """
     division = divide(users, d, budget, few_rounds=few_rounds)
     noise = noise_share(d, budget, division.for_mean * users)
-    return noise * length_quantile(d, 1 - max(division.clipped, 1e-9)) / math.sqrt(d)
+    radius = length_quantile(d, 1 - max(division.clipped, 1e-9)) / math.sqrt(d)
+    return math.hypot(noise * radius, CENTRE_ERROR * division.clipped)

@@ -116,6 +116,8 @@ def on_grid(task: Task, rows: Floats) -> Ints:
     limit = 2.0 * task.reach * unit
     near = np.all((rows >= -limit) & (rows <= limit), axis=1)  # NaN is not
     whole = np.rint(np.where(near[:, np.newaxis], rows, 0.0) / unit).astype(np.int64)
+    near &= np.all(np.abs(whole) <= task.reach, axis=1)  # so that squares add up to less than 2^63
+    whole[~near] = 0
     near &= np.einsum("ij,ij->i", whole, whole) <= task.reach**2
     whole[~near] = task.centre or [0] * task.d
     return whole

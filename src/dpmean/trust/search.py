@@ -26,19 +26,54 @@ class WeighedSearch:
     def __init__(self, size: int, points: int, rank: float) -> None:
         self.rank = rank
         self._logs = np.zeros((size, points))
+        self._heard: list[tuple[Ints, Floats, Floats]] = []
+
+    @property
+    def answer(self) -> Ints:
+        """Of all points that were asked about, the one whose share is nearest to the rank.
+
+        Shares rise along a line, so each is averaged with its neighbours until they do (isotonic regression). The
+        middle of the weights may lie where nobody was asked.
+        """
+        points, shares, weights = (np.stack(part, axis=1) for part in zip(*self._heard, strict=True))
+        found = np.empty(len(points), dtype=np.int64)
+        for line in range(len(points)):
+            order = np.argsort(points[line], kind="stable")
+            distance = np.abs(_rising(shares[line, order], weights[line, order]) - self.rank)
+            nearest = np.flatnonzero(distance <= distance.min() + 1e-12)
+            found[line] = points[line, order[nearest[len(nearest) // 2]]]
+        return found
 
     @property
     def middle(self) -> Ints:
-        """The point that halves the weight of each line: what to ask about next, and the answer in the end."""
+        """The point that halves the weight of each line: what to ask about next."""
         weights = np.cumsum(np.exp(self._logs - self._logs.max(axis=1, keepdims=True)), axis=1)
         found: Ints = (weights < weights[:, -1:] / 2).sum(axis=1)
         return found
 
     def learn(self, asked: Ints, shares: Floats, std: Floats) -> None:
-        """Take in the noisy shares at or below the points that were asked about."""
+        """Take in the noisy shares at or below the points that were asked about; an infinite std tells nothing."""
+        self._heard.append((asked, shares, 1 / std**2))
         told = np.clip((shares - self.rank) * 2 * _CLEAR / std**2, -_MOST, _MOST) / 2
         below = np.arange(self._logs.shape[1]) <= asked[:, np.newaxis]
         self._logs += np.where(below, told[:, np.newaxis], -told[:, np.newaxis])
+
+
+def _rising(values: Floats, weights: Floats) -> Floats:
+    """Return the rising sequence that is nearest to some values, by weighted squares."""
+    means: list[float] = []
+    sums: list[float] = []
+    sizes: list[int] = []
+    for value, weight in zip(values.tolist(), np.maximum(weights, 1e-12).tolist(), strict=True):
+        means.append(value)
+        sums.append(weight)
+        sizes.append(1)
+        while len(means) > 1 and means[-2] >= means[-1]:
+            total = sums[-2] + sums[-1]
+            means[-2:] = [(means[-2] * sums[-2] + means[-1] * sums[-1]) / total]
+            sums[-2:] = [total]
+            sizes[-2:] = [sizes[-2] + sizes[-1]]
+    return np.repeat(means, sizes)
 
 
 def halved(shares: Floats, rank: float) -> Ints:
