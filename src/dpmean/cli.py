@@ -28,7 +28,15 @@ def main() -> None:
     """Release the mean of high-dimensional data under differential privacy."""
 
 
-@main.group()
+class _InOrder(click.Group):
+    """Commands in the order in which they were added: figure 2 before figure 10."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """Return the names of all commands."""
+        return list(self.commands)
+
+
+@main.group(cls=_InOrder)
 def figure() -> None:
     """Run the experiments of the paper, plot them, and check its claims."""
 
@@ -72,7 +80,7 @@ def _run(names: list[str], out: Path, *, quick: bool, mnist: str | None, **more:
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as progress:
         task = progress.add_task("measuring", total=None)
         for done, total in run.run([figures.read(name, quick=quick) for name in names], out, **more):
-            progress.update(task, completed=done, total=total)
+            progress.update(task, completed=done if total else 1, total=total or 1)
     took = time.monotonic() - start
     kept = f"{out}, one CSV file per figure"
     if importlib.util.find_spec("pyarrow"):

@@ -69,14 +69,15 @@ class Outlook:
         lines = [
             f"{self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}, {notion} = {amount:.4g}"
             f"{', local model' * (self.trust == 'local')}: {verdict}",
-            f"  privacy adds an error of {self.error:.3g} spreads (l2 norm, for rows that look normal),",
+            f"  privacy adds an error of {'at least ' * (self.verdict is Verdict.HOPELESS)}{self.error:.3g} spreads "
+            "(l2 norm, for rows that look normal),",
             f"  {ratio:.2g} times the {self.sampling_error:.3g} that the rows have anyway as a sample",
         ]
         if ratio > 1 and self.rows_to_match:
             lines.append(f"  from {self.rows_to_match} rows on, privacy adds no more than sampling")
         if self.verdict is not Verdict.FINE:
             lines.append(
-                f"  {self.rows_needed} rows would do with this budget, "
+                f"  {self.rows_needed} rows would do well with this budget, "
                 f"or {notion} = {self.budget_needed:.3g} with these rows"
             )
         return "\n".join(lines)

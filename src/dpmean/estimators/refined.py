@@ -99,6 +99,8 @@ class _Work:
     error: float = 0.0
     unseen: float = 0.0
     """How many rows may lie anywhere beyond the radius without having been noticed."""
+    noticed: float = math.inf
+    """How many rows far out would have raised an alarm, had there been one."""
     pressure: float = 0.0
     """How many rows the last search for a radius left beyond it, times how fast their number falls (see tail_bias)."""
     seen: Histogram | None = None
@@ -237,7 +239,7 @@ class _Work:
         self.pressure = slope / epsilon
         start = self._index(least, histogram)
         found = radius_at(self.grid.lowest + self.curator.upper_end(histogram, line, start, slope, cost, step))
-        self.unseen = (slope * math.log(self._farthest() / found) + 3) / epsilon
+        self.unseen = min((slope * math.log(self._farthest() / found) + 3) / epsilon, self.noticed)
         return found
 
     def _farthest(self) -> float:
@@ -250,6 +252,7 @@ class _Work:
         index = self._index(WELL_BEYOND * radius, histogram)
         far = self.curator.count_beyond(histogram, index, self.shares.alarm, "alarm")
         certainty = 1.7 if self.rows.d >= 8 else 3.5  # a false alarm costs more in few dimensions
+        self.noticed = (certainty + 3) * far.std + 0.7 * harmless
         if far.value <= certainty * far.std + 0.7 * harmless:
             return 0.0
         cost = min(plan.part(self.rho, 0.12), self.left / 4)

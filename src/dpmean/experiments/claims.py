@@ -96,7 +96,7 @@ def _never_worse(name: str, claim: str, ratios: list[Compared]) -> Finding:
     worse = sorted((one for one in ratios if one.ratio.low > 1), key=lambda one: -one.ratio.middle)
     unsure = [one for one in ratios if one.ratio.low <= 1 and one.ratio.high >= NOT_WORSE]
     typical = math.exp(sum(math.log(one.ratio.middle) for one in ratios) / len(ratios))
-    numbers = f"{typical:.2g} times the best other's error on average"
+    numbers = f"{typical:.3g} times the best other's error on average"
     if worse:
         named = "; ".join(map(str, worse[:3])) + (" and others" if len(worse) > 3 else "")
         numbers += f"; worse at {len(worse)} of {len(ratios)} places: {named}"

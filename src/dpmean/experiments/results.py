@@ -212,7 +212,8 @@ class Ratio:
     rival: str
 
     def __str__(self) -> str:
-        return f"{self.middle:.2f} ({self.low:.2f} to {self.high:.2f}) times that of {self.rival}"
+        interval = "too few trials for an interval" if math.isinf(self.high) else f"{self.low:.2f} to {self.high:.2f}"
+        return f"{self.middle:.2f} ({interval}) times that of {self.rival}"
 
 
 def ratio(mine: Mapping[int, float], rivals: Mapping[str, Mapping[int, float]], comparisons: int = 1) -> Ratio:
