@@ -46,7 +46,7 @@ from dpmean.trust.schema import (
     write_budget,
 )
 from dpmean.trust.search import WeighedSearch, halved, shares_from_tree
-from dpmean.types import Estimate, Floats, Ints
+from dpmean.types import Estimate, Ints
 
 Lines = NDArray[np.uint8]
 """Messages of equal length, one a line."""
@@ -99,55 +99,51 @@ class Analyzer:
 
     def _play(self) -> Generator[Task, Ints, Estimate]:
         """Find medians, then a radius, then the mean."""
-        plan, flat = self.division, self.setup.few_rounds
+        plan = self.division
         first, second = (round(TICKETS * share) for share in (plan.for_medians, plan.for_medians + plan.for_radius))
-        half = 1 << (TREE_BITS if flat else LINE_BITS) - 1
-        spacing = -(-self._farthest() // half)
-        ends = (np.arange(2 * half) - half + 1) * spacing
-        found = yield from self._search("median", 0, first, plan.median_rounds, ends, self.width, 0.5, flat)
-        rotated: Floats = ends[found].astype(np.float64) - spacing / 2
-        centre = np.rint(self.signs * hadamard(rotated) / self.width)[: self.setup.d]
+        find = self._all_at_once if self.setup.few_rounds else self._step_by_step
+
+        half = 1 << (TREE_BITS if self.setup.few_rounds else LINE_BITS) - 1
+        line = (np.arange(2 * half) - half + 1) * -(-self._farthest() // half)
+        found = yield from find("median", (0, first), line, self.width, 0.5, signs=self.signs.tolist())
+        centre = np.rint(self.signs * hadamard(line[found].astype(np.float64)) / self.width)[: self.setup.d]
         length = float(np.linalg.norm(centre))
         centre = np.rint(centre * min(1.0, self.reach / max(length, 1.0))).astype(np.int64)
 
         ladder = self._ladder()
-        index = yield from self._search(
-            "radius", first, second, plan.radius_rounds, ladder, 1, 1 - plan.clipped, flat, centre=centre.tolist()
-        )
+        index = yield from find("radius", (first, second), ladder, 1, 1 - plan.clipped, centre=centre.tolist())
         radius = int(ladder[index[0]])
 
         tally = yield self._task("vector", second, TICKETS, centre=centre.tolist(), radius=radius, **self._hiding())
         return self._finish(tally, centre, radius)
 
-    def _search(
-        self,
-        question: Question,
-        first: int,
-        last: int,
-        rounds: int,
-        ends: Ints,
-        size: int,
-        rank: float,
-        flat: bool,
-        **more: object,
+    def _step_by_step(
+        self, question: Question, tickets: tuple[int, int], points: Ints, size: int, rank: float, **more: object
     ) -> Generator[Task, Ints, Ints]:
-        """Find a quantile on a line of points: point by point, or all at once with a tree."""
-        common = {"lie": str(self.lie), "signs": self.signs.tolist() if question == "median" else [], **more}
-        if flat:
-            tree: Question = "median tree" if question == "median" else "radius tree"
-            tally = yield self._task(tree, first, last, thresholds=ends[:-1].tolist(), **common)
-            shares, _ = shares_from_tree(tally[..., 1], tally[..., 0], self.lie / WORD)
-            return halved(shares, rank)
-        search = WeighedSearch(size, len(ends), rank)
+        """Search lines of points for a quantile, one point of each line in a round, each with other users."""
+        search = WeighedSearch(size, len(points), rank)
+        rounds = self.division.median_rounds if question == "median" else self.division.radius_rounds
+        (first, last), lie = tickets, self.lie / WORD
         for number in range(rounds):
             low, high = (first + (last - first) * k // rounds for k in (number, number + 1))
             middle = search.middle
-            tally = yield self._task(question, low, high, thresholds=ends[middle].tolist(), **common)
-            users, lie = tally.sum(axis=1), self.lie / WORD
+            asked = {"thresholds": points[middle].tolist(), "lie": str(self.lie), **more}
+            tally = yield self._task(question, low, high, **asked)
+            users = tally.sum(axis=1)
             shares = (tally[:, 1] / np.maximum(users, 1) - lie) / (1 - 2 * lie)
             std = np.where(users > 0, np.sqrt(unit_variance(self.lie) / np.maximum(users, 1)), np.inf)
             search.learn(middle, shares, std)
         return search.answer
+
+    def _all_at_once(
+        self, question: Question, tickets: tuple[int, int], points: Ints, size: int, rank: float, **more: object
+    ) -> Generator[Task, Ints, Ints]:
+        """Search lines of points for a quantile in one round, with a tree over the cells between them."""
+        tree: Question = "median tree" if question == "median" else "radius tree"
+        asked = {"thresholds": points[:-1].tolist(), "lie": str(self.lie), **more}
+        tally = yield self._task(tree, *tickets, **asked)
+        shares, _ = shares_from_tree(tally[:size, :, 1], tally[:size, :, 0], self.lie / WORD)
+        return halved(shares, rank)
 
     def _farthest(self) -> int:
         """How far from zero a rotated mean can be: sqrt(2 ln(40 width)) times the reach, nearly always (Lemma 3.4)."""
