@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -19,13 +20,14 @@ from dpmean import ArgumentError, OverspendError, PureDp, Zcdp, baselines
 from dpmean.baselines import gaboardi
 from dpmean.noise.source import seeded
 from dpmean.trust import local, randomizers
-from dpmean.trust.analyzer import Analyzer, Outcome, hashed_all, header, setup_for, tree_places
+from dpmean.trust.analyzer import Analyzer, Outcome, setup_for
 from dpmean.trust.client import Client, SystemCoins, tree_bit
 from dpmean.trust.division import divide, expected_error, noise_share, users_needed
 from dpmean.trust.local import Fleet
 from dpmean.trust.randomizers import WORD, flips_are_covered, half_space, half_space_is_covered, lies
 from dpmean.trust.schema import TICKET, Task, hashed, is_asked, read_budget, write_budget
 from dpmean.trust.search import WeighedSearch, _rising, halved, shares_from_tree
+from dpmean.trust.wire import hashed_all, header, tree_places
 from tests.recorder import RecordingNoise
 
 NAME = "00112233445566ff"
@@ -202,6 +204,18 @@ def test_a_setup_that_makes_no_sense_is_refused():
         arguments = {"name": NAME, "users": 10, "d": 2, "reach": 1.0, "budget": Zcdp(1), **changes}
         with pytest.raises(ArgumentError):
             setup_for(**arguments, few_rounds=False)
+
+
+def test_a_device_without_entropy_says_nothing(monkeypatch):
+    def broken(_):
+        raise OSError("no device")
+
+    asked = analyzer()
+    client = Client(asked_user(asked.task), [1.0, 2.0, 3.0], Zcdp(0.5))
+    monkeypatch.setattr(os, "urandom", broken)
+    with pytest.raises(dpmean.EntropyError, match="nothing was released"):
+        client.answer(asked.document())
+    assert not client.memory
 
 
 def test_a_device_that_is_not_asked_says_nothing():
@@ -626,13 +640,14 @@ def test_bounds_of_columns_work_too_and_a_seed_repeats_the_release():
         ({"rho": None, "epsilon": 100.0}, r"epsilon must lie between 0.02 and 16"),
         ({"rho": None}, "budget is missing"),
         ({"nan": "drop"}, 'nan must be "raise" or "impute"'),
+        ({"allow_few_rows": 1}, "allow_few_rows must be True or False, got 1"),
         ({"trust": "central", "rounds": "few"}, "rounds is for the local model"),
         ({"norm_bound": None}, "exactly one of norm_bound and bounds"),
     ],
 )
 def test_arguments_are_checked(arguments, words):
     rows = np.zeros((1000, 2))
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((ValueError, TypeError), match=words):
         dpmean.mean(rows, **{"trust": "local", "rho": 0.5, "norm_bound": 1.0, **arguments})
 
 
@@ -756,6 +771,10 @@ def test_peers_of_the_local_model_check_their_arguments():
         baselines.known_variance(rows, rho=0.5, norm_bound=1.0, sigma=0)
     with pytest.raises(ValueError, match="sigma_min must not exceed sigma_max"):
         baselines.unknown_variance(rows, rho=0.5, norm_bound=1.0, sigma_min=3.0, sigma_max=1.0)
+    with pytest.raises(ValueError, match="sigma=1e-09 is too small for a bound of 1"):
+        baselines.known_variance(rows, rho=0.5, norm_bound=1.0, sigma=1e-9)
+    with pytest.raises(ValueError, match="step is for the central model"):
+        baselines.known_variance(rows, rho=0.5, norm_bound=1.0, step=0.5)
     with pytest.raises(TypeError, match="takes no argument bounds"):
         baselines.known_variance(rows, rho=0.5, norm_bound=1.0, bounds=(0, 1))
 

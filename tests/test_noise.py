@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmean import ArgumentError, EntropyError
-from dpmean.noise import fast, source
+from dpmean.noise import fast
+from dpmean.noise.entropy import entropy
 from dpmean.noise.exact import exp_bounds
 from dpmean.noise.source import secure, seeded
 
@@ -160,7 +161,7 @@ def test_missing_entropy_is_an_error(monkeypatch, failure):
 def test_stuck_entropy_is_an_error(monkeypatch, stuck):
     monkeypatch.setattr(os, "urandom", stuck)
     with pytest.raises(EntropyError, match="all alike"):
-        source.entropy(64)
+        entropy(64)
 
 
 @pytest.mark.parametrize("variance", [Fraction(0), Fraction(-1), Fraction(2**113)])

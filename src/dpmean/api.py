@@ -94,10 +94,6 @@ def mean(
     """
     if trust not in ("central", "local"):
         raise ArgumentError(f'trust must be "central" or "local", got {trust!r}')
-    if nan not in ("raise", "impute"):
-        raise ArgumentError(
-            f'nan must be "raise" or "impute", got {nan!r} (dropping rows would change n, which is public)'
-        )
     if trust == "central" and rounds != "adaptive":
         raise ArgumentError(f'rounds is for the local model, got {rounds!r}: leave it out, or give trust="local"')
     if trust == "local":
@@ -110,6 +106,7 @@ def mean(
             delta=delta,
             norm_bound=norm_bound,
             bounds=bounds,
+            nan=nan,
             rounds=rounds,
             seed=seed,
             allow_few_rows=allow_few_rows,

@@ -22,12 +22,12 @@ from dpmean.noise.source import seeded
 from dpmean.quantile import search
 from dpmean.rows.memory import MemoryRows
 from dpmean.shells import FACTOR_ONE
-from dpmean.trust.analyzer import body_size
 from dpmean.trust.central import Central
 from dpmean.trust.curator import Curator
 from dpmean.trust.local import Fleet
 from dpmean.trust.randomizers import Budget, half_space, lies
 from dpmean.trust.schema import TICKETS, VERSION, Question, Task, write_budget
+from dpmean.trust.wire import body_size
 from dpmean.types import Ball, Distances, Estimate, Estimator, Floats, Noise, TrustModel
 
 _REACH = 1.0

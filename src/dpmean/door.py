@@ -19,7 +19,8 @@ from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.estimators.clipped import FAILURE
 from dpmean.frame import Frame
 from dpmean.grid import as_power, finest_step, power_of_two_at_most
-from dpmean.noise.source import SecureNoise, SeededNoise, entropy, secure, seeded
+from dpmean.noise.entropy import entropy
+from dpmean.noise.source import SecureNoise, SeededNoise, secure, seeded
 from dpmean.trust.randomizers import half_space
 from dpmean.types import Floats
 
@@ -98,6 +99,15 @@ def read_array(X: ArrayLike) -> NDArray[Any]:
     if not array.size:
         raise DataError(f"X is empty: got shape {array.shape}, need at least one row and one column")
     return array
+
+
+def read_nan(nan: str) -> bool:
+    """Read what to do about values that are not finite: whether the public centre takes their place."""
+    if nan not in ("raise", "impute"):
+        raise ArgumentError(
+            f'nan must be "raise" or "impute", got {nan!r} (dropping rows would change n, which is public)'
+        )
+    return nan == "impute"
 
 
 def read_frame(d: int, norm_bound: float | None, bounds: tuple[ArrayLike, ArrayLike] | None, *, impute: bool) -> Frame:

@@ -17,6 +17,7 @@ from dpmean.door import (
     read_budget,
     read_frame,
     read_local_budget,
+    read_nan,
     read_randomness,
     read_step,
     statistical_setting,
@@ -31,6 +32,7 @@ from dpmean.trust.analyzer import Analyzer, setup_for
 from dpmean.trust.division import users_needed
 from dpmean.trust.local import Fleet
 from dpmean.trust.randomizers import MOST_COLUMNS
+from dpmean.types import Estimate
 from dpmean.version import __version__
 
 
@@ -72,15 +74,9 @@ def run(
 ) -> Release:
     """Release the mean of the rows of ``X`` with the estimator that ``build`` makes for a grid."""
     budget = read_budget(rho, epsilon, delta)
-    if not isinstance(allow_few_rows, bool | np.bool_):
-        raise ArgumentTypeError(f"allow_few_rows must be True or False, got {allow_few_rows!r}")
     array = read_array(X)
     n, d = array.shape
-    if nan not in ("raise", "impute"):
-        raise ArgumentError(
-            f'nan must be "raise" or "impute", got {nan!r} (dropping rows would change n, which is public)'
-        )
-    frame = read_frame(d, norm_bound, bounds, impute=nan == "impute")
+    frame = read_frame(d, norm_bound, bounds, impute=read_nan(nan))
     frame, finest = statistical_setting(n, frame, sigma_min, sigma_max)
     grid = Grid(read_step(step, finest), frame.reach, d)
 
@@ -93,32 +89,19 @@ def run(
 
     estimate = estimator(MemoryRows(array, frame), budget, noise)
     total_cost(estimate.receipts, budget)
-    unit = float(frame.scale[0])
-    same = bool(np.all(frame.scale == unit))
-    unit_in_words = estimate.radius_unit or ("" if same else " half-widths of the bounds")
-    return Release(
-        mean=frame.to_user(estimate.mean),
-        noise_std=frame.scale * estimate.noise_std,
-        centre=frame.to_user(estimate.centre),
-        radius=estimate.radius * (unit if same else 1.0),
-        receipts=estimate.receipts,
+    return _in_user_units(
+        estimate,
+        frame,
         n=n,
-        d=d,
         method=estimator.name,
         trust=estimator.trust.name,
-        neighbours=Neighbours.REPLACE_ONE,
         seeded=noise.seeded,
         public={
             "bound": _bound(frame, norm_bound),
             "step": grid.step,
             "coins": coins.key,
-            "dpmean": __version__,
-            **({"radius_unit": unit_in_words} if unit_in_words else {}),
-            **({} if delta is None else {"delta": float(delta)}),
-            **({"few_rows": True} if few_rows else {}),
-            **({"note": estimate.note} if estimate.note else {}),
+            **_remarks(delta, few_rows=few_rows),
         },
-        found=estimate.found and estimate.found.times(unit if same else 1.0),
     )
 
 
@@ -130,6 +113,7 @@ def run_local(
     delta: Number | None = None,
     norm_bound: float | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    nan: str = "impute",
     rounds: str = "adaptive",
     seed: int | None = None,
     allow_few_rows: bool = False,
@@ -140,6 +124,7 @@ def run_local(
         raise ArgumentError(f'rounds must be "adaptive" or "few", got {rounds!r}')
     array = read_array(X)
     n, d = array.shape
+    read_nan(nan)  # a device answers whatever it holds
     frame = read_frame(d, norm_bound, bounds, impute=True)
     if d > MOST_COLUMNS:
         raise ArgumentError(f"the local model takes at most {MOST_COLUMNS} columns, got {d}")
@@ -158,38 +143,64 @@ def run_local(
     setup = setup_for(coins.digest(), n, d, frame.reach, budget, few_rounds=few)
     analyzer = Analyzer(setup)
     estimate = fleet.play(analyzer)
-    unit = float(frame.scale[0])
-    same = bool(np.all(frame.scale == unit))
-    return Release(
-        mean=frame.to_user(estimate.mean),
-        noise_std=frame.scale * estimate.noise_std,
-        centre=frame.to_user(estimate.centre),
-        radius=estimate.radius * (unit if same else 1.0),
-        receipts=estimate.receipts,
+    return _in_user_units(
+        estimate,
+        frame,
         n=n,
-        d=d,
         method="shifted",
         trust="local",
-        neighbours=Neighbours.REPLACE_ONE,
         seeded=noise.seeded,
         public={
             "bound": _bound(frame, norm_bound),
             "step": math.ldexp(1.0, analyzer.step),
             "coins": coins.key,
-            "dpmean": __version__,
             "rounds": len(analyzer.closed),
             "messages_per_user": 1,
             "bytes_per_user": fleet.bytes / max(fleet.messages, 1),
             "answered": int(analyzer.answered.sum()),
-            **({} if same else {"radius_unit": " half-widths of the bounds"}),
-            **({} if delta is None else {"delta": float(delta)}),
-            **({"few_rows": True} if few_rows else {}),
+            **_remarks(delta, few_rows=few_rows),
         },
     )
 
 
+def _in_user_units(
+    estimate: Estimate, frame: Frame, *, n: int, method: str, trust: str, seeded: bool, public: dict[str, Any]
+) -> Release:
+    """Put an estimate back into the user's units."""
+    unit = float(frame.scale[0])
+    same = bool(np.all(frame.scale == unit))
+    length = unit if same else 1.0
+    radius_unit = estimate.radius_unit or ("" if same else " half-widths of the bounds")
+    return Release(
+        mean=frame.to_user(estimate.mean),
+        noise_std=frame.scale * estimate.noise_std,
+        centre=frame.to_user(estimate.centre),
+        radius=estimate.radius * length,
+        receipts=estimate.receipts,
+        n=n,
+        d=frame.d,
+        method=method,
+        trust=trust,
+        neighbours=Neighbours.REPLACE_ONE,
+        seeded=seeded,
+        public={
+            **public,
+            "dpmean": __version__,
+            **({"radius_unit": radius_unit} if radius_unit else {}),
+            **({"note": estimate.note} if estimate.note else {}),
+        },
+        found=estimate.found and estimate.found.times(length),
+    )
+
+
+def _remarks(delta: Number | None, *, few_rows: bool) -> dict[str, Any]:
+    return {**({} if delta is None else {"delta": float(delta)}), **({"few_rows": True} if few_rows else {})}
+
+
 def _check_rows(need: Need, n: int, setting: str, *, allow_few_rows: bool) -> bool:
     """Return whether there are so few rows that the answer is unreliable; refuse that unless it is allowed."""
+    if not isinstance(allow_few_rows, bool | np.bool_):
+        raise ArgumentTypeError(f"allow_few_rows must be True or False, got {allow_few_rows!r}")
     fine, risky = math.ceil(need.fine), math.ceil(need.risky)
     verdict = need.verdict(n)
     if verdict is Verdict.FINE:

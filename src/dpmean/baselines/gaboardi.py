@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from dpmean.baselines.peer import only_basics
 from dpmean.budget import Zcdp, positive
-from dpmean.door import read_array, read_budget, read_frame, read_randomness
+from dpmean.door import read_array, read_budget, read_frame, read_nan, read_randomness
 from dpmean.errors import ArgumentError
 from dpmean.front import Basics
 from dpmean.grid import padded, power_of_two_at_most
@@ -28,6 +28,7 @@ from dpmean.types import Floats, Ints
 from dpmean.version import __version__
 
 _STEPS_PER_BOUND = 2.0**24
+_MOST_BINS = 1 << 22
 _QUANTILE_OF_ONE_SIGMA = 0.8413
 
 
@@ -84,6 +85,8 @@ class Devices:
     def fullest_bin(self, users: Ints, width: float) -> Floats:
         """Find the fullest bin of each column: every user flips one bit of its bin's public Hadamard pattern."""
         half = math.ceil(self.reach / width)
+        if half > _MOST_BINS:
+            raise ArgumentError(f"sigma={width:g} is too small for a bound of {self.reach:g}: raise it")
         size, lie = padded(2 * half + 1), lies(self.each)
         found = np.empty(self.d)
         for j in range(self.d):
@@ -115,7 +118,7 @@ class Devices:
         reach = spread * (2 + math.sqrt(2 * math.log(max(self.n, 2))))
         mean, std = np.empty(self.d), np.empty(self.d)
         for j in range(self.d):
-            limit = math.floor(reach[j] / unit)
+            limit = max(1, math.floor(reach[j] / unit))
             variance = Fraction((2 * limit) ** 2) / (2 * self.each.rho)
             values = np.rint((self.rows[users, j] - centre[j]) / unit)
             told = np.clip(values, -limit, limit).astype(np.int64)
@@ -134,6 +137,9 @@ def _run(
     basics: Basics,
 ) -> Release:
     arguments = only_basics(basics)
+    if arguments.get("step") is not None:
+        raise ArgumentError("step is for the central model: leave it out")
+    read_nan(arguments.get("nan", "impute"))
     delta = arguments.get("delta")
     budget = read_budget(arguments.get("rho"), arguments.get("epsilon"), delta)
     array = read_array(X)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,23 +10,12 @@ from typing import final
 
 import numpy as np
 
-from dpmean.errors import EntropyError
 from dpmean.noise import exact, fast
+from dpmean.noise.entropy import entropy
 from dpmean.noise.fast import Words
 from dpmean.types import Ints
 
 _GROUP = 256  # seeded variates are made in groups of this size, each from its own key
-
-
-def entropy(count: int) -> bytes:
-    """Return random bytes from the operating system, or fail: there is no second best."""
-    try:
-        drawn = os.urandom(count)
-    except (OSError, NotImplementedError) as error:
-        raise EntropyError(f"the operating system gave no random bytes ({error}); nothing was released") from error
-    if len(drawn) != count or (count >= 16 and drawn.count(drawn[:1]) == count):
-        raise EntropyError("the operating system's random bytes are all alike; nothing was released")
-    return drawn
 
 
 def _system_words(count: int) -> Words:

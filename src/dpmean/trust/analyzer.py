@@ -34,8 +34,6 @@ from dpmean.trust.randomizers import (
 )
 from dpmean.trust.schema import (
     COORDINATE,
-    LEVEL,
-    PATTERN,
     TICKET,
     TICKETS,
     VERSION,
@@ -46,10 +44,8 @@ from dpmean.trust.schema import (
     write_budget,
 )
 from dpmean.trust.search import WeighedSearch, halved, shares_from_tree
+from dpmean.trust.wire import Lines, body_size, hashed_all, header, tree_places
 from dpmean.types import Estimate, Ints
-
-Lines = NDArray[np.uint8]
-"""Messages of equal length, one a line."""
 
 _GRID_BITS = 24
 _PER_OCTAVE = 10
@@ -221,9 +217,12 @@ class Analyzer:
 
     def receive(self, message: bytes) -> tuple[Outcome, str]:
         """Take in one message; return what became of it, and why."""
-        outcome, reason = self._judge(message)
-        self.outcomes[outcome if outcome is not Outcome.REJECTED else f"{outcome}: {reason}"] += 1
-        return outcome, reason
+        judged = self._judge(message)
+        self._count(*judged)
+        return judged
+
+    def _count(self, outcome: Outcome, reason: str) -> None:
+        self.outcomes[f"{outcome}: {reason}" if reason else outcome] += 1
 
     def _judge(self, message: bytes) -> tuple[Outcome, str]:
         if self.done:
@@ -259,8 +258,8 @@ class Analyzer:
             chosen = np.flatnonzero(fits)
             accepted, reasons = self._take(users[chosen].astype(np.int64), lines[chosen, body_at:])
             self.outcomes[Outcome.ACCEPTED] += int(accepted.sum())
-            for outcome, reason in reasons:
-                self.outcomes[outcome if outcome is not Outcome.REJECTED else f"{outcome}: {reason}"] += 1
+            for judged in reasons:
+                self._count(*judged)
             others = np.flatnonzero(~fits)
         else:
             others = np.arange(len(lines))
@@ -335,40 +334,6 @@ class Analyzer:
         except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
             raise ArgumentError(f"this is not a saved analyzer: {error}") from None
         return analyzer
-
-
-def hashed_all(name: str, users: Ints, purpose: int) -> NDArray[np.uint64]:
-    """Return the public hashes of many users: ``schema.hashed`` for each."""
-    with np.errstate(over="ignore"):
-        x = np.uint64(int(name, 16)) + (np.uint64(4) * users.astype(np.uint64) + np.uint64(purpose + 1)) * np.uint64(
-            0x9E3779B97F4A7C15
-        )
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
-    return mixed
-
-
-def tree_places(task: Task, users: Ints) -> Ints:
-    """Return 2^level + pattern for each user of a tree."""
-    depth = len(task.thresholds).bit_length()
-    level = (hashed_all(task.name, users, LEVEL) % np.uint64(depth)).astype(np.int64)
-    pattern = hashed_all(task.name, users, PATTERN).astype(np.uint64) % (np.uint64(1) << level.astype(np.uint64))
-    return (1 << level) + pattern.astype(np.int64)
-
-
-def body_size(task: Task) -> int:
-    """Return the length of a message's body."""
-    return 8 * task.d if task.question == "vector" else 1
-
-
-def header(task: Task) -> tuple[Lines, int, int]:
-    """Return the bytes before the body, with a user of 0, and where the user's number and the body start."""
-    empty = Message(VERSION, bytes.fromhex(task.name), task.round, bytes(8), bytes(body_size(task)))
-    whole = msgspec.msgpack.encode(empty)
-    body_at = len(whole) - body_size(task)
-    user_at = body_at - 8 - (2 if body_size(task) < 256 else 3 if body_size(task) < 65536 else 5)
-    return np.frombuffer(whole[:body_at], dtype=np.uint8), user_at, body_at
 
 
 def _tally_shape(task: Task) -> tuple[int, ...]:

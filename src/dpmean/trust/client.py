@@ -6,7 +6,6 @@ It takes no array library: whole numbers, exact coins from the operating system,
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Protocol, final
@@ -16,6 +15,7 @@ import msgspec
 from dpmean.budget import PureDp, Zcdp
 from dpmean.errors import ArgumentError, OverspendError
 from dpmean.noise import exact
+from dpmean.noise.entropy import entropy
 from dpmean.trust.randomizers import (
     SCALE_BITS,
     WORD,
@@ -66,7 +66,7 @@ class SystemCoins:
 
 def _system_bits(count: int) -> int:
     size = -(-count // 8)
-    return int.from_bytes(os.urandom(size)) >> (8 * size - count)
+    return int.from_bytes(entropy(size)) >> (8 * size - count)
 
 
 @final
@@ -167,7 +167,7 @@ class Client:
         else:
             j = 0
             square = sum((x - c) ** 2 for x, c in zip(row, task.centre, strict=True))
-            value = -(-math.isqrt(square - 1) - 1) if square else 0  # the root, rounded up
+            value = _root_up(square)
         if not task.question.endswith("tree"):
             return int(value <= task.thresholds[j])
         cell = sum(value > end for end in task.thresholds)
@@ -180,7 +180,7 @@ class Client:
         square = sum(x * x for x in moved)
         if isinstance(budget, Zcdp):
             if square > task.radius**2:
-                length = math.isqrt(square - 1) + 1
+                length = _root_up(square)
                 moved = [x * task.radius // length if x >= 0 else -(-x * task.radius // length) for x in moved]
             noise = self._coins.gaussians("vector", vector_variance(task.radius, budget), task.d)
             return [x + z for x, z in zip(moved, noise, strict=True)]
@@ -223,6 +223,10 @@ def _number(x: object) -> float:
         return float(x)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return math.nan
+
+
+def _root_up(square: int) -> int:
+    return math.isqrt(square - 1) + 1 if square else 0
 
 
 def _amount(budget: Budget) -> Fraction:

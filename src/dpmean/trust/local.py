@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.budget import Zcdp
-from dpmean.trust.analyzer import Analyzer, Lines, hashed_all, header, tree_places
+from dpmean.trust.analyzer import Analyzer
 from dpmean.trust.randomizers import SCALE_BITS, vector_variance
 from dpmean.trust.schema import COORDINATE, TICKET, Task, read_budget
+from dpmean.trust.wire import Lines, hashed_all, header, tree_places
 from dpmean.types import Estimate, Floats, Ints, Noise
 
 _BLOCK = 1 << 17
