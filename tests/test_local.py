@@ -12,16 +12,17 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpmean
 from dpmean import ArgumentError, OverspendError, PureDp, Zcdp, baselines
 from dpmean.baselines import gaboardi
 from dpmean.noise.source import seeded
-from dpmean.trust import local, randomizers
+from dpmean.trust import local, place, places, randomizers
 from dpmean.trust.analyzer import Analyzer, Outcome, setup_for
-from dpmean.trust.client import Client, SystemCoins, tree_bit
+from dpmean.trust.client import Client, tree_bit
+from dpmean.trust.coins import SystemCoins
 from dpmean.trust.division import divide, expected_error, noise_share, users_needed
 from dpmean.trust.local import Fleet
 from dpmean.trust.randomizers import WORD, flips_are_covered, half_space, half_space_is_covered, lies
@@ -280,7 +281,7 @@ def test_a_device_refuses_a_greedy_half_space_and_what_is_no_task():
             Client(0, [1.0, 2.0, 3.0], PureDp(1)).answer(document)
 
 
-@pytest.mark.parametrize("row", [[math.nan, 0, 0], [math.inf, 1, 1], [1e300, 0, 0], [9.0, 9.0, 9.0]])
+@pytest.mark.parametrize("row", [[math.nan, 0, 0], [math.inf, 1, 1], [1.0, "?", 0]])
 @pytest.mark.parametrize("budget", [Zcdp(0.5), PureDp(1)], ids=str)
 def test_an_unusable_row_answers_as_the_centre_would(row, budget):
     task = vector_task(budget)
@@ -294,6 +295,24 @@ def test_an_unusable_row_answers_as_the_centre_would(row, budget):
     assert messages[0] == messages[1]
 
 
+@given(row=st.lists(st.floats(allow_nan=True), min_size=1, max_size=9), step=st.integers(-30, 5))
+@example(row=[1e300, -1e300], step=-20)
+@example(row=[9.0, 9.0, 9.0], step=-20)
+@example(row=[2.0**20 - 1, 0.5, 1.5], step=0)
+def test_one_row_and_many_lie_at_the_same_place_within_reach(row, step):
+    reach, centre = 1 << 20, list(range(len(row)))
+    one = place.on_grid(row, step, reach, centre)
+    assert one == places.on_grid(np.array([row, row]), step, reach, centre)[1].tolist()
+    assert sum(x * x for x in one) <= (reach + math.sqrt(len(row)) / 2) ** 2 or not all(map(math.isfinite, row))
+    if math.hypot(*row) <= reach * 2.0**step:
+        assert all(abs(x - y / 2.0**step) <= 0.5 for x, y in zip(one, row, strict=True))
+
+
+def test_a_row_beyond_the_bound_is_shortened_and_keeps_its_direction():
+    short = place.on_grid([30.0, -40.0], -20, 10 << 20, [0, 0])
+    assert short == pytest.approx([6 * 2**20, -8 * 2**20], abs=2)
+
+
 def test_what_a_device_draws_itself_has_the_law_of_the_fleet():
     """System coins: the share of ones, and the spread of vectors, are those of the randomizer."""
     task = analyzer(users=20_000).task
@@ -301,7 +320,7 @@ def test_what_a_device_draws_itself_has_the_law_of_the_fleet():
     for user in range(20_000):
         if is_asked(task, user):
             bits.append(Client(user, [50.0] * 3, Zcdp(0.5), coins=SystemCoins()).answer(msgspec.json.encode(task))[-1])
-    rows = local.on_grid(task, np.full((20_000, 3), 50.0))
+    rows = places.on_grid(np.full((20_000, 3), 50.0), task.step, task.reach, task.centre)
     users = np.array([user for user in range(20_000) if is_asked(task, user)])
     truth = local.bits(task, users, rows[users])
     lied = np.mean(np.array(bits) != truth)
@@ -342,7 +361,7 @@ def test_roots_are_rounded_up_exactly():
     roots = np.array([0, 1, 2, 3, 10**6, 3 * 10**8, 2**30])
     for off in (-1, 0, 1):
         squares = np.maximum(roots**2 + off, 0)
-        assert local.root_up(squares).tolist() == [math.isqrt(int(s) - 1) + 1 if s else 0 for s in squares]
+        assert places.root_up(squares).tolist() == [math.isqrt(int(s) - 1) + 1 if s else 0 for s in squares]
 
 
 # --- searches ------------------------------------------------------------------------------------------------------
@@ -633,7 +652,7 @@ def test_bounds_of_columns_work_too_and_a_seed_repeats_the_release():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"trust": "shuffled"}, 'trust must be "central" or "local", got'),
+        ({"trust": "shuffled"}, 'trust must be "central", "local" or "shuffle", got'),
         ({"rounds": "some"}, 'rounds must be "adaptive" or "few"'),
         ({"method": "refined"}, 'in the local model the method is "shifted"'),
         ({"sigma_min": 1.0}, "sigma_min is for the central model"),
@@ -641,7 +660,7 @@ def test_bounds_of_columns_work_too_and_a_seed_repeats_the_release():
         ({"rho": None}, "budget is missing"),
         ({"nan": "drop"}, 'nan must be "raise" or "impute"'),
         ({"allow_few_rows": 1}, "allow_few_rows must be True or False, got 1"),
-        ({"trust": "central", "rounds": "few"}, "rounds is for the local model"),
+        ({"trust": "central", "rounds": "few"}, "rounds is for the local and the shuffle model"),
         ({"norm_bound": None}, "exactly one of norm_bound and bounds"),
     ],
 )

@@ -81,6 +81,11 @@ def tight_epsilon(budget: Zcdp, delta: Number) -> Fraction:
     return _up(budget.rho * alpha + _tight_term(alpha, delta))
 
 
+def tight_epsilon_at(order: Fraction, divergence: Fraction, delta: Fraction) -> Fraction:
+    """Return an epsilon that a Rényi divergence at one order implies, by the same proposition."""
+    return max(_up(divergence + _tight_term(order, delta)), Fraction(1, _KEPT))
+
+
 def simple_epsilon(budget: Zcdp, delta: Number) -> Fraction:
     """Return the paper's simpler and larger epsilon, ``rho + 2 sqrt(rho ln(1/delta))``."""
     root = Fraction(_DIGITS.sqrt(_decimal(_concentrated(budget).rho * -_ln(proper_delta(delta)))))

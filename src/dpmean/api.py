@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -14,7 +13,7 @@ from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.enough import Planned
 from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
-from dpmean.front import run, run_local
+from dpmean.front import Devices, run, run_local, run_shuffle
 from dpmean.grid import Grid
 from dpmean.ledger import Release
 from dpmean.trust.central import Central
@@ -37,6 +36,8 @@ def mean(
     method: str | None = None,
     trust: str = "central",
     rounds: str = "adaptive",
+    honest: Number = 0.8,
+    fidelity: str = "totals",
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
@@ -62,12 +63,19 @@ def mean(
             the others gets a thousand times the noise. Rows outside are clipped to the bound.
         method: ``"refined"`` (the default: centre and radius are refined step by step, the most accurate), or the
             paper's ``"shifted"`` (clips around private medians) and ``"clipped"`` (around zero, or the middle of the
-            bounds). In the local model ``"shifted"`` is the only one.
+            bounds). In the local and the shuffle model ``"shifted"`` is the only one.
         trust: ``"central"``: the process that calls this sees the rows. ``"local"``: every row is a device of its own
             that sends one randomized message, and only those are seen; the budget is ``rho``, or ``epsilon`` alone for
-            pure differential privacy. Rows that are not finite or not within ``norm_bound`` answer as if they were at
-            the centre: give a bound that holds, and not more than a hundred times too loose.
-        rounds: in the local model, ``"adaptive"`` (33 rounds, more accurate) or ``"few"`` (3).
+            pure differential privacy. Rows that are not finite answer as if they were at the centre; give a bound
+            that is not more than a hundred times too loose. ``"shuffle"``: every row
+            is a client whose messages are mixed with all others' before anybody reads them; almost as accurate as the
+            central model. The budget is ``epsilon`` and ``delta``.
+        rounds: in the local model, ``"adaptive"`` (33 rounds, more accurate) or ``"few"`` (3); in the shuffle model
+            ``"adaptive"`` (what serves best, 3 to 16) or ``"few"`` (3).
+        honest: in the shuffle model, the part of the users that take part and tell nobody what they sent. The noise of
+            these alone is enough.
+        fidelity: in the shuffle model, ``"messages"`` to make and mix every message, or ``"totals"`` to draw what they
+            add up to, which has the same law.
         sigma_min: for independent rows from one distribution, a lower bound on the standard deviation in any
             direction, and
         sigma_max: an upper one; ``norm_bound`` then bounds the *mean* of the distribution (section 3.4 of the paper).
@@ -92,24 +100,29 @@ def mean(
         True
 
     """
-    if trust not in ("central", "local"):
-        raise ArgumentError(f'trust must be "central" or "local", got {trust!r}')
+    if trust not in ("central", "local", "shuffle"):
+        raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
     if trust == "central" and rounds != "adaptive":
-        raise ArgumentError(f'rounds is for the local model, got {rounds!r}: leave it out, or give trust="local"')
-    if trust == "local":
-        return _local(
-            X,
-            method,
-            {"sigma_min": sigma_min, "sigma_max": sigma_max, "step": step},
-            rho=rho,
-            epsilon=epsilon,
-            delta=delta,
-            norm_bound=norm_bound,
-            bounds=bounds,
-            nan=nan,
-            rounds=rounds,
-            seed=seed,
-            allow_few_rows=allow_few_rows,
+        raise ArgumentError(
+            f'rounds is for the local and the shuffle model, got {rounds!r}: leave it out, or give trust="local"'
+        )
+    if trust != "shuffle" and (honest != 0.8 or fidelity != "totals"):
+        raise ArgumentError('honest and fidelity are for the shuffle model: leave them out, or give trust="shuffle"')
+    if trust != "central":
+        _refuse(trust, method, sigma_min=sigma_min, sigma_max=sigma_max, step=step)
+        shared: Devices = {
+            "rho": rho,
+            "epsilon": epsilon,
+            "delta": delta,
+            "norm_bound": norm_bound,
+            "bounds": bounds,
+            "nan": nan,
+            "rounds": rounds,
+            "seed": seed,
+            "allow_few_rows": allow_few_rows,
+        }
+        return (
+            run_local(X, **shared) if trust == "local" else run_shuffle(X, honest=honest, fidelity=fidelity, **shared)
         )
     method = "refined" if method is None else method
     if not isinstance(method, str) or method not in _METHODS:
@@ -131,11 +144,10 @@ def mean(
     )
 
 
-def _local(X: ArrayLike, method: str | None, central: dict[str, float | None], **arguments: Any) -> Release:
+def _refuse(trust: str, method: str | None, **central: float | None) -> None:
     """Refuse what only the central model knows."""
     if method not in (None, "shifted"):
-        raise ArgumentError(f'in the local model the method is "shifted", got {method!r}: leave it out')
+        raise ArgumentError(f'in the {trust} model the method is "shifted", got {method!r}: leave it out')
     for name, value in central.items():
         if value is not None:
             raise ArgumentError(f"{name} is for the central model, got {value}: leave it out")
-    return run_local(X, **arguments)

@@ -21,7 +21,7 @@ from dpmean.frame import Frame
 from dpmean.grid import as_power, finest_step, power_of_two_at_most
 from dpmean.noise.entropy import entropy
 from dpmean.noise.source import SecureNoise, SeededNoise, secure, seeded
-from dpmean.trust.randomizers import half_space
+from dpmean.trust.randomizers import MOST_COLUMNS, half_space
 from dpmean.types import Floats
 
 _LARGEST = 2.0**500
@@ -73,6 +73,45 @@ def read_local_budget(rho: Number | None, epsilon: Number | None, delta: Number 
         half_space(budget.epsilon)  # knows which epsilons it can serve
         return budget
     return read_budget(rho, epsilon, delta)
+
+
+def read_shuffle_budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> ApproxDp:
+    """Read the budget of one user in the shuffle model: epsilon and delta."""
+    if rho is not None:
+        raise ArgumentError(
+            f"the shuffle model needs epsilon and delta, got rho={rho}: give epsilon=1.0, delta=1e-9, say"
+        )
+    if epsilon is None or delta is None:
+        raise ArgumentError(
+            f"the shuffle model needs epsilon and delta, got {epsilon} and {delta}: give epsilon=1.0, delta=1e-9, say"
+        )
+    budget = ApproxDp(epsilon, delta)
+    if not Fraction(1, 100) <= budget.epsilon <= 20:
+        raise ArgumentError(f"in the shuffle model epsilon must lie between 0.01 and 20, got {epsilon}")
+    if not Fraction(1, 10**30) <= budget.delta <= Fraction(1, 100):
+        raise ArgumentError(f"in the shuffle model delta must lie between 1e-30 and 0.01, got {delta}")
+    return budget
+
+
+def read_rounds(rounds: str) -> bool:
+    """Read whether there should be few rounds."""
+    if rounds not in ("adaptive", "few"):
+        raise ArgumentError(f'rounds must be "adaptive" or "few", got {rounds!r}')
+    return rounds == "few"
+
+
+def read_columns(d: int, trust: str) -> None:
+    """Refuse more columns than devices can answer about."""
+    if d > MOST_COLUMNS:
+        raise ArgumentError(f"the {trust} model takes at most {MOST_COLUMNS} columns, got {d}")
+
+
+def read_honest(honest: Number) -> Fraction:
+    """Read which part of the users is honest."""
+    part = positive(honest, "honest")
+    if not Fraction(1, 2) <= part <= 1:
+        raise ArgumentError(f"honest must lie between 0.5 and 1 (it is the part of the users that are), got {honest}")
+    return part
 
 
 def read_array(X: ArrayLike) -> NDArray[Any]:

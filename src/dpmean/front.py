@@ -8,17 +8,21 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpmean.budget import Number
 from dpmean.coins import PublicCoins
 from dpmean.door import (
     read_array,
     read_budget,
+    read_columns,
     read_frame,
+    read_honest,
     read_local_budget,
     read_nan,
     read_randomness,
+    read_rounds,
+    read_shuffle_budget,
     read_step,
     statistical_setting,
 )
@@ -31,8 +35,11 @@ from dpmean.rows.memory import MemoryRows
 from dpmean.trust.analyzer import Analyzer, setup_for
 from dpmean.trust.division import users_needed
 from dpmean.trust.local import Fleet
-from dpmean.trust.randomizers import MOST_COLUMNS
-from dpmean.types import Estimate
+from dpmean.trust.shuffle.analyzer import Analyzer as ShuffleAnalyzer
+from dpmean.trust.shuffle.analyzer import collection_for
+from dpmean.trust.shuffle.crowd import Crowd
+from dpmean.trust.shuffle.design import clients_needed, design
+from dpmean.types import Estimate, Floats
 from dpmean.version import __version__
 
 
@@ -54,6 +61,20 @@ class Common(Basics, total=False):
     bounds: tuple[ArrayLike, ArrayLike] | None
     sigma_min: float | None
     sigma_max: float | None
+
+
+class Devices(TypedDict, total=False):
+    """What is understood where every row is a device."""
+
+    rho: Number | None
+    epsilon: Number | None
+    delta: Number | None
+    norm_bound: float | None
+    bounds: tuple[ArrayLike, ArrayLike] | None
+    nan: str
+    rounds: str
+    seed: int | None
+    allow_few_rows: bool
 
 
 def run(
@@ -120,26 +141,19 @@ def run_local(
 ) -> Release:
     """Release the mean of the rows of ``X`` in the local model: every row a device that sends one message."""
     budget = read_local_budget(rho, epsilon, delta)
-    if rounds not in ("adaptive", "few"):
-        raise ArgumentError(f'rounds must be "adaptive" or "few", got {rounds!r}')
+    few = read_rounds(rounds)
     array = read_array(X)
     n, d = array.shape
     read_nan(nan)  # a device answers whatever it holds
     frame = read_frame(d, norm_bound, bounds, impute=True)
-    if d > MOST_COLUMNS:
-        raise ArgumentError(f"the local model takes at most {MOST_COLUMNS} columns, got {d}")
-    few = rounds == "few"
+    read_columns(d, "local")
     noise, coins = read_randomness(seed)
     need = Need(*users_needed(d, budget, few_rounds=few))
     few_rows = _check_rows(need, n, f"d={d}, {budget} and the local model", allow_few_rows=allow_few_rows)
     if delta is not None and delta * n >= 1:
-        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=4)
+        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=3)
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = (array.astype(np.float64) - frame.middle) / frame.scale
-        if frame.lower is not None:
-            rows = np.clip(rows, -1.0, 1.0)  # a device knows the bounds of its columns
-    fleet = Fleet(rows, noise)
+    fleet = Fleet(_rows_of_devices(array, frame), noise)
     setup = setup_for(coins.digest(), n, d, frame.reach, budget, few_rounds=few)
     analyzer = Analyzer(setup)
     estimate = fleet.play(analyzer)
@@ -161,6 +175,73 @@ def run_local(
             **_remarks(delta, few_rows=few_rows),
         },
     )
+
+
+def run_shuffle(
+    X: ArrayLike,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    norm_bound: float | None = None,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    nan: str = "impute",
+    rounds: str = "adaptive",
+    honest: Number = 0.8,
+    fidelity: str = "totals",
+    seed: int | None = None,
+    allow_few_rows: bool = False,
+) -> Release:
+    """Release the mean of the rows of ``X`` in the shuffle model: every row a client whose messages are mixed."""
+    budget, part = read_shuffle_budget(rho, epsilon, delta), read_honest(honest)
+    few = read_rounds(rounds)
+    if fidelity not in ("totals", "messages"):
+        raise ArgumentError(f'fidelity must be "totals" or "messages", got {fidelity!r}')
+    array = read_array(X)
+    n, d = array.shape
+    read_nan(nan)  # a client answers whatever it holds
+    frame = read_frame(d, norm_bound, bounds, impute=True)
+    read_columns(d, "shuffle")
+    noise, coins = read_randomness(seed)
+    need = Need(*clients_needed(d, budget, part))
+    few_rows = _check_rows(need, n, f"d={d}, {budget} and the shuffle model", allow_few_rows=allow_few_rows)
+    if delta is not None and delta * n >= 1:
+        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=3)
+
+    plan = design(n, d, budget, part, few_rounds=few)
+    analyzer = ShuffleAnalyzer(collection_for(plan, coins.digest(), frame.reach))
+    crowd = Crowd(_rows_of_devices(array, frame), noise, totals=fidelity == "totals")
+    estimate = crowd.play(analyzer)
+    return _in_user_units(
+        estimate,
+        frame,
+        n=n,
+        method="shifted",
+        trust="shuffle",
+        seeded=noise.seeded,
+        public={
+            "bound": _bound(frame, norm_bound),
+            "step": math.ldexp(1.0, analyzer.collection.step),
+            "coins": coins.key,
+            "rounds": len(analyzer.closed),
+            "variant": plan.variant,
+            "honest": plan.honest,
+            "messages_per_user": plan.messages,
+            "bytes_per_user": plan.bytes(sealed=False),
+            "sealed_bytes_per_user": plan.bytes(sealed=True),
+            "answered": n,
+            "fidelity": fidelity,
+            "played_in_one_process": True,
+            **_remarks(delta, few_rows=few_rows),
+        },
+    )
+
+
+def _rows_of_devices(array: NDArray[Any], frame: Frame) -> Floats:
+    """Return rows as devices hold them, in working units; a device knows the bounds of its columns."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows: Floats = (array.astype(np.float64) - frame.middle) / frame.scale
+        return rows if frame.lower is None else np.clip(rows, -1.0, 1.0)
 
 
 def _in_user_units(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dpmean.accountant import compose_zcdp, tight_epsilon
 from dpmean.budget import Number, PureDp, Zcdp
 from dpmean.errors import ArgumentError, OverspendError
+from dpmean.renyi import ORDERS, Renyi, compose, renyi_of
 from dpmean.uncertainty import error_quantile, normal_quantile
 
 _FORMAT = "dpmean.release/1"
@@ -39,7 +40,7 @@ class Receipt:
     step: str
     asked: str
     mechanism: str
-    cost: Zcdp | PureDp
+    cost: Zcdp | PureDp | Renyi
     exact: bool = True
 
 
@@ -75,9 +76,21 @@ class Found:
         return replace(self, **{name: getattr(self, name) * unit for name in names})
 
 
+def _concentrated(receipts: Iterable[Receipt]) -> Zcdp:
+    """Add up what was paid in zCDP or pure differential privacy; nothing else has a rho."""
+    costs = []
+    for receipt in receipts:
+        if isinstance(receipt.cost, Renyi):
+            raise ArgumentError(
+                "a release in the shuffle model costs an epsilon and a delta and has no rho: see release.epsilon(delta)"
+            )
+        costs.append(receipt.cost)
+    return compose_zcdp(costs)
+
+
 def total_cost(receipts: Iterable[Receipt], budget: Zcdp) -> Zcdp:
     """Add up receipts and insist that they stay within the budget."""
-    spent = compose_zcdp(receipt.cost for receipt in receipts)
+    spent = _concentrated(receipts)
     if spent.rho > budget.rho:
         raise OverspendError(f"the steps cost {spent.rho}, more than the budget of {budget.rho}")
     return spent
@@ -131,7 +144,7 @@ class Release:
     @property
     def cost(self) -> Zcdp:
         """What was spent, exactly. Costs of releases on the same rows add up: see ``dpmean.compose_zcdp``."""
-        return compose_zcdp(receipt.cost for receipt in self.receipts)
+        return _concentrated(self.receipts)
 
     @property
     def rho(self) -> Fraction:
@@ -145,7 +158,10 @@ class Release:
 
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
-        epsilon = tight_epsilon(self.cost, delta)
+        if any(isinstance(receipt.cost, Renyi) for receipt in self.receipts):
+            epsilon = compose(receipt.cost for receipt in self.receipts).epsilon(delta)
+        else:
+            epsilon = tight_epsilon(self.cost, delta)
         pure = [receipt.cost.epsilon for receipt in self.receipts if isinstance(receipt.cost, PureDp)]
         if len(pure) == len(self.receipts):
             epsilon = min(epsilon, sum(pure, start=Fraction(0)))
@@ -222,23 +238,19 @@ class Release:
         return release
 
     def __str__(self) -> str:
-        delta = self.public.get("delta", 1e-6)
-        pure = [receipt.cost.epsilon for receipt in self.receipts if isinstance(receipt.cost, PureDp)]
-        privacy = f"rho = {float(self.rho):.6g} zCDP, that is epsilon = {self.epsilon(delta):.4g} at delta = {delta:g}"
-        if len(pure) == len(self.receipts):
-            privacy = f"epsilon = {float(sum(pure)):.6g}, pure"
         lines = [
             f"Private mean of {self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}",
             *_estimate_in_words(self),
             f"  bound      {_bound_in_words(self.public)}",
             *_radius_in_words(self),
-            f"  privacy    {privacy}",
+            f"  privacy    {_privacy_in_words(self)}",
             f"             neighbours: {self.neighbours}; the number of rows is public",
             *_protocol_in_words(self.public),
             f"  method     {self.method}, {self.trust} model; what it paid for:",
         ]
+        total = compose(receipt.cost for receipt in self.receipts).curve[0]
         for receipt in self.receipts:
-            part = f"{float(receipt.cost.rho / self.rho):.1%}" if isinstance(receipt.cost, Zcdp) else ""
+            part = "" if isinstance(receipt.cost, PureDp) else f"{renyi_of(receipt.cost).curve[0] / total:.1%}"
             lines.append(f"    {receipt.step:<10} {_price(receipt.cost):<14} {part:>6}  {receipt.asked},")
             lines.append(f"    {'':<32}  {receipt.mechanism}")
         if self.public.get("few_rows"):
@@ -256,7 +268,24 @@ class Release:
 
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""
-        return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, rho={float(self.rho):.6g}{seeded}>"
+        privacy = _privacy_in_words(self, brief=True)
+        return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, {privacy}{seeded}>"
+
+
+def _privacy_in_words(release: Release, *, brief: bool = False) -> str:
+    delta = release.public.get("delta", 1e-6)
+    costs = [receipt.cost for receipt in release.receipts]
+    if any(isinstance(cost, Renyi) for cost in costs):
+        text = f"epsilon = {release.epsilon(delta):.6g}, delta = {delta:g}"
+    elif brief:
+        return f"rho={float(release.rho):.6g}"
+    elif all(isinstance(cost, PureDp) for cost in costs):
+        text = f"epsilon = {release.epsilon(delta):.6g}, pure"
+    else:
+        text = (
+            f"rho = {float(release.rho):.6g} zCDP, that is epsilon = {release.epsilon(delta):.4g} at delta = {delta:g}"
+        )
+    return text.replace(" = ", "=") if brief else text
 
 
 def _no_bound(release: Release) -> str:
@@ -337,6 +366,18 @@ def _radius_in_words(release: Release) -> list[str]:
 def _protocol_in_words(public: Mapping[str, Any]) -> list[str]:
     if "rounds" not in public:
         return []
+    if "variant" in public:
+        return [
+            f"  protocol   {public['rounds']} rounds, {public['messages_per_user']:.1f} messages and "
+            f"{public['bytes_per_user']:.0f} bytes per user, {public['sealed_bytes_per_user']:.0f} when sealed;",
+            f"             centre by variant {public['variant']}; {public['answered']} users answered, of whom",
+            f"             {public['honest']} must be honest, and shuffler and analyzer must not collude",
+            *(
+                ["             played in one process, which saw all rows"]
+                if public.get("played_in_one_process")
+                else []
+            ),
+        ]
     return [
         f"  protocol   {public['rounds']} rounds, {public['messages_per_user']} message of "
         f"{public['bytes_per_user']:.0f} bytes per user; {public['answered']} users answered",
@@ -361,18 +402,29 @@ def _brief(values: NDArray[np.float64]) -> str:
         return str(values)
 
 
-def _price(cost: Zcdp | PureDp) -> str:
+def _price(cost: Zcdp | PureDp | Renyi) -> str:
+    if isinstance(cost, Renyi):
+        return f"D2 {cost.curve[0]:.4g}"
     return f"rho {float(cost.rho):.5g}" if isinstance(cost, Zcdp) else f"epsilon {float(cost.epsilon):.5g}"
 
 
 def _receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
     cost = receipt.cost
-    price = {"rho": str(cost.rho)} if isinstance(cost, Zcdp) else {"epsilon": str(cost.epsilon)}
+    price: dict[str, Any]
+    if isinstance(cost, Renyi):
+        price = {"orders": ORDERS, "renyi": cost.curve, "delta": str(cost.delta)}
+    else:
+        price = {"rho": str(cost.rho)} if isinstance(cost, Zcdp) else {"epsilon": str(cost.epsilon)}
     inexact = {} if receipt.exact else {"exact": False}
     return {"step": receipt.step, "asked": receipt.asked, "mechanism": receipt.mechanism, **price, **inexact}
 
 
 def _receipt_from_dict(entry: dict[str, Any]) -> Receipt:
+    if "renyi" in entry:
+        if tuple(entry["orders"]) != ORDERS or not all(type(value) is float for value in entry["renyi"]):
+            raise ValueError("a Rényi curve must have the orders of this version, and numbers")
+        curve = Renyi(tuple(entry["renyi"]), Fraction(entry["delta"]))
+        return Receipt(entry["step"], entry["asked"], entry["mechanism"], curve, entry.get("exact", True))
     price = entry["rho"] if "rho" in entry else entry["epsilon"]
     if type(price) is not str:
         raise ValueError("a price must be a fraction in quotes")

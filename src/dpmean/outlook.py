@@ -4,22 +4,60 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 
-from dpmean.budget import Number, PureDp, Zcdp
-from dpmean.door import read_budget, read_local_budget
+from dpmean.budget import ApproxDp, Number, PureDp, Zcdp
+from dpmean.door import (
+    read_budget,
+    read_columns,
+    read_honest,
+    read_local_budget,
+    read_rounds,
+    read_shuffle_budget,
+)
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators import plan as planner
 from dpmean.estimators.enough import Need, Verdict
 from dpmean.estimators.refined import rows_needed
 from dpmean.trust import division
-from dpmean.trust.randomizers import MOST_COLUMNS
+from dpmean.trust.shuffle.design import NEAR, clients_needed, design
 from dpmean.uncertainty import length_quantile
 
 _FAR = 10.0
 """How many spreads the mean is taken to be away from the origin, or from the middle of the bounds."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What the shuffle model asks of each user.
+
+    Attributes:
+        variant: how the centre is found, the cheapest way that meets the accuracy.
+        rounds: how many rounds there are; every user takes part in each.
+        messages: how many messages a user sends, on average, in all rounds together.
+        bytes: how many bytes that is, frames included.
+        sealed_bytes: the same with every message sealed to the analyzer.
+        loosest: a bound of up to so many spreads adds at most a quarter to the error.
+
+    """
+
+    variant: str
+    rounds: int
+    messages: float
+    bytes: float
+    sealed_bytes: float
+    loosest: float
+
+    def __str__(self) -> str:
+        return (
+            f"  variant {self.variant}: {self.rounds} rounds, {self.messages:.1f} messages and {self.bytes:.0f} bytes "
+            f"per user, {self.sealed_bytes:.0f} when sealed;\n"
+            f"  the bound may be up to {self.loosest:.3g} spreads"
+        )
 
 
 @final
@@ -30,8 +68,9 @@ class Outlook:
     Attributes:
         n: how many rows.
         d: how many columns.
-        budget: the budget: zCDP, or pure differential privacy in the local model.
-        trust: central or local.
+        budget: the budget: zCDP, or pure differential privacy in the local model, or epsilon and delta in the shuffle
+            model.
+        trust: central, local or shuffle.
         verdict: whether there are enough rows: fine, risky, or hopeless.
         error: the error that privacy adds on average to the mean of the rows (l2 norm), in multiples of their spread
             (their typical distance from the mean), for rows that look normal around a mean that is ten spreads away
@@ -41,13 +80,14 @@ class Outlook:
         rows_needed: how many rows would do well with this budget.
         budget_needed: which rho, or epsilon, would do well with these rows.
         rows_to_match: from how many rows on privacy adds no more than sampling does, with this budget; 0 in the local
-            model, where it hardly ever is.
+            model, where it hardly ever is, and in the shuffle model, which is planned for one number of users.
+        traffic: what each user sends, in the shuffle model.
 
     """
 
     n: int
     d: int
-    budget: Zcdp | PureDp
+    budget: Zcdp | PureDp | ApproxDp
     trust: str
     verdict: Verdict
     error: float
@@ -55,12 +95,13 @@ class Outlook:
     rows_needed: int
     budget_needed: float
     rows_to_match: int
+    traffic: Traffic | None = None
 
     def __str__(self) -> str:
         ratio = self.error / self.sampling_error
         budget = self.budget
-        notion = "epsilon" if isinstance(budget, PureDp) else "rho"
-        amount = float(budget.epsilon if isinstance(budget, PureDp) else budget.rho)
+        notion = "rho" if isinstance(budget, Zcdp) else "epsilon"
+        amount = float(budget.rho if isinstance(budget, Zcdp) else budget.epsilon)
         verdict = {
             Verdict.FINE: "enough rows",
             Verdict.RISKY: "few rows: expect a larger error, and now and then a much larger one",
@@ -68,7 +109,7 @@ class Outlook:
         }[self.verdict]
         lines = [
             f"{self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}, {notion} = {amount:.4g}"
-            f"{', local model' * (self.trust == 'local')}: {verdict}",
+            f"{f', {self.trust} model' * (self.trust != 'central')}: {verdict}",
             f"  privacy adds an error of {'at least ' * (self.verdict is Verdict.HOPELESS)}{self.error:.3g} spreads "
             "(l2 norm, for rows that look normal),",
             f"  {ratio:.2g} times the {self.sampling_error:.3g} that the rows have anyway as a sample",
@@ -80,6 +121,8 @@ class Outlook:
                 f"  {self.rows_needed} rows would do well with this budget, "
                 f"or {notion} = {self.budget_needed:.3g} with these rows"
             )
+        if self.traffic is not None:
+            lines.append(str(self.traffic))
         return "\n".join(lines)
 
 
@@ -92,6 +135,7 @@ def plan(
     delta: Number | None = None,
     trust: str = "central",
     rounds: str = "adaptive",
+    honest: Number = 0.8,
 ) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth, before any data are touched.
 
@@ -101,8 +145,9 @@ def plan(
         rho: the privacy budget in zCDP. Or else
         epsilon: the budget in approximate differential privacy, together with
         delta: which should be well below 1/n.
-        trust: ``"central"`` (the refined mean), or ``"local"``, where epsilon may come without a delta.
-        rounds: ``"adaptive"`` or ``"few"``, in the local model.
+        trust: ``"central"`` (the refined mean), ``"local"``, where epsilon may come without a delta, or ``"shuffle"``.
+        rounds: ``"adaptive"`` or ``"few"``, in the local and the shuffle model.
+        honest: the part of the users that are, in the shuffle model.
 
     Returns:
         An ``Outlook``: print it, or read its numbers.
@@ -116,14 +161,15 @@ def plan(
 
     """
     n, d = _whole(n, "n"), _whole(d, "d")
-    if trust not in ("central", "local") or rounds not in ("adaptive", "few"):
-        raise ArgumentError(
-            f'trust must be "central" or "local" and rounds "adaptive" or "few", got {trust!r} and {rounds!r}'
-        )
-    if trust == "local" and d > MOST_COLUMNS:
-        raise ArgumentError(f"the local model takes at most {MOST_COLUMNS} columns, got {d}")
+    if trust not in ("central", "local", "shuffle"):
+        raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
+    few = read_rounds(rounds)
+    if trust != "central":
+        read_columns(d, trust)
     if trust == "local":
-        return _local(n, d, read_local_budget(rho, epsilon, delta), few_rounds=rounds == "few")
+        return _local(n, d, read_local_budget(rho, epsilon, delta), few_rounds=few)
+    if trust == "shuffle":
+        return _shuffle(n, d, read_shuffle_budget(rho, epsilon, delta), read_honest(honest), few_rounds=few)
     budget = read_budget(rho, epsilon, delta)
     need = rows_needed(d, budget)
     return Outlook(
@@ -155,6 +201,35 @@ def _local(n: int, d: int, budget: Zcdp | PureDp, *, few_rounds: bool) -> Outloo
         rows_needed=math.ceil(need.fine),
         budget_needed=float(amount) * (need.fine / n) ** (power / 2),
         rows_to_match=0,
+    )
+
+
+def _shuffle(n: int, d: int, budget: ApproxDp, honest: Fraction, *, few_rounds: bool) -> Outlook:
+    need = Need(*clients_needed(d, budget, honest))
+    enough = math.ceil(need.fine)
+    chosen = design(max(n, math.ceil(20 / honest)), d, budget, honest, few_rounds=few_rounds)
+    error, loosest = chosen.error(NEAR), NEAR
+    while loosest < 1e6 and chosen.error(2 * loosest) <= 1.25 * error:
+        loosest *= 2
+    return Outlook(
+        n=n,
+        d=d,
+        budget=budget,
+        trust="shuffle",
+        verdict=need.verdict(n),
+        error=error,
+        sampling_error=1 / math.sqrt(n),
+        rows_needed=enough,
+        budget_needed=float(budget.epsilon) * max(need.fine / n, 1.0),
+        rows_to_match=0,
+        traffic=Traffic(
+            chosen.variant,
+            len(chosen.stages),
+            chosen.messages,
+            chosen.bytes(sealed=False),
+            chosen.bytes(sealed=True),
+            loosest,
+        ),
     )
 
 

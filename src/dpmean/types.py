@@ -194,6 +194,10 @@ class Sampler(Protocol):
         """Draw from the discrete Gaussian: probability proportional to ``exp(-x^2 / (2 variance))``."""
         ...
 
+    def poisson(self, mean: Fraction, count: int) -> Ints:
+        """Draw Poisson numbers: probability ``exp(-mean) mean^x / x!``."""
+        ...
+
     def choose(self, exponents: Sequence[int], unit: int) -> int:
         """Choose an index i with probability proportional to ``exp(-exponents[i] / unit)``."""
         ...

@@ -47,6 +47,9 @@ class ScaledSampler:
     def words(self, count: int) -> NDArray[np.uint64]:
         return self.sampler.words(count)
 
+    def poisson(self, mean: Fraction, count: int) -> Ints:
+        return self.sampler.poisson(mean * self.part**2, count)
+
 
 def halved(seed: int) -> ScaledNoise:
     return ScaledNoise(seed, Fraction(1, 2))
@@ -81,6 +84,9 @@ class TruthfulSampler:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         return np.full(count, np.iinfo(np.uint64).max, dtype=np.uint64)
+
+    def poisson(self, mean: Fraction, count: int) -> Ints:
+        return self.sampler.poisson(mean, count)
 
 
 def silent(step: str) -> MakeNoise:

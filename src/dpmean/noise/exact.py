@@ -68,6 +68,30 @@ def discrete_gaussian(variance: Fraction, bits: Bits) -> int:
             return candidate
 
 
+def poisson(mean: Fraction, bits: Bits) -> int:
+    """Draw x with probability ``exp(-mean) mean^x / x!``, in a time that grows with the mean.
+
+    Sums of Poisson numbers of mean 1 are Poisson; keeping each of what they count with probability p multiplies the
+    mean by p.
+    """
+    whole = math.ceil(mean)
+    counted = sum(_poisson_one(bits) for _ in range(whole))
+    return sum(bernoulli(mean / whole, bits) for _ in range(counted))
+
+
+def _poisson_one(bits: Bits) -> int:
+    """Draw x with probability proportional to 1 / x!.
+
+    x is proposed with probability 2^-(x+1), and kept with probability 2^(x-1) / x!, which is at most 1.
+    """
+    while True:
+        x = 0
+        while bits(1):
+            x += 1
+        if bernoulli(Fraction(1 << x, 2 * math.factorial(x)), bits):
+            return x
+
+
 def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     """Return whole numbers with ``low <= 2^bits exp(-x) <= high`` that differ by at most 2, for x >= 0.
 

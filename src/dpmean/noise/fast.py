@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from dpmean.compiled import compiled
 from dpmean.errors import ArgumentError
+from dpmean.noise import poisson as tables
 from dpmean.noise.exact import Bits, exactly_below, exp_bounds
 from dpmean.types import Ints
 
@@ -168,6 +169,49 @@ def discrete_gaussian(variance: Fraction, count: int, words: MoreWords) -> Ints:
     for start in range(0, count, _BLOCK):
         _fill(out[start : start + _BLOCK], law, words)
     return out
+
+
+@compiled
+def _pick(words: Words, bounds: Words, first: int, values: Ints, status: Ints) -> None:
+    """Pick Poisson numbers by inversion, as far as one word each can do so for certain."""
+    last = len(bounds)
+    for i in range(len(values)):
+        u = words[i]
+        low, high = 0, last
+        while low < high:  # the first number whose bound is above u
+            middle = (low + high) >> 1
+            if u < bounds[middle]:
+                high = middle
+            else:
+                low = middle + 1
+        before = bounds[low - 1] if low > 0 else np.uint64(0)
+        status[i] = ACCEPTED if low < last and u - before >= np.uint64(2) else UNDECIDED
+        values[i] = first + low
+
+
+def poisson(mean: Fraction, count: int, words: MoreWords) -> Ints:
+    """Draw ``count`` Poisson numbers from uniform 64-bit words; a large mean is cut into pieces that are added up."""
+    total = np.zeros(count, dtype=np.int64)
+    if not mean:
+        return total
+    parts, more = tables.pieces(mean), as_bits(words)
+    first, bounds = _poisson_law(mean / parts)
+    for _ in range(parts):
+        for start in range(0, count, _BLOCK):
+            out = total[start : start + _BLOCK]
+            bits = words(len(out))
+            values, status = np.empty(len(out), dtype=np.int64), np.empty(len(out), dtype=np.int64)
+            _pick(bits, bounds, first, values, status)
+            for i in np.flatnonzero(status == UNDECIDED):
+                values[i] = tables.settle(int(bits[i]), mean / parts, more)
+            out += values
+    return total
+
+
+@lru_cache(maxsize=64)
+def _poisson_law(mean: Fraction) -> tuple[int, Words]:
+    law = tables.table(mean)
+    return law.first, np.array(law.bounds, dtype=np.uint64)
 
 
 def as_bits(words: MoreWords) -> Bits:

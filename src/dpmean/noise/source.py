@@ -6,15 +6,17 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmean.noise import exact, fast
 from dpmean.noise.entropy import entropy
 from dpmean.noise.fast import Words
 from dpmean.types import Ints
 
+_Kind = TypeVar("_Kind", np.int64, np.uint64)
 _GROUP = 256  # seeded variates are made in groups of this size, each from its own key
 
 
@@ -36,6 +38,10 @@ class SecureNoise:
     def gaussian(self, variance: Fraction, count: int) -> Ints:
         """Draw from the discrete Gaussian."""
         return fast.discrete_gaussian(variance, count, _system_words)
+
+    def poisson(self, mean: Fraction, count: int) -> Ints:
+        """Draw Poisson numbers."""
+        return fast.poisson(mean, count, _system_words)
 
     def choose(self, exponents: Sequence[int], unit: int) -> int:
         """Choose an index with probability proportional to ``exp(-exponent / unit)``."""
@@ -71,12 +77,11 @@ class SeededSampler:
 
     def gaussian(self, variance: Fraction, count: int) -> Ints:
         """Draw from the discrete Gaussian."""
-        if not count:
-            return np.empty(0, dtype=np.int64)
-        first, last = self.start // _GROUP, (self.start + count - 1) // _GROUP
-        groups = [fast.discrete_gaussian(variance, _GROUP, self._words(group)) for group in range(first, last + 1)]
-        skip = self.start - first * _GROUP
-        return np.concatenate(groups)[skip : skip + count]
+        return self._grouped(count, lambda words: fast.discrete_gaussian(variance, _GROUP, words))
+
+    def poisson(self, mean: Fraction, count: int) -> Ints:
+        """Draw Poisson numbers."""
+        return self._grouped(count, lambda words: fast.poisson(mean, _GROUP, words))
 
     def choose(self, exponents: Sequence[int], unit: int) -> int:
         """Choose an index with probability proportional to ``exp(-exponent / unit)``."""
@@ -84,11 +89,13 @@ class SeededSampler:
 
     def words(self, count: int) -> Words:
         """Draw uniform whole numbers below 2^64."""
-        if not count:
-            return np.empty(0, dtype=np.uint64)
-        first, last = self.start // _GROUP, (self.start + count - 1) // _GROUP
-        groups = [self._words(group)(_GROUP) for group in range(first, last + 1)]
+        return self._grouped(count, lambda words: words(_GROUP))
+
+    def _grouped(self, count: int, draw: Callable[[Callable[[int], Words]], NDArray[_Kind]]) -> NDArray[_Kind]:
+        """Draw all groups that hold some of the variates that are asked for."""
+        first, last = self.start // _GROUP, (self.start + max(count, 1) - 1) // _GROUP
         skip = self.start - first * _GROUP
+        groups = [draw(self._words(group)) for group in range(first, last + 1)]
         return np.concatenate(groups)[skip : skip + count]
 
     def _words(self, group: int) -> Callable[[int], Words]:

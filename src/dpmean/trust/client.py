@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Protocol, final
+from typing import TypeVar, final
 
 import msgspec
 
-from dpmean.budget import PureDp, Zcdp
+from dpmean.budget import ApproxDp, PureDp, Zcdp
 from dpmean.errors import ArgumentError, OverspendError
-from dpmean.noise import exact
-from dpmean.noise.entropy import entropy
+from dpmean.trust import place
+from dpmean.trust.coins import Coins, SystemCoins
 from dpmean.trust.randomizers import (
     SCALE_BITS,
     WORD,
@@ -37,41 +37,17 @@ from dpmean.trust.schema import (
     is_asked,
     read_budget,
 )
-
-
-class Coins(Protocol):
-    """Where a device gets its randomness from."""
-
-    def word(self, step: str) -> int:
-        """Draw a uniform whole number below 2^64."""
-        ...
-
-    def gaussians(self, step: str, variance: Fraction, count: int) -> list[int]:
-        """Draw from the discrete Gaussian."""
-        ...
-
-
-@final
-class SystemCoins:
-    """Exact variates from the operating system's entropy."""
-
-    def word(self, step: str) -> int:  # noqa: ARG002  fresh bits need no address
-        """Draw a uniform whole number below 2^64."""
-        return _system_bits(64)
-
-    def gaussians(self, step: str, variance: Fraction, count: int) -> list[int]:  # noqa: ARG002
-        """Draw from the discrete Gaussian."""
-        return [exact.discrete_gaussian(variance, _system_bits) for _ in range(count)]
-
-
-def _system_bits(count: int) -> int:
-    size = -(-count // 8)
-    return int.from_bytes(entropy(size)) >> (8 * size - count)
+from dpmean.trust.shuffle import encoder
+from dpmean.trust.shuffle.costs import check_cost
+from dpmean.trust.shuffle.schema import Batch, Collection, Round, check_collection, check_round
+from dpmean.trust.shuffle.seal import seal
 
 
 @final
 class Client:
-    """One user's device. It answers one task of its life; ``memory`` holds what must survive a restart.
+    """One user's device. It answers one task of its life, or all rounds of one collection.
+
+    ``memory`` holds what must survive a restart.
 
     A device that forgets its answer, and answers again, spends twice: ``remember`` is called with the memory before
     the message is returned, to store it where it survives.
@@ -81,39 +57,77 @@ class Client:
         self,
         user: int,
         row: Sequence[float],
-        budget: Budget,
+        budget: Budget | ApproxDp,
         memory: dict[str, bytes | str] | None = None,
         coins: Coins | None = None,
         remember: Callable[[dict[str, bytes | str]], None] | None = None,
     ) -> None:
         self.user, self.budget = user, budget
         self.memory = {} if memory is None else memory
-        self._row = [_number(x) for x in row]
+        self._row = [place.number(x) for x in row]
         self._remember = remember
         self._coins = coins or SystemCoins()
 
     def answer(self, document: bytes) -> bytes | None:
         """Answer a task, or return None if it asks others. The same task gets the same bytes again."""
-        try:
-            task = msgspec.json.decode(document, type=Task)
-        except msgspec.DecodeError as error:
-            raise ArgumentError(f"this is not a task: {error}") from None
+        task = _read(document, Task, "task")
         self._check(task)
         if not is_asked(task, self.user):
             return None
-        place = f"{task.name}/{task.round}"
+        at = f"{task.name}/{task.round}"
         if self.memory:
-            if self.memory.get("place") == place and self.memory.get("task") == document:
+            if self.memory.get("place") == at and self.memory.get("task") == document:
                 return bytes(self.memory["message"])  # type: ignore[arg-type]
             raise OverspendError(f"this device has answered {self.memory.get('place')!r} and answers only once")
         body = self._body(task)
         message = msgspec.msgpack.encode(
             Message(VERSION, bytes.fromhex(task.name), task.round, self.user.to_bytes(8), body)
         )
-        self.memory.update(place=place, task=document, message=message)
+        self._keep(place=at, task=document, message=message)
+        return message
+
+    def join(self, document: bytes) -> ApproxDp:
+        """Agree to a collection in the shuffle model, or refuse one that could cost more than is allowed.
+
+        Return what its rounds cost together, as long as the collection's number of clients is honest.
+        """
+        collection = _read(document, Collection, "collection")
+        check_collection(collection)
+        if not isinstance(self.budget, ApproxDp):
+            raise OverspendError(f"a collection costs an epsilon and a delta, and this device allows {self.budget}")
+        if len(self._row) != collection.d or not 0 <= self.user < collection.users:
+            raise ArgumentError(f"the collection is about rows of {collection.d} columns and {collection.users} users")
+        cost = check_cost(collection, self.budget)
+        if self.memory.get("collection", document) != document:
+            raise OverspendError("this device has agreed to another collection and takes part in one only")
+        self._keep(collection=document)
+        return cost
+
+    def encode(self, document: bytes) -> bytes:
+        """Return the batch of messages that answers a round of the collection; the same one when asked again."""
+        if "collection" not in self.memory:
+            raise ArgumentError("this device has agreed to no collection: call join first")
+        collection = msgspec.json.decode(bytes(self.memory["collection"]), type=Collection)  # type: ignore[arg-type]
+        asked = _read(document, Round, "round")
+        stage = check_round(collection, asked)
+        known = self.memory.get(f"round {asked.round}")
+        if known is not None:
+            if known != document:
+                raise OverspendError(f"this device has answered round {asked.round} and answers it only once")
+            return bytes(self.memory[f"batch {asked.round}"])  # type: ignore[arg-type]
+        messages = encoder.messages(collection, stage, asked, self.user, self._row, self._coins)
+        if collection.key:
+            messages = seal(messages, collection.key, collection.name, asked.round)
+        batch = Batch(1, bytes.fromhex(collection.name), asked.round, self.user.to_bytes(8), messages)
+        encoded = msgspec.msgpack.encode(batch)
+        self._keep(**{f"round {asked.round}": document, f"batch {asked.round}": encoded})
+        return encoded
+
+    def _keep(self, **facts: bytes | str) -> None:
+        """Remember, where it survives, before anything is sent."""
+        self.memory.update(facts)
         if self._remember is not None:
             self._remember(self.memory)
-        return message
 
     def _check(self, task: Task) -> None:
         """Refuse a task that this version does not know, that is not well formed, or that costs more than is allowed.
@@ -126,8 +140,8 @@ class Client:
             raise ArgumentError(f"the task is about rows of {task.d} columns, this one has {len(self._row)}")
         check_form(task)
         budget = read_budget(task.budget)
-        mine, theirs = _amount(self.budget), _amount(budget)
-        if type(budget) is not type(self.budget) or theirs > mine:
+        mine = self.budget
+        if isinstance(mine, ApproxDp) or type(budget) is not type(mine) or _amount(budget) > _amount(mine):
             raise OverspendError(f"the task would cost {budget}, and this device allows {self.budget}")
         if task.question != "vector":
             covered = flips_are_covered(int(task.lie), budget)
@@ -139,7 +153,7 @@ class Client:
             raise OverspendError(f"the answer would cost more than the task says, {budget}")
 
     def _body(self, task: Task) -> bytes:
-        row = self._on_grid(task)
+        row = place.on_grid(self._row, task.step, task.reach, task.centre)
         if task.question == "vector":
             limit = (1 << 63) - 1
             return b"".join(max(-limit, min(x, limit)).to_bytes(8, signed=True) for x in self._vector(task, row))
@@ -147,27 +161,13 @@ class Client:
         lied = self._coins.word("answer") < int(task.lie)
         return bytes([told ^ lied])
 
-    def _on_grid(self, task: Task) -> list[int]:
-        """Return the row in whole numbers; one that is not within reach answers as if it were the centre."""
-        unit = math.ldexp(1.0, task.step)
-        limit = 2.0 * task.reach * unit
-        if all(-limit <= x <= limit for x in self._row):  # NaN is not
-            row = [round(x / unit) for x in self._row]
-            if sum(x * x for x in row) <= task.reach**2:
-                return row
-        return list(task.centre) or [0] * task.d
-
     def _bit(self, task: Task, row: list[int]) -> int:
         """Compare a rotated coordinate, or the distance, with a threshold; or look up a pattern of cells."""
         if task.question.startswith("median"):
-            width = len(task.signs)
-            j = hashed(task.name, self.user, COORDINATE) % width
-            parity = (-1 if (j & k).bit_count() & 1 else 1 for k in range(task.d))
-            value = sum(p * s * x for p, s, x in zip(parity, task.signs, row, strict=False))
+            j = hashed(task.name, self.user, COORDINATE) % len(task.signs)
+            value = place.rotated(row, task.signs, j)
         else:
-            j = 0
-            square = sum((x - c) ** 2 for x, c in zip(row, task.centre, strict=True))
-            value = _root_up(square)
+            j, value = 0, place.length(place.moved(row, task.centre))
         if not task.question.endswith("tree"):
             return int(value <= task.thresholds[j])
         cell = sum(value > end for end in task.thresholds)
@@ -176,15 +176,14 @@ class Client:
     def _vector(self, task: Task, row: list[int]) -> list[int]:
         """Hide the row, minus the centre and clipped to the radius."""
         budget = read_budget(task.budget)
-        moved = [x - c for x, c in zip(row, task.centre, strict=True)]
-        square = sum(x * x for x in moved)
+        moved = place.moved(row, task.centre)
         if isinstance(budget, Zcdp):
-            if square > task.radius**2:
-                length = _root_up(square)
+            length = place.length(moved)
+            if length > task.radius:
                 moved = [x * task.radius // length if x >= 0 else -(-x * task.radius // length) for x in moved]
             noise = self._coins.gaussians("vector", vector_variance(task.radius, budget), task.d)
             return [x + z for x, z in zip(moved, noise, strict=True)]
-        return self._in_half_space(task, moved, math.sqrt(square))
+        return self._in_half_space(task, moved, math.sqrt(sum(x * x for x in moved)))
 
     def _in_half_space(self, task: Task, moved: list[int], length: float) -> list[int]:
         """Turn the vector into a direction, forwards or backwards, and propose until one is kept."""
@@ -217,16 +216,14 @@ def tree_bit(cell: int, cells: int, name: str, user: int) -> int:
     return 1 ^ half ^ ((pattern & block).bit_count() & 1)
 
 
-def _number(x: object) -> float:
-    """Read a number of the row; what is none is NaN, and the row answers as the centre would."""
+_Document = TypeVar("_Document", Task, Collection, Round)
+
+
+def _read(document: bytes, kind: type[_Document], name: str) -> _Document:
     try:
-        return float(x)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
-def _root_up(square: int) -> int:
-    return math.isqrt(square - 1) + 1 if square else 0
+        return msgspec.json.decode(document, type=kind)
+    except msgspec.DecodeError as error:
+        raise ArgumentError(f"this is not a {name}: {error}") from None
 
 
 def _amount(budget: Budget) -> Fraction:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.budget import Zcdp
+from dpmean.trust import places
 from dpmean.trust.analyzer import Analyzer
 from dpmean.trust.randomizers import SCALE_BITS, vector_variance
 from dpmean.trust.schema import COORDINATE, TICKET, Task, read_budget
@@ -56,7 +57,7 @@ class Fleet:
         return lines
 
     def _bodies(self, task: Task, users: Ints) -> Lines:
-        rows = on_grid(task, self.rows[users])
+        rows = places.on_grid(self.rows[users], task.step, task.reach, task.centre)
         if task.question == "vector":
             answers = self._vectors(task, users, rows)
             return answers.astype(">i8").view(np.uint8).reshape(len(users), 8 * task.d)
@@ -65,7 +66,7 @@ class Fleet:
 
     def _vectors(self, task: Task, users: Ints, rows: Ints) -> Ints:
         budget = read_budget(task.budget)
-        moved = rows - np.array(task.centre)
+        moved = places.moved(rows, task.centre)
         squares = np.einsum("ij,ij->i", moved, moved)
         if isinstance(budget, Zcdp):
             noise = self._gaussians("vector", users, vector_variance(task.radius, budget), task.d)
@@ -111,57 +112,31 @@ class Fleet:
         return self._noise.at(step).gaussian(variance, (int(users.max()) + 1) * d).reshape(-1, d)[users]
 
 
-def on_grid(task: Task, rows: Floats) -> Ints:
-    """Return rows in whole numbers; those that are not within reach are put at the centre."""
-    unit = math.ldexp(1.0, task.step)
-    limit = 2.0 * task.reach * unit
-    near = np.all((rows >= -limit) & (rows <= limit), axis=1)  # NaN is not
-    whole = np.rint(np.where(near[:, np.newaxis], rows, 0.0) / unit).astype(np.int64)
-    near &= np.all(np.abs(whole) <= task.reach, axis=1)  # so that squares add up to less than 2^63
-    whole[~near] = 0
-    near &= np.einsum("ij,ij->i", whole, whole) <= task.reach**2
-    whole[~near] = task.centre or [0] * task.d
-    return whole
-
-
 def bits(task: Task, users: Ints, rows: Ints) -> Ints:
     """Return the true answers to a question about a bit."""
     if task.question.startswith("median"):
         line = (hashed_all(task.name, users, COORDINATE) % np.uint64(len(task.signs))).astype(np.int64)
-        parity = np.bitwise_count(line[:, np.newaxis] & np.arange(task.d)).astype(np.int64) & 1
-        values = np.sum((1 - 2 * parity) * np.array(task.signs[: task.d]) * rows, axis=1)
+        values = places.rotated(rows, task.signs, line)
     else:
         line = np.zeros(len(users), dtype=np.int64)
-        moved = rows - np.array(task.centre)
-        values = root_up(np.einsum("ij,ij->i", moved, moved))
+        values = places.lengths(places.moved(rows, task.centre))
     thresholds = np.array(task.thresholds)
     if not task.question.endswith("tree"):
         return np.asarray(values <= thresholds[line], dtype=np.int64)
     cells = np.searchsorted(thresholds, values, side="left")
-    places = tree_places(task, users)
+    spots = tree_places(task, users)
     depth = len(task.thresholds).bit_length()
-    level = np.frexp(places.astype(np.float64))[1] - 1
-    pattern = places - (1 << level)
+    level = np.frexp(spots.astype(np.float64))[1] - 1
+    pattern = spots - (1 << level)
     block, half = cells >> (depth - level), cells >> (depth - level - 1) & 1
     answers: Ints = 1 ^ half ^ (np.bitwise_count(pattern & block).astype(np.int64) & 1)
     return answers
 
 
-def root_up(squares: Ints) -> Ints:
-    """Return square roots, rounded up to whole numbers."""
-    roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
-    roots -= roots * roots >= squares  # floats may be off by one; now the root is below
-    roots -= roots * roots >= squares
-    roots += roots * roots < squares
-    roots += roots * roots < squares
-    found: Ints = np.where(squares > 0, roots, 0)
-    return found
-
-
 def clipped(rows: Ints, squares: Ints, radius: int) -> Ints:
     """Shorten rows, in whole numbers and towards zero, so that none is longer than the radius."""
     long = squares > radius**2
-    lengths = np.where(long, root_up(squares), 1)[:, np.newaxis]
+    lengths = np.where(long, places.root_up(squares), 1)[:, np.newaxis]
     short = np.sign(rows) * (np.abs(rows) * radius // lengths)
     found: Ints = np.where(long[:, np.newaxis], short, rows)
     return found

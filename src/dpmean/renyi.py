@@ -1,0 +1,202 @@
+"""Rényi differential privacy: what shuffled counts and sums cost, order by order, and what that amounts to.
+
+A cost is a curve, a bound on the Rényi divergence at each of some whole orders, and a delta for what lies outside it.
+Costs of steps add up, also when later steps depend on earlier answers. Curves are floats, computed with an error below
+1e-10 of themselves and raised by 1e-9; the conversion to (epsilon, delta) is exact, and rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import final
+
+from dpmean.accountant import tight_epsilon_at
+from dpmean.budget import Number, PureDp, Zcdp, proper_delta
+from dpmean.errors import ArgumentError
+
+ORDERS: tuple[int, ...] = (*range(2, 24), *(round(24 * 1.12**k) for k in range(41)))
+"""From 2 to about 2200; small budgets need large orders (the best one is near 2 ln(1/delta) / epsilon)."""
+_RAISED = 1 + 1e-9
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Renyi:
+    """What a step costs: Rényi divergence at most ``curve[i]`` at order ``ORDERS[i]``, but for a chance of delta."""
+
+    curve: tuple[float, ...]
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if len(self.curve) != len(ORDERS) or not all(0 <= value < math.inf for value in self.curve):
+            raise ArgumentError(f"a Rényi curve has {len(ORDERS)} numbers that are not negative")
+        if not 0 <= self.delta < 1:
+            raise ArgumentError(f"delta must lie between 0 and 1, got {self.delta}")
+
+    def __add__(self, other: Renyi) -> Renyi:
+        return Renyi(tuple(a + b for a, b in zip(self.curve, other.curve, strict=True)), self.delta + other.delta)
+
+    def epsilon(self, delta: Number) -> Fraction:
+        """Return an epsilon such that this cost implies (epsilon, delta)-DP (Canonne et al. 2020, Prop. 12).
+
+        The proposition is proved for one order and for all events, so it holds for what is left of a distribution
+        when an event of probability ``self.delta`` is taken away, and that probability is added.
+        """
+        left = proper_delta(delta) - self.delta
+        if left <= 0:
+            raise ArgumentError(f"delta must exceed {float(self.delta):.3g}, which was spent already, got {delta}")
+        log = math.log(left)
+
+        def about(order: int, divergence: float) -> float:
+            return divergence - (log + math.log(order)) / (order - 1) + math.log1p(-1 / order)
+
+        order, divergence = min(zip(ORDERS, self.curve, strict=True), key=lambda pair: about(*pair))
+        return tight_epsilon_at(Fraction(order), Fraction(divergence), left)
+
+    def __str__(self) -> str:
+        return f"Rényi divergence {self.curve[0] / 2:.3g} alpha, or a little more"
+
+
+NOTHING = Renyi((0.0,) * len(ORDERS))
+
+
+def renyi_of(cost: Renyi | Zcdp | PureDp) -> Renyi:
+    """Return the curve of any cost."""
+    if isinstance(cost, Renyi):
+        return cost
+    if isinstance(cost, Zcdp):
+        return Renyi(tuple(_up(float(cost.rho) * order) for order in ORDERS))
+    epsilon = float(cost.epsilon)
+    return Renyi(tuple(_up(min(epsilon, epsilon**2 * order / 2)) for order in ORDERS))
+
+
+def compose(costs: Iterable[Renyi | Zcdp | PureDp]) -> Renyi:
+    """Add up costs."""
+    return sum((renyi_of(cost) for cost in costs), start=NOTHING)
+
+
+def _up(value: float) -> float:
+    return value * _RAISED
+
+
+# --- counts hidden by a Poisson blanket ----------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def poisson_counts(blanket: int, shifts: int, delta: Fraction) -> Renyi:
+    """Return the cost of counts with Poisson(blanket) noise, of which ``shifts`` fall by one and as many rise by one.
+
+    Let K be Poisson with mean L. Where a count falls by one, K + 1 becomes K: the likelihood ratio is k / L, with all
+    moments. Where it rises, K becomes K + 1 and the ratio is L / k, infinite at 0: outcomes below a floor are taken
+    away, the largest floor with ``shifts * P[K < floor] <= delta``.
+    """
+    outside = float(delta) / shifts * 1e-9
+    first, chances = _poisson_chances(blanket, outside)
+    floor, below = first, outside
+    while shifts * (below + chances[floor - first]) * _RAISED <= delta:
+        below += chances[floor - first]
+        floor += 1
+    if floor < 1:
+        raise ArgumentError(f"a blanket of {blanket} messages is too thin for delta = {float(delta):.3g}")
+    numbers = range(max(first, 1), first + len(chances))
+    falling = [(math.log(k / blanket), chances[k - first]) for k in numbers]
+    rising = falling[floor - numbers[0] :]
+    curve = []
+    for order in ORDERS:
+        both = _log_of_falls(order, blanket, falling, outside) + _log_of_rises(order, blanket, rising, outside)
+        curve.append(_up(shifts * both / (order - 1)))
+    return Renyi(tuple(curve), Fraction(shifts * below * _RAISED))
+
+
+def _poisson_chances(mean: int, outside: float) -> tuple[int, list[float]]:
+    """Return a number and the chances of it and those that follow; at most ``outside`` is missing on either side."""
+    far = -math.log(outside)
+    first = max(0, math.floor(mean - math.sqrt(2 * mean * far)))  # P[K <= L - t] <= exp(-t^2 / 2L)
+    # P[K >= L + t] <= exp(-t^2 / (2L + 2t/3))
+    last = math.ceil(mean + far / 3 + math.sqrt(far**2 / 9 + 2 * mean * far))
+    last += math.ceil(1.3 * min(mean / 8, ORDERS[-1]))  # moments are largest near mean + order
+    upwards, downwards = [1.0], []
+    for k in range(mean + 1, last + 1):
+        upwards.append(upwards[-1] * mean / k)
+    weight = 1.0
+    for k in range(mean, first, -1):
+        weight *= k / mean
+        downwards.append(weight)
+    weights = downwards[::-1] + upwards
+    total = math.fsum(weights)
+    return first, [weight / total for weight in weights]
+
+
+def _log_of_falls(order: int, mean: int, falling: list[tuple[float, float]], outside: float) -> float:
+    """Return ``ln E[(K / L)^order]``, or a bound on it where the order is large for the mean.
+
+    As x <= exp(x - 1), it is at most ``L (exp(order / L) - 1) - order``.
+    """
+    if order * 8 > mean:
+        return mean * math.expm1(min(order / mean, 50.0)) - order
+    terms = [p * math.exp(order * log) for log, p in falling]
+    last = len(falling) - 1 + round(mean * math.exp(falling[0][0]))
+    ratio = mean / (last + 1) * math.exp(order / last)  # of one term to the one before; falls from here on
+    return math.log(math.fsum(terms) + terms[-1] * ratio / (1 - ratio) + outside)
+
+
+def _log_of_rises(order: int, mean: int, rising: list[tuple[float, float]], outside: float) -> float:
+    """Return ``ln E[(L / K)^(order - 1)]`` above the floor, or a bound on it, from the largest ratio."""
+    if order * 8 > mean:
+        return max(0.0, (1 - order) * rising[0][0])
+    return max(0.0, math.log(math.fsum(p * math.exp((1 - order) * log) for log, p in rising) + outside))
+
+
+# --- sums hidden by Skellam noise ----------------------------------------------------------------------------
+
+
+def skellam_sum(variance: Fraction, sensitivity: int, d: int) -> Renyi:
+    """Return the cost of a sum of whole vectors with Skellam noise, one of which moves by at most ``sensitivity``.
+
+    Agarwal, Kairouz, Liu, "The Skellam Mechanism for Differentially Private Federated Learning" (2021), the theorem on
+    Rényi divergences for whole orders. The l1 norm of a whole vector is at most its squared l2 norm.
+    """
+    mu, far = float(variance), float(sensitivity)
+    one = min(math.sqrt(d) * far, far**2)
+    extra = [min(((2 * order - 1) * far**2 + 6 * one) / (4 * mu**2), 3 * one / (2 * mu)) for order in ORDERS]
+    return Renyi(tuple(_up(order * far**2 / (2 * mu) + more) for order, more in zip(ORDERS, extra, strict=True)))
+
+
+# --- sums split into shares ----------------------------------------------------------------------------------
+
+
+def shares_needed(honest: int, bits: int, security: float) -> int:
+    """Return into how many shares a whole number modulo 2^bits is split, so that mixed shares tell only the sum.
+
+    Two inputs of the honest users with the same sum then give views within a statistical distance of 2^-security:
+    Balle, Bell, Gascón and Nissim, "Private Summation in the Multi-Message Shuffle Model" (2020), for 19 users or more.
+    """
+    _enough(honest)
+    return math.ceil((2 * security + bits) / math.log2(honest / math.e) + 2 + 1e-9)
+
+
+def security_of(honest: int, bits: int, shares: int) -> float:
+    """Return the security of so many shares."""
+    _enough(honest)
+    return ((shares - 2) * math.log2(honest / math.e) - bits) / 2 - 1e-9
+
+
+def _enough(honest: int) -> None:
+    if honest < 19:
+        raise ArgumentError(f"split sums need at least 19 honest users, got {honest}")
+
+
+def security_needed(packs: int, epsilon: Fraction, delta: Fraction) -> float:
+    """Return the security with which ``packs`` split sums cost at most ``delta``."""
+    return math.log2(packs * (1 + math.exp(float(epsilon))) / float(delta)) + 1e-9
+
+
+def security_cost(packs: int, epsilon: Fraction, security: float) -> Fraction:
+    """Return the delta that goes with ``packs`` split sums: (1 + e^epsilon) 2^-security each."""
+    if security <= 0:
+        raise ArgumentError("too few shares: the sum would not hide what was added up")
+    return packs * Fraction((1 + math.exp(float(epsilon))) * 2.0**-security * _RAISED)

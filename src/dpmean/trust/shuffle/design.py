@@ -1,0 +1,250 @@
+"""The rounds of a collection, from public numbers alone: variants, what hides each round, and which one is cheapest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, final
+
+from dpmean.accountant import zcdp_that_implies
+from dpmean.budget import ApproxDp
+from dpmean.errors import ArgumentError
+from dpmean.grid import padded
+from dpmean.renyi import security_needed, shares_needed
+from dpmean.trust.shuffle.costs import OUTSIDE, total_cost
+from dpmean.trust.shuffle.schema import SEAL_BYTES, Counters, Stage, Sums, Variant
+from dpmean.uncertainty import length_quantile
+
+VARIANTS: tuple[Variant, ...] = ("mean", "twice", "two", "tree", "binary")
+"""How the centre is found: a coarse mean; a second one, of rows clipped around the first; or medians: in two rounds of
+34 cells, in one round with a tree of 32 by 32 cells, in 14 rounds of two cells."""
+FEW_ROUNDS: tuple[Variant, ...] = ("mean", "tree")
+FOR_CENTRE = {"mean": 0.04, "twice": 0.05, "two": 0.06, "tree": 0.08, "binary": 0.08}
+FOR_RADIUS, FOR_ROUGH_RADIUS = 0.12, 0.04
+"""Shares of the budget; the mean gets the rest."""
+PER_OCTAVE, OCTAVES = 4, 25
+LADDER = PER_OCTAVE * OCTAVES + 1
+"""Radii to choose from: four to an octave, up to twice the bound."""
+CELLS = 34
+"""Cells of a line in one of two rounds: 32, and one beyond either end."""
+TREE_CELLS, TREE_LEVEL = 1024, 5
+LINE_BITS, HALVINGS = 12, 14
+CLIP, UNSEEN = 1.5, 4.0
+"""How many rows are clipped, in multiples of what balances noise and bias at worst, and of the noise on that."""
+LOOSE, FAIR, NEAR = 60.0, 20.0, 10.0
+"""Bounds over spreads: to choose a variant for, to tell whether rows are enough, and to predict errors."""
+_AS_GOOD, _PER_ROUND = 1.05, 0.02
+"""Errors that count as equal, and what a round more must gain."""
+_GUARD_BITS = 2
+_RELIABLE = 14.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Design:
+    """All rounds of a collection.
+
+    Attributes:
+        variant: how the centre is found.
+        users: how many clients are invited.
+        honest: how many must be honest.
+        d: how many columns a row has.
+        budget: what may be spent.
+        stages: the rounds: centre, radius, mean.
+        rho: what the noise is worth in zCDP, about.
+
+    """
+
+    variant: Variant
+    users: int
+    honest: int
+    d: int
+    budget: ApproxDp
+    stages: tuple[Stage, ...]
+    rho: float
+
+    @property
+    def quorum(self) -> int:
+        """How many must take part: one half of those that need not be honest may stay away."""
+        return self.users - (self.users - self.honest) // 2
+
+    @property
+    def messages(self) -> float:
+        """How many messages a client sends, on average."""
+        return sum(self._messages(stage) for stage in self.stages)
+
+    def _messages(self, stage: Stage) -> float:
+        if isinstance(stage, Sums):
+            return stage.packs * stage.shares
+        return len(stage.levels) + stage.buckets * stage.blanket / self.honest
+
+    def bytes(self, *, sealed: bool) -> float:
+        """How many bytes a client sends, on average, frames of messages and batches included."""
+        seal = SEAL_BYTES if sealed else 0
+        return sum(26 + self._messages(stage) * (stage.size + seal + 2) for stage in self.stages)
+
+    def clipped(self, beyond: float) -> float:
+        """Return how many rows are to be clipped, if ``beyond`` is the noise on the number of them."""
+        return max(CLIP * math.sqrt(2 * self.d / self._rho_of_mean), UNSEEN * beyond)
+
+    @property
+    def _rho_of_mean(self) -> float:
+        last = self.stages[-1]
+        return 2 * last.radius**2 / last.variance if isinstance(last, Sums) else self.rho
+
+    def centre_error(self, loose: float) -> float:
+        """Predict how far the centre is from the mean, in spreads, if the bound is so many spreads."""
+        first = self.stages[0]
+        if isinstance(first, Sums):
+            away = loose * self._noise_of(first)
+            second = self.stages[2]
+            if self.variant == "twice" and isinstance(second, Sums):
+                away = 1.5 * math.hypot(1, away) * self._noise_of(second)
+            return away
+        users = self.users / first.lines
+        std = math.sqrt(first.blanket * self.users / self.honest)
+        cells, summed = {"two": (CELLS**2 / 3, CELLS / 2), "tree": (TREE_CELLS, 32), "binary": (1 << LINE_BITS, 0.5)}[
+            self.variant
+        ]
+        share = std * math.sqrt(summed) / users
+        if share > 0.3:
+            return math.inf
+        cell = 2 * min(1.0, math.sqrt(2 * math.log(40 * first.lines) / first.lines)) * loose * math.sqrt(self.d) / cells
+        return math.hypot(2.5 * share / (1 - 2 * share), 1.25 / math.sqrt(users), 0.15 * cell)
+
+    def _noise_of(self, stage: Sums) -> float:
+        """Return the noise on the mean of clipped vectors, in radii (l2 norm), if everybody takes part."""
+        return math.sqrt(self.d * stage.variance / (self.honest * self.users)) / inner_radius(stage.radius, self.d)
+
+    def error(self, loose: float) -> float:
+        """Predict the error of the mean in spreads, for rows that look normal, if the bound is so many spreads.
+
+        Clipping pulls the mean towards the centre, by the share of rows that are clipped and how far they stick out.
+        """
+        counters, sums = self.stages[-2:]
+        if not (isinstance(counters, Counters) and isinstance(sums, Sums)):
+            raise AssertionError("the last two rounds find the radius and the mean")
+        away = self.centre_error(loose)
+        share = self.clipped(math.sqrt(counters.blanket * self.users / self.honest)) / self.users
+        if not math.isfinite(away):
+            return math.inf
+        radius = length_quantile(self.d, 1 - min(max(share, 1e-9), 0.5)) / math.sqrt(self.d) * math.hypot(1, away)
+        return math.hypot(self._noise_of(sums) * radius, 0.2 * min(share, 0.5) * away)
+
+
+def inner_radius(radius: int, d: int) -> float:
+    """Return the norm to which vectors are clipped before they are rounded, so that none exceeds the radius."""
+    return radius - math.isqrt(d) / 2 - 1
+
+
+def honest_users(users: int, honest: Fraction) -> int:
+    """Return how many clients must be honest."""
+    return math.floor(users * honest)
+
+
+def clients_needed(d: int, budget: ApproxDp, honest: Fraction) -> tuple[float, float]:
+    """Return from how many clients on this does well, and from how many on it works at all.
+
+    A coarse mean must be within half a spread (two spreads) if the bound is twenty, and at most a tenth (three tenths)
+    of the rows may be clipped.
+    """
+    rho = float(zcdp_that_implies(ApproxDp(budget.epsilon, budget.delta * (1 - 2 * OUTSIDE))).rho)
+    more = 1 / math.sqrt(honest)
+    coarse = FAIR * 2 * math.sqrt(d / (2 * rho * FOR_CENTRE["mean"])) * more
+    clipped = max(CLIP * math.sqrt(2 * d / (0.8 * rho)), UNSEEN * math.sqrt(1 / (rho * FOR_RADIUS)) * more)
+    fewest = 20 / float(honest)
+    return max(coarse / 0.5, clipped / 0.1, fewest), max(coarse / 2, clipped / 0.3, fewest)
+
+
+@lru_cache(maxsize=64)
+def design(users: int, d: int, budget: ApproxDp, honest: Fraction, *, few_rounds: bool = False) -> Design:
+    """Return the cheapest design, in sealed bytes, among those whose predicted error is nearly the smallest."""
+    names = FEW_ROUNDS if few_rounds else VARIANTS
+    designs = [calibrated(name, users, d, budget, honest) for name in names]
+    errors = [one.error(LOOSE) * (1 + _PER_ROUND * len(one.stages)) for one in designs]
+    good = [one for one, error in zip(designs, errors, strict=True) if error <= _AS_GOOD * min(errors)]
+    return min(good, key=lambda one: one.bytes(sealed=True))
+
+
+@lru_cache(maxsize=256)
+def calibrated(variant: Variant, users: int, d: int, budget: ApproxDp, honest: Fraction) -> Design:
+    """Return the rounds of a variant with as little noise as the budget allows."""
+    trusted = honest_users(users, honest)
+    rho = float(zcdp_that_implies(ApproxDp(budget.epsilon, budget.delta * (1 - 2 * OUTSIDE))).rho)
+    enough = None
+    low, high = 0.0, math.inf
+    for _ in range(30):
+        stages = _stages(variant, users, trusted, d, budget, rho)
+        cost = total_cost(stages, d, trusted, budget).epsilon
+        if cost <= budget.epsilon:
+            enough, low = (stages, rho), rho
+            if cost >= budget.epsilon * Fraction(9995, 10000):
+                break
+        else:
+            high = rho
+        guess = rho * float(budget.epsilon / cost) ** (2 if budget.epsilon < 2 else 1.5) * 0.9999
+        rho = guess if low < guess < high else (low + high) / 2 if high < math.inf else 1.5 * low
+        if high - low <= 1e-4 * high:
+            break
+    if enough is None:
+        raise ArgumentError(f"the shuffle model cannot serve {budget} with {trusted} honest clients")
+    return Design(variant, users, trusted, d, budget, *enough)
+
+
+def _stages(variant: Variant, users: int, honest: int, d: int, budget: ApproxDp, rho: float) -> tuple[Stage, ...]:
+    """Return the rounds, with noise that is worth rho."""
+    twice = variant == "twice"
+    for_centre = FOR_CENTRE[variant] * rho
+    left = rho - for_centre - rho * FOR_RADIUS - rho * FOR_ROUGH_RADIUS * twice
+    thinnest = math.ceil(-math.log(float(budget.delta * OUTSIDE) / (20 * HALVINGS))) + 2
+
+    def counters(rho: float, about: Literal["median", "radius"], cells: int, *levels: int) -> Counters:
+        lines = padded(d) if about == "median" else 1
+        return Counters(about, lines, cells, levels, max(thinnest, math.ceil(len(levels) / rho)))
+
+    def radius(share: float) -> Counters:
+        return counters(rho * share, "radius", LADDER, 0)
+
+    means = {"mean": 1, "twice": 2}.get(variant, 0)
+    coarse = [_room(users, honest, d, for_centre / means, 16) for _ in range(means)]
+    *coarse, mean = _split([*coarse, _room(users, honest, d, left, 64)], d, honest, budget)
+    match variant:
+        case "mean":
+            centre: list[Stage] = [*coarse]
+        case "twice":
+            centre = [coarse[0], radius(FOR_ROUGH_RADIUS), coarse[1]]
+        case "two":
+            centre = [counters(for_centre / 2, "median", CELLS, 0)] * 2
+        case "tree":
+            centre = [counters(for_centre, "median", TREE_CELLS, TREE_LEVEL, 0)]
+        case _:
+            centre = [counters(for_centre / HALVINGS, "median", 2, 0)] * HALVINGS
+    return (*centre, radius(FOR_RADIUS), mean)
+
+
+def _room(users: int, honest: int, d: int, rho: float, fine: int) -> Sums:
+    """Return a sum with its noise, and room for it; rounding to whole numbers adds little to the noise."""
+    finest = max(fine * math.sqrt(d), 8.0 * fine, fine / 64 * 2 * math.sqrt(2 * rho * users))
+    radius = 1 << math.ceil(math.log2(finest))
+    variance = math.ceil((2 * radius) ** 2 / (2 * rho))
+    largest = users * radius + _RELIABLE * math.sqrt(variance * users / honest)
+    return Sums(radius, variance, math.ceil(math.log2(largest)) + _GUARD_BITS, 1, d, 2)
+
+
+def _split(sums: Sequence[Sums], d: int, honest: int, budget: ApproxDp) -> list[Sums]:
+    """Pack and split sums, so that all together cost a twentieth of delta and each as few sealed bytes as possible."""
+
+    def fitted(stage: Sums, packed: int) -> Sums:
+        packs = -(-d // packed)
+        one = Sums(stage.radius, stage.variance, stage.bits, packed, packs, 2)
+        each = security_needed(packs * len(sums), budget.epsilon, budget.delta * OUTSIDE)
+        shares = shares_needed(honest, 8 * one.pack_bytes, each)
+        return Sums(stage.radius, stage.variance, stage.bits, packed, packs, shares)
+
+    def cost(stage: Sums) -> int:
+        return stage.packs * stage.shares * (stage.size + SEAL_BYTES + 2)
+
+    return [min((fitted(stage, packed) for packed in range(1, min(d, 64) + 1)), key=cost) for stage in sums]

@@ -1,0 +1,294 @@
+"""What clients, shuffler and analyzer say to each other in the shuffle model. Version 1.
+
+A *collection* (JSON) is agreed on before anything is sent: who takes part, what may be spent, and for every round what
+is asked and how it is hidden. All that privacy rests on is in it. A *round* (JSON) adds what earlier rounds found:
+where cells lie, a centre, a radius. A client answers a round with a *batch*, a MessagePack array
+``[1, name, round, user, messages]``; its messages have one length that depends on the round alone, and are sealed to
+the analyzer's key. The shuffler hands on a *delivery*, ``[1, name, round, clients, messages]``: the messages of all
+batches, in random order, and how many clients they came from.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Literal
+
+import msgspec
+
+from dpmean.budget import ApproxDp
+from dpmean.errors import ArgumentError
+from dpmean.trust.randomizers import MOST_COLUMNS
+
+VERSION = 1
+Variant = Literal["mean", "twice", "two", "tree", "binary"]
+LARGEST = 1 << 40
+"""No length in a round may exceed this."""
+BUCKET_BYTES, PACK_BYTES = 4, 2
+SEAL_BYTES = 48
+"""What sealing adds to a message: a key of 32 bytes and a tag of 16."""
+MOST_USERS, MOST_ROUNDS, MOST_SHARES = 1 << 40, 64, 4096
+MOST_CELLS, MOST_BUCKETS, MOST_BLANKET = 1 << 16, 1 << 31, 1 << 40
+
+
+class Counters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="counters"):
+    """A round of blanket counters: each client names the cell of one number, on one of some lines, at some levels.
+
+    Attributes:
+        about: the number: a rotated coordinate, line by line, or the distance from the centre.
+        lines: how many lines there are.
+        cells: how many cells a line has.
+        levels: at level s, 2^s neighbouring cells are one bucket; a client sends one message for each level.
+        blanket: how many messages hide each bucket, on average.
+
+    """
+
+    about: Literal["median", "radius"]
+    lines: int
+    cells: int
+    levels: tuple[int, ...]
+    blanket: int
+
+    @property
+    def per_line(self) -> int:
+        """How many buckets a line has, at all levels together."""
+        return sum(self.at_level(level) for level in self.levels)
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets there are."""
+        return self.lines * self.per_line
+
+    def at_level(self, level: int) -> int:
+        """How many buckets a line has at one level."""
+        return -(-self.cells >> level)
+
+    @property
+    def size(self) -> int:
+        """The length of a message."""
+        return BUCKET_BYTES
+
+
+class Sums(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sum"):
+    """A round of split sums: each client's clipped vector, in whole numbers, with its part of the noise.
+
+    Attributes:
+        radius: the largest norm of a vector, in whole numbers.
+        variance: of the noise on each number of the sum, that honest clients make up together.
+        bits: room for one number of the sum.
+        packed: how many numbers are packed into one.
+        packs: how many packs a vector fills.
+        shares: into how many shares a pack is split.
+
+    """
+
+    radius: int
+    variance: int
+    bits: int
+    packed: int
+    packs: int
+    shares: int
+
+    @property
+    def pack_bytes(self) -> int:
+        """The length of a pack: arithmetic is modulo 2^(8 pack_bytes)."""
+        return -(-self.bits * self.packed // 8)
+
+    @property
+    def size(self) -> int:
+        """The length of a message."""
+        return PACK_BYTES + self.pack_bytes
+
+
+Stage = Counters | Sums
+
+
+class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What everybody knows before the first round. Lengths are whole multiples of ``2^step``.
+
+    Attributes:
+        version: of this schema.
+        name: 16 hexadecimal digits.
+        users: how many clients are invited; they are numbered from 0 on.
+        honest: how many of them must take part in every round and be honest, for the guarantee to hold.
+        quorum: how many must take part in a round before the shuffler hands it on: the honest ones, and those that
+            may take part and tell others what they sent.
+        d: how many columns a row has.
+        step: the exponent of the unit of length.
+        reach: the largest norm of a row.
+        budget: what all rounds together may cost a client, ``"epsilon 1 delta 1/1000000000"``.
+        key: the analyzer's public key (X25519), hexadecimal; empty if messages are not sealed.
+        variant: how the centre is found.
+        stages: the rounds.
+
+    """
+
+    version: int
+    name: str
+    users: int
+    honest: int
+    quorum: int
+    d: int
+    step: int
+    reach: int
+    budget: str
+    variant: Variant
+    stages: tuple[Stage, ...]
+    key: str = ""
+
+
+class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One round: what depends on earlier ones.
+
+    Attributes:
+        version: of this schema.
+        name: of the collection.
+        round: its number.
+        lows: where the cells of each line start (counters).
+        widths: the unit of length of each line (counters).
+        gaps: cell i ends ``gaps[i]`` such units above the start; the last one has no end (counters).
+        centre: where distances and vectors start from; empty for zeros.
+        radius: the largest length of a vector, before it is put into whole numbers (sums).
+
+    """
+
+    version: int
+    name: str
+    round: int
+    lows: list[int] = []
+    widths: list[int] = []
+    gaps: list[int] = []
+    centre: list[int] = []
+    radius: int = 0
+
+
+class Delivery(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """All messages of a round, in random order."""
+
+    version: int
+    name: bytes
+    round: int
+    clients: int
+    messages: list[bytes]
+
+
+class Batch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """All messages of one client in one round."""
+
+    version: int
+    name: bytes
+    round: int
+    user: bytes
+    messages: list[bytes]
+
+
+def write_budget(budget: ApproxDp) -> str:
+    """Write a budget for a collection."""
+    return f"epsilon {budget.epsilon} delta {budget.delta}"
+
+
+def read_budget(text: str) -> ApproxDp:
+    """Read the budget of a collection."""
+    words = text.split(" ")
+    try:
+        short = len(text) <= 400 and not set("".join(words[1::2])) - set("0123456789/")  # 1e9000000 would take long
+        if len(words) == 4 and words[::2] == ["epsilon", "delta"] and short:
+            return ApproxDp(Fraction(words[1]), Fraction(words[3]))
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise ArgumentError(f'a budget is written "epsilon 1 delta 1/1000000", got {text!r}')
+
+
+def check_collection(collection: Collection) -> None:
+    """Refuse a collection whose parts do not fit together, or whose numbers are beyond what messages can hold."""
+    c = collection
+    width = 1 << (c.d - 1).bit_length() if 1 <= c.d <= MOST_COLUMNS else 0
+    wrong = {
+        "version": c.version != VERSION,
+        "name": len(c.name) != 16 or any(letter not in "0123456789abcdef" for letter in c.name),
+        "users": not 1 <= c.users <= MOST_USERS,
+        "honest": not 1 <= c.honest <= c.users,
+        "quorum": not c.honest <= c.quorum <= c.users,
+        "d": not width,
+        "step": not -1000 <= c.step <= 900,
+        "reach": not 1 <= c.reach <= LARGEST,
+        "stages": not 1 <= len(c.stages) <= MOST_ROUNDS,
+        "key": len(c.key) not in (0, 64) or any(letter not in "0123456789abcdef" for letter in c.key),
+    }
+    for number, stage in enumerate(c.stages):
+        right = _counters_fit(stage, width) if isinstance(stage, Counters) else _sums_fit(stage, c)
+        wrong[f"stage {number}"] = not right
+    for name, is_wrong in wrong.items():
+        if is_wrong:
+            raise ArgumentError(f"this is not a collection: its {name} cannot be right")
+
+
+def _counters_fit(stage: Counters, width: int) -> bool:
+    return (
+        stage.lines == (width if stage.about == "median" else 1)
+        and 2 <= stage.cells <= MOST_CELLS
+        and 1 <= len(stage.levels) <= 16
+        and all(0 <= level < 16 for level in stage.levels)
+        and len(set(stage.levels)) == len(stage.levels)
+        and stage.buckets <= MOST_BUCKETS
+        and 1 <= stage.blanket <= MOST_BLANKET
+    )
+
+
+def _sums_fit(stage: Sums, c: Collection) -> bool:
+    return (
+        stage.radius <= 1 << 30
+        and 4 * stage.radius**2 > c.d
+        and 1 <= stage.variance <= 1 << 53
+        and 2 <= stage.bits <= 120
+        and 1 <= stage.packed <= c.d
+        and stage.packs == -(-c.d // stage.packed)
+        and 2 <= stage.shares <= MOST_SHARES
+    )
+
+
+def check_round(collection: Collection, asked: Round) -> Stage:
+    """Refuse a round that does not belong to a collection, or does not fit it; return what it asks."""
+    c = collection
+    if asked.version != VERSION or asked.name != c.name or not 0 <= asked.round < len(c.stages):
+        raise ArgumentError("this round does not belong to the collection")
+    stage = c.stages[asked.round]
+    counters = isinstance(stage, Counters)
+    lines, cells = (stage.lines, stage.cells) if isinstance(stage, Counters) else (0, 1)
+    numbers = [*asked.lows, *asked.widths, *asked.gaps, *asked.centre, asked.radius]
+    wrong = {
+        "centre": len(asked.centre) not in (0, c.d),
+        "lows": len(asked.lows) != lines,
+        "widths": len(asked.widths) != lines or any(width < 1 for width in asked.widths),
+        "gaps": len(asked.gaps) != cells - 1 or list(asked.gaps) != sorted(asked.gaps),
+        "radius": (asked.radius != 0) if counters else asked.radius < 1,
+        "numbers": any(abs(number) > LARGEST for number in numbers),
+    }
+    for name, is_wrong in wrong.items():
+        if is_wrong:
+            raise ArgumentError(f"this is not a round of the collection: its {name} cannot be right")
+    return stage
+
+
+def blanket_mean(collection: Collection, stage: Counters) -> Fraction:
+    """Return how many blanket messages a client sends on average."""
+    return Fraction(stage.buckets * stage.blanket, collection.honest)
+
+
+def noise_mean(collection: Collection, stage: Sums) -> Fraction:
+    """Return the mean of the two Poisson numbers whose difference is a client's part of the noise."""
+    return Fraction(stage.variance, 2 * collection.honest)
+
+
+def most_messages(collection: Collection, stage: Stage) -> int:
+    """Return how many messages a batch may have: one that an honest client exceeds with a chance below 2^-100."""
+    if isinstance(stage, Sums):
+        return stage.packs * stage.shares
+    mean = float(blanket_mean(collection, stage))
+    far = 100 * math.log(2)
+    return len(stage.levels) + math.ceil(mean + far / 3 + math.sqrt(far**2 / 9 + 2 * mean * far)) + 1
+
+
+def fewest_messages(stage: Stage) -> int:
+    """Return how many messages a batch has at least."""
+    return stage.packs * stage.shares if isinstance(stage, Sums) else len(stage.levels)

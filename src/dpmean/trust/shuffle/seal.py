@@ -1,0 +1,70 @@
+"""Envelopes for the analyzer's eyes only: HPKE (RFC 9180) with X25519, HKDF-SHA256 and ChaCha20-Poly1305.
+
+Every message has an envelope of its own, so that two of the same client have nothing in common. The shuffler sees
+lengths and numbers of messages, and both are the same whatever the rows are. Needs the extra ``shuffle``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpmean.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.hpke import Suite
+
+_PURPOSE = b"dpmean shuffle 1 "
+
+
+def _suite() -> Suite:
+    try:
+        from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+    except ImportError:
+        raise ArgumentError("sealing needs cryptography with HPKE: pip install 'dpmean[shuffle]'") from None
+    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+
+
+def new_key() -> tuple[bytes, str]:
+    """Return a private key (keep it) and the public key that goes into a collection."""
+    _suite()
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    private = X25519PrivateKey.generate()
+    return private.private_bytes_raw(), private.public_key().public_bytes_raw().hex()
+
+
+def public_of(private: bytes) -> str:
+    """Return the public key of a private one."""
+    _suite()
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw().hex()
+
+
+def seal(messages: list[bytes], key: str, name: str, number: int) -> list[bytes]:
+    """Seal messages to a public key, for one round of one collection."""
+    suite = _suite()
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+    public = X25519PublicKey.from_public_bytes(bytes.fromhex(key))
+    return [suite.encrypt(message, public, info=_context(name, number)) for message in messages]
+
+
+def unseal(envelopes: list[bytes], private: bytes, name: str, number: int) -> list[bytes | None]:
+    """Open envelopes; None stands for one that was not made for this key, round and collection."""
+    suite = _suite()
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    key = X25519PrivateKey.from_private_bytes(private)
+    found: list[bytes | None] = []
+    for envelope in envelopes:
+        try:
+            found.append(suite.decrypt(envelope, key, info=_context(name, number)))
+        except (InvalidTag, ValueError):
+            found.append(None)
+    return found
+
+
+def _context(name: str, number: int) -> bytes:
+    return _PURPOSE + f"{name} {number}".encode()
