@@ -175,7 +175,8 @@ def messages() -> Table:
     table = _table("Every message made, split and permuted", "n, d", "messages", "seconds")
     for n, d in ((100_000, 8), (100_000, 64)):
         setting = Setting("normal", n, d, 1)
-        arguments = {"epsilon": _EPSILON, "delta": _DELTA, "norm_bound": setting.bound, "trust": "shuffle", "honest": 1}
+        budget = {"epsilon": _EPSILON, "delta": _DELTA, "norm_bound": setting.bound}
+        arguments: Any = {**budget, "trust": "shuffle", "honest": 1}
         dpmean.mean(setting.rows[:10_000], fidelity="messages", allow_few_rows=True, **arguments)  # compiles
         start = time.perf_counter()
         dpmean.mean(setting.rows, fidelity="messages", **arguments)

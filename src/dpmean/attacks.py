@@ -20,6 +20,7 @@ from dpmean.frame import Frame
 from dpmean.grid import RADII_PER_OCTAVE, Grid
 from dpmean.noise.source import seeded
 from dpmean.quantile import search
+from dpmean.renyi import Renyi
 from dpmean.rows.memory import MemoryRows
 from dpmean.shells import FACTOR_ONE
 from dpmean.trust.central import Central
@@ -27,6 +28,9 @@ from dpmean.trust.curator import Curator
 from dpmean.trust.local import Fleet
 from dpmean.trust.randomizers import Budget, half_space, lies
 from dpmean.trust.schema import TICKETS, VERSION, Question, Task, write_budget
+from dpmean.trust.shuffle.costs import stage_costs
+from dpmean.trust.shuffle.crowd import Crowd
+from dpmean.trust.shuffle.schema import Collection, Counters, Round, Stage, Sums
 from dpmean.trust.wire import body_size
 from dpmean.types import Ball, Distances, Estimate, Estimator, Floats, Noise, TrustModel
 
@@ -41,7 +45,7 @@ class Target:
     """A mechanism under attack: run number and neighbour (False or True) in, score out."""
 
     score: Callable[[int, bool], float]
-    claim: Budget
+    claim: Budget | Renyi
     whole: bool = False
     """Whether a run is a whole estimator, which takes longer."""
 
@@ -129,6 +133,36 @@ def local_step(question: Question, budget: Budget, make_noise: MakeNoise = seede
     return Target(score, budget)
 
 
+def shuffle_step(stage: Stage, make_noise: MakeNoise = seeded) -> Target:
+    """Attack one shuffled round of thirty clients, one of whom is near the centre or far away, or on either side.
+
+    All messages are made and mixed; the attack looks at what they add up to.
+    """
+    users = 30
+    collection = Collection(
+        1, "0" * 16, users, users, users, 1, -20, 1 << 20, "epsilon 1 delta 1/100", "mean", (stage,)
+    )
+    counters = isinstance(stage, Counters)
+    cells = {"lows": [0], "widths": [1], "gaps": [1 << 19]} if counters else {"radius": 1 << 20}
+    asked = msgspec.convert({"version": 1, "name": "0" * 16, "round": 0, **cells}, Round)
+    (claim,) = stage_costs((stage,), 1, Fraction(1, 100))
+
+    def score(run: int, neighbour: bool) -> float:
+        rows = np.zeros((users, 1))
+        rows[0] = 1.0 if neighbour else 0.0 if counters else -1.0
+        numbers = Crowd(rows, make_noise(2 * run + neighbour), totals=False).answer(collection, asked)
+        return float(numbers[0] - numbers[-1] if counters else numbers[0])
+
+    return Target(score, claim)
+
+
+SHUFFLED: dict[str, Stage] = {
+    "shuffled counts": Counters("radius", 1, 2, (0,), 30),
+    "shuffled sum": Sums(8, 400, 12, 1, 1, 8),
+}
+"""Rounds to attack."""
+
+
 def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], float], make_noise: MakeNoise) -> Target:
     """Attack a whole estimator, at a budget so small that few runs suffice to catch a broken one."""
     claim = Zcdp(Fraction(1, 50))
@@ -180,6 +214,7 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
         "local bit": local_step("median", PureDp(1), make_noise),
         "local vector, zCDP": local_step("vector", Zcdp(Fraction(1, 2)), make_noise),
         "local vector, pure": local_step("vector", PureDp(1), make_noise),
+        **{name: shuffle_step(stage, make_noise) for name, stage in SHUFFLED.items()},
         "clipped: mean": _whole("clipped", apart, _sum_in_radii, make_noise),
         "clipped: radius": _whole("clipped", ranked, lambda estimate: estimate.radius, make_noise),
         "shifted: mean": _whole("shifted", apart, _sum_in_radii, make_noise),

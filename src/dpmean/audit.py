@@ -16,6 +16,7 @@ import numpy as np
 
 from dpmean.accountant import tight_epsilon
 from dpmean.budget import PureDp, Zcdp
+from dpmean.renyi import Renyi
 from dpmean.types import Floats
 
 FALSE_ALARM = 1e-7
@@ -42,10 +43,12 @@ class Finding:
         return self.epsilon_found / self.epsilon_claimed
 
 
-def judge(one: Floats, other: Floats, claim: Zcdp | PureDp, delta: float = 0.01) -> Finding:
+def judge(one: Floats, other: Floats, claim: Zcdp | PureDp | Renyi, delta: float = 0.01) -> Finding:
     """Judge the scores of a mechanism on two neighbours; a pure claim is judged without any delta."""
     if isinstance(claim, PureDp):
         delta, claimed = 0.0, float(claim.epsilon)
+    elif isinstance(claim, Renyi):
+        claimed = float(claim.epsilon(delta))
     else:
         claimed = float(tight_epsilon(claim, delta))
     half = len(one) // 2

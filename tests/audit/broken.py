@@ -10,7 +10,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.attacks import MakeNoise, Target, choice_step, gap_step, local_step, radius_step, release_step, targets
+from dpmean.attacks import (
+    SHUFFLED,
+    MakeNoise,
+    Target,
+    choice_step,
+    gap_step,
+    local_step,
+    radius_step,
+    release_step,
+    shuffle_step,
+    targets,
+)
 from dpmean.budget import PureDp, Zcdp
 from dpmean.noise.source import seeded
 from dpmean.trust.central import Central
@@ -53,6 +64,10 @@ class ScaledSampler:
 
 def halved(seed: int) -> ScaledNoise:
     return ScaledNoise(seed, Fraction(1, 2))
+
+
+def thinned(seed: int) -> ScaledNoise:
+    return ScaledNoise(seed, Fraction(1, 3))
 
 
 def quartered(seed: int) -> ScaledNoise:
@@ -121,6 +136,8 @@ def broken_targets() -> dict[str, Target]:
         "bias gap without its noise": gap_step(silent("bias")),
         "noisy sum in floats, by its support": float_noise(),
         "local vector with half the noise": local_step("vector", Zcdp(Fraction(1, 2)), halved),
+        "shuffled counts with a tenth of the blanket": shuffle_step(SHUFFLED["shuffled counts"], thinned),
+        "shuffled sum with a quarter of the variance": shuffle_step(SHUFFLED["shuffled sum"], halved),
         "local bit that never lies": local_step("median", PureDp(1), TruthfulNoise),
         "local vector that is never kept outside": local_step("vector", PureDp(1), TruthfulNoise),
     }

@@ -32,6 +32,7 @@ from dpmean.trust.shuffle.schema import (
     Counters,
     Delivery,
     Round,
+    Stage,
     Sums,
     check_collection,
     read_budget,
@@ -163,12 +164,14 @@ class Analyzer:
         return self._turned_back(-far + (low + below + high + above) / 2 * width)
 
     def _quartiles(self, stage: Counters, tally: Tally) -> list[tuple[Ints, Floats]]:
-        """Return the cells of both quartiles, and how far in.
+        """Return the cells of both quartiles, and how far in; where counts are too noisy for that, twice the median.
 
         Halfway between quartiles is a better centre than the median: it lies between two clusters, not in one of them.
         """
-        at_most, half = self._counts(stage, tally).at_most(), self._half(tally)
-        return [counters.interpolated(at_most, half * part) for part in (0.5, 1.5)]
+        counts, half = self._counts(stage, tally), self._half(tally)
+        noise = math.sqrt(counts.blanket * stage.per_line / (2 * len(stage.levels)))
+        aside = 0.5 if 8 * noise < half.min() else 0.0
+        return [counters.interpolated(counts.at_most(), half * part) for part in (1 - aside, 1 + aside)]
 
     def _halving(self) -> Generator[Round, Tally, list[int]]:
         """Find medians by asking, round after round, on which side of a point rows lie."""
@@ -285,17 +288,7 @@ class Analyzer:
         self.outcomes["accepted"] += len(legal)
         self.outcomes["rejected"] += len(messages) - len(legal)
         lines = np.frombuffer(b"".join(legal), dtype=np.uint8).reshape(-1, stage.size)
-        self.receive_lines(lines, read.clients)
-
-    def receive_lines(self, lines: Lines, clients: int) -> None:
-        """Take in shuffled messages of the right length, and close the round."""
-        stage = self.collection.stages[self.round.round]
-        if isinstance(stage, Counters):
-            self.close(clients, counters.tally(stage, lines))
-            return
-        if len(lines) != clients * stage.packs * stage.shares:
-            raise DataError("shares are missing, or there are too many: the sum cannot be told")
-        self.close(clients, secure_sum.decoded(self.collection, stage, secure_sum.tally(stage, lines), clients))
+        self.close(read.clients, decoded(c, stage, lines, read.clients))
 
     def close(self, clients: int, numbers: Ints) -> None:
         """End the open round with what it told: counts by bucket, or the numbers of a sum."""
@@ -335,5 +328,14 @@ class Analyzer:
         return analyzer
 
 
-def _finds_radius(stage: Counters | Sums) -> bool:
+def decoded(collection: Collection, stage: Stage, lines: Lines, clients: int) -> Ints:
+    """Return what shuffled messages tell: counts by bucket, or the numbers of a sum."""
+    if isinstance(stage, Counters):
+        return counters.tally(stage, lines)
+    if len(lines) != clients * stage.packs * stage.shares:
+        raise DataError("shares are missing, or there are too many: the sum cannot be told")
+    return secure_sum.decoded(collection, stage, secure_sum.tally(stage, lines), clients)
+
+
+def _finds_radius(stage: Stage) -> bool:
     return isinstance(stage, Counters) and stage.about == "radius"

@@ -16,7 +16,7 @@ from dpmean.compiled import compiled
 from dpmean.trust import places
 from dpmean.trust.schema import COORDINATE
 from dpmean.trust.shuffle import secure_sum
-from dpmean.trust.shuffle.analyzer import Analyzer
+from dpmean.trust.shuffle.analyzer import Analyzer, decoded
 from dpmean.trust.shuffle.encoder import signs, twice_inner
 from dpmean.trust.shuffle.schema import (
     PACK_BYTES,
@@ -43,25 +43,23 @@ class Crowd:
     def play(self, analyzer: Analyzer) -> Estimate:
         """Answer every round until there is an estimate."""
         while not analyzer.done:
-            asked, collection = analyzer.round, analyzer.collection
-            stage, step = collection.stages[asked.round], f"round {asked.round}"
-            if self._totals:
-                numbers = (
-                    self._counts(collection, stage, asked, step)
-                    if isinstance(stage, Counters)
-                    else self._sums(collection, stage, asked, step)
-                )
-                analyzer.close(len(self.rows), numbers)
-            else:
-                lines = (
-                    self._bucket_messages(collection, stage, asked, step)
-                    if isinstance(stage, Counters)
-                    else self._share_messages(collection, stage, asked, step)
-                )
-                analyzer.receive_lines(self._permuted(lines, step), len(self.rows))
+            analyzer.close(len(self.rows), self.answer(analyzer.collection, analyzer.round))
         if analyzer.estimate is None:
             raise AssertionError("a complete collection has an estimate")
         return analyzer.estimate
+
+    def answer(self, collection: Collection, asked: Round) -> Ints:
+        """Return what the analyzer makes of all messages of a round."""
+        stage, step = collection.stages[asked.round], f"round {asked.round}"
+        if isinstance(stage, Counters):
+            if self._totals:
+                return self._counts(collection, stage, asked, step)
+            lines = self._bucket_messages(collection, stage, asked, step)
+        else:
+            if self._totals:
+                return self._sums(collection, stage, asked, step)
+            lines = self._share_messages(collection, stage, asked, step)
+        return decoded(collection, stage, self._permuted(lines, step), len(self.rows))
 
     # --- the totals of shuffled messages -----------------------------------------------------------------------
 

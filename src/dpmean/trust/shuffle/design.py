@@ -187,7 +187,7 @@ def calibrated(variant: Variant, users: int, d: int, budget: ApproxDp, honest: F
             high = rho
         guess = rho * float(budget.epsilon / cost) ** (2 if budget.epsilon < 2 else 1.5) * 0.9999
         rho = guess if low < guess < high else (low + high) / 2 if high < math.inf else 1.5 * low
-        if high - low <= 1e-4 * high:
+        if high < math.inf and high - low <= 1e-4 * high:
             break
     if enough is None:
         raise ArgumentError(f"the shuffle model cannot serve {budget} with {trusted} honest clients")
