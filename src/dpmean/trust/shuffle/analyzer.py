@@ -140,7 +140,7 @@ class Analyzer:
         tally = yield self._ask(centre=centre, lows=[0], widths=[1], gaps=ladder[:-1].tolist())
         rho = 2 * last.radius**2 / last.variance
         least = CLIP * math.sqrt(2 * self.collection.d / rho)
-        return counters.tail_radius(self._counts(stage, tally), ladder, least)
+        return counters.tail_radius(self._counts(stage, tally), ladder, least, tally.clients)
 
     def _two_rounds(self) -> Generator[Round, Tally, list[int]]:
         """Find the middle of each line in two rounds: 32 cells across it, then as many around the quartiles."""

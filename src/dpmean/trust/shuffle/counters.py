@@ -16,8 +16,8 @@ from dpmean.trust.shuffle.schema import BUCKET_BYTES, Counters
 from dpmean.trust.wire import Lines
 from dpmean.types import Floats, Ints
 
-SLACK, SIGHT, AHEAD = 3.5, 2.0, 4
-"""Rows are clearly there if they are 3.5 times the noise, and seen in the four cells ahead if they are twice."""
+SLACK, SIGHT, AHEAD = 5.0, 2.5, 2
+"""Rows are clearly there if they are five times the noise, and seen in the two cells ahead if they are 2.5 times."""
 
 
 def tally(stage: Counters, lines: Lines) -> Ints:
@@ -75,21 +75,22 @@ def interpolated(at_most: Floats, ranks: Floats) -> tuple[Ints, Floats]:
     return high, np.clip((ranks - before) / inside, 0.0, 1.0)
 
 
-def tail_radius(counts: Counts, ladder: Ints, least: float) -> int:
+def tail_radius(counts: Counts, ladder: Ints, least: float, clients: int) -> int:
     """Return a radius beyond which about ``least`` rows lie, or as few as noise lets us see.
 
     ``ladder[k]`` is the end of cell k. Halving finds where the number of rows beyond rises clearly above noise; it
     asks few questions, so that noise seldom leads astray, and sees rows that are far beyond all others. From there on
-    the radius grows as long as rows are seen in the octave ahead, where there is less noise than in all that lies
-    beyond; noise then leads astray by a step.
+    the radius grows as long as rows are seen in the cells just ahead, where there is less noise than in all that lies
+    beyond; noise then leads astray by a step or two.
     """
     rows = counts.tally.astype(np.float64) - counts.blanket
     beyond = np.cumsum(rows[::-1])[::-1] - rows
     noise = np.sqrt(counts.blanket * np.arange(len(rows) - 1, -1, -1))
+    clear = np.maximum(least, np.minimum(SLACK * noise, clients / 3))  # if there are few clients, noise must do
     low, high = -1, len(ladder) - 1  # beyond ladder[low] many rows lie, beyond ladder[high] few
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if beyond[middle] > max(least, SLACK * noise[middle]) else (low, middle)
+        low, high = (middle, high) if beyond[middle] > clear[middle] else (low, middle)
     if low < 0:
         return int(ladder[0])
     padded = np.concatenate((np.cumsum(rows), np.full(AHEAD, rows.sum())))

@@ -32,7 +32,7 @@ CELLS = 34
 """Cells of a line in one of two rounds: 32, and one beyond either end."""
 TREE_CELLS, TREE_LEVEL = 1024, 5
 LINE_BITS, HALVINGS = 12, 14
-CLIP, UNSEEN = 1.5, 4.0
+CLIP, UNSEEN = 1.5, 3.5
 """How many rows are clipped, in multiples of what balances noise and bias at worst, and of the noise on that."""
 LOOSE, FAIR, NEAR = 60.0, 20.0, 10.0
 """Bounds over spreads: to choose a variant for, to tell whether rows are enough, and to predict errors."""
@@ -148,15 +148,16 @@ def honest_users(users: int, honest: Fraction) -> int:
 def clients_needed(d: int, budget: ApproxDp, honest: Fraction) -> tuple[float, float]:
     """Return from how many clients on this does well, and from how many on it works at all.
 
-    A coarse mean must be within half a spread (two spreads) if the bound is twenty, and at most a tenth (three tenths)
-    of the rows may be clipped.
+    A coarse mean must be within half a spread (two spreads) if the bound is twenty, at most a tenth (three tenths) of
+    the rows may be clipped, and a third of them must stand out from the noise on half of all radii, clearly (just so).
     """
     rho = float(zcdp_that_implies(ApproxDp(budget.epsilon, budget.delta * (1 - 2 * OUTSIDE))).rho)
     more = 1 / math.sqrt(honest)
     coarse = FAIR * 2 * math.sqrt(d / (2 * rho * FOR_CENTRE["mean"])) * more
-    clipped = max(CLIP * math.sqrt(2 * d / (0.8 * rho)), UNSEEN * math.sqrt(1 / (rho * FOR_RADIUS)) * more)
+    clipped = CLIP * math.sqrt(2 * d / (0.8 * rho))
+    noise = math.sqrt(LADDER / 2 / (rho * FOR_RADIUS)) * more
     fewest = 20 / float(honest)
-    return max(coarse / 0.5, clipped / 0.1, fewest), max(coarse / 2, clipped / 0.3, fewest)
+    return max(coarse / 0.5, clipped / 0.1, 15 * noise, fewest), max(coarse / 2, clipped / 0.3, 7 * noise, fewest)
 
 
 @lru_cache(maxsize=64)
