@@ -17,7 +17,7 @@ from dpmean.experiments import claims, figures, mnist, plot, run
 from dpmean.experiments.claims import Verdict
 from dpmean.experiments.data import FIXED, KINDS, draw
 from dpmean.experiments.figures import Cell
-from dpmean.experiments.methods import CALLS, Problem, clip_at_rank, diameter, rank_error
+from dpmean.experiments.methods import CALLS, Answer, Problem, clip_at_rank, diameter, rank_error
 from dpmean.experiments.references import REFERENCES
 from dpmean.experiments.results import (
     Journal,
@@ -124,7 +124,7 @@ def test_mahalanobis_is_the_l2_error_of_whitened_rows():
     sample = draw("stretched", np.random.default_rng(1), 200000, 3, kappa=50.0, mu=0.0)
     assert np.allclose(np.cov(sample.rows @ sample.whitening, rowvar=False), np.eye(3), atol=0.02)
     problem = Problem(figures.read("4"), sample, Cell(50, 3, {"n": 1, "d": 3, "rho": 1, "bound": 1}))
-    found = problem.measured(np.array([1.0, -2.0, 0.5]))
+    found = problem.measured(Answer(np.array([1.0, -2.0, 0.5])))
     covariance = np.linalg.inv(sample.whitening @ sample.whitening.T)
     assert found["mahalanobis"] ** 2 == pytest.approx(np.array([1, -2, 0.5]) @ np.linalg.inv(covariance) @ [1, -2, 0.5])
     assert found["l2"] == pytest.approx(np.sqrt(1 + 4 + 0.25))
@@ -147,7 +147,7 @@ def test_the_private_median_is_the_median_when_privacy_is_no_concern():
     figure = small("rank", n=1001)
     cell = Cell(1e9, 2**20, {"n": 1001, "d": 1, "rho": 1e9, "u": 2**20})
     problem = Problem(figure, draw("numbers", np.random.default_rng(3), 1001, 1), cell)
-    answer, _ = CALLS["private_median"](problem, 1)
+    answer = CALLS["private_median"](problem, 1).mean
     assert answer[0] == pytest.approx(np.median(problem.rows), abs=2 / 2**20)
 
 

@@ -13,7 +13,7 @@ from typing import Any, final
 from dpmean.errors import ArgumentError
 
 SIGMA_MIN = 0.1
-_PRIVACY = ("rho", "bound", "u", "sigma_min")
+_PRIVACY = ("rho", "epsilon", "delta", "bound", "u", "sigma_min")
 """Parameters that do not change the rows."""
 
 

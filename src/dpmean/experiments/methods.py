@@ -28,6 +28,16 @@ TOO_FEW_ROWS = "too few rows"
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """An answer, what went wrong if anything did, and how many messages a user sent."""
+
+    mean: Floats
+    note: str = ""
+    messages: float = 0.0
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Rows to find the mean of, and the cell they belong to."""
@@ -52,19 +62,21 @@ class Problem:
     @property
     def arguments(self) -> dict[str, Any]:
         """What all private methods are told."""
-        return {"rho": self.cell.rho, "norm_bound": self.cell.norm_bound}
+        told = {name: self.cell[name] for name in ("rho", "epsilon", "delta") if name in self.cell.parameters}
+        return {**told, "norm_bound": self.cell.norm_bound}
 
     @property
     def sigmas(self) -> dict[str, float]:
         """What they are told beside, in the statistical setting."""
         return {"sigma_min": self.cell.parameters.get("sigma_min", SIGMA_MIN), "sigma_max": self.cell["bound"]}
 
-    def measured(self, answer: Floats) -> dict[str, float]:
-        """Return the errors of an answer."""
+    def measured(self, answer: Answer) -> dict[str, float]:
+        """Return the errors of an answer, and what else is measured."""
+        mean = answer.mean
         if self.figure.measure == "rank":
-            return {"rank": rank_error(np.rint(self.rows[:, 0] * self.cell["u"]), float(answer[0]) * self.cell["u"])}
-        error = answer - self.truth
-        found = {"l2": float(np.linalg.norm(error))}
+            return {"rank": rank_error(np.rint(self.rows[:, 0] * self.cell["u"]), float(mean[0]) * self.cell["u"])}
+        error = mean - self.truth
+        found = {"l2": float(np.linalg.norm(error)), "messages": answer.messages}
         if "mahalanobis" in self.figure.measures and self.sample.whitening is not None:
             found["mahalanobis"] = float(np.linalg.norm(error @ self.sample.whitening))
         if "diameter" in self.figure.measures:
@@ -77,23 +89,23 @@ class Problem:
         return diameter(self.rows)
 
 
-Answer = tuple[Floats, str]
-"""An answer, and what went wrong, if anything did."""
-
-
 def non_private(problem: Problem, seed: int) -> Answer:  # noqa: ARG001  one signature for all
     """Return the mean of the rows."""
-    return problem.rows.mean(axis=0), ""
+    return Answer(problem.rows.mean(axis=0))
 
 
 def mean(problem: Problem, seed: int, **options: Any) -> Answer:
     """Return what ``dpmean.mean`` releases; where it would refuse, tell it to go on."""
-    told = problem.figure.statistical and options.get("trust") != "local"
+    told = problem.figure.statistical and options.get("trust", "central") == "central"
     more = {**problem.arguments, **(problem.sigmas if told else {}), **options, "seed": seed}
+    if options.get("trust") == "local" and "epsilon" in more:
+        del more["delta"]  # pure differential privacy is the better choice there
+    note = ""
     try:
-        return dpmean.mean(problem.rows, **more).mean, ""
+        release = dpmean.mean(problem.rows, **more)
     except TooFewRowsError:
-        return dpmean.mean(problem.rows, **more, allow_few_rows=True).mean, TOO_FEW_ROWS
+        release, note = dpmean.mean(problem.rows, **more, allow_few_rows=True), TOO_FEW_ROWS
+    return Answer(release.mean, note, float(release.public.get("messages_per_user", 0)))
 
 
 def _peer(name: str, *, sigmas: bool | None = None) -> Callable[..., Answer]:
@@ -103,7 +115,7 @@ def _peer(name: str, *, sigmas: bool | None = None) -> Callable[..., Answer]:
         told = problem.figure.statistical if sigmas is None else sigmas
         more = {**problem.arguments, **(problem.sigmas if told else {})}
         release: dpmean.Release = getattr(baselines, name)(problem.rows, **more, **options, seed=seed)
-        return release.mean, str(release.public.get("note", ""))
+        return Answer(release.mean, str(release.public.get("note", "")))
 
     return call
 
@@ -112,7 +124,7 @@ def clip_at_exact_quantile(problem: Problem, seed: int, quantile: float | None =
     """Clip around zero at an exact quantile of the norms, by default the paper's, and spend all on noise."""
     n, d, rho = len(problem.rows), problem.cell.d, problem.cell.rho
     rank = n - math.sqrt(2 * d / rho) if quantile is None else quantile * n
-    return clip_at_rank(problem.rows, np.zeros(d), rank, rho, np.random.default_rng(seed)), ""
+    return Answer(clip_at_rank(problem.rows, np.zeros(d), rank, rho, np.random.default_rng(seed)))
 
 
 def clip_at_rank(rows: Floats, centre: Floats, rank: float, rho: float, generator: np.random.Generator) -> Floats:
@@ -140,7 +152,7 @@ def private_median(problem: Problem, seed: int) -> Answer:
     rows = MemoryRows(problem.rows, Frame.within_norm(1, 1.0, impute=False))
     budget = Zcdp(problem.cell.rho)
     counter, _ = Central().open_counter(rows, line, budget, seeded(seed), "median")
-    return search(counter, rank=rows.n / 2) / u, ""
+    return Answer(search(counter, rank=rows.n / 2) / u)
 
 
 CALLS: dict[str, Callable[..., Answer]] = {

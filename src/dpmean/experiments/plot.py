@@ -13,6 +13,7 @@ from dpmean.experiments.results import Table
 AXES = {
     "d": "dimension d",
     "rho": "privacy budget rho",
+    "epsilon": "privacy budget epsilon",
     "bound": "bound R, in multiples of sqrt(d)",
     "width": "standard deviation of the rows",
     "u": "size of the universe u",
@@ -23,6 +24,7 @@ MEASURES = {
     "mahalanobis": "Mahalanobis error",
     "diameter": "error x n / w(D)",
     "rank": "rank error",
+    "messages": "messages per user",
 }
 # Colour, line, marker and width: ours are the darkest and thickest.
 _STYLES: dict[str, tuple[str, str, str, float]] = {
@@ -36,6 +38,9 @@ _STYLES: dict[str, tuple[str, str, str, float]] = {
     "PLAN": ("#1b7f5c", "--", "*", 1.6),
     "PrivQuant": ("#00204d", "-", "o", 2.4),
     "Local": ("#00204d", "-", "o", 2.4),
+    "Shuffle": ("#1b7f5c", "-", "D", 2.4),
+    "Shuffle, 3 rounds": ("#7fbf9f", "--", "P", 1.6),
+    "Local, pure": ("#8c2f2f", "-.", "^", 1.8),
     "Local, 3 rounds": ("#2b6ca3", "-", "s", 1.8),
     "KnownVar": ("#8c2f2f", "--", "^", 1.4),
     "UnkVar": ("#d67f4e", "-.", "D", 1.4),

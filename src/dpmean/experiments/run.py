@@ -108,11 +108,11 @@ def measured(job: Job) -> list[Row]:
             start = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TooFewRowsWarning)
-                answer, note = CALLS[how.pop("call")](problem, seed, **how)
+                answer = CALLS[how.pop("call")](problem, seed, **how)
             seconds = time.perf_counter() - start
             for measure, value in problem.measured(answer).items():
                 place = (figure.runs, cell.panel, cell.x, method, trial, measure)
-                rows.append(Row(*place, value, seconds, seed, note, versions()))
+                rows.append(Row(*place, value, seconds, seed, answer.note, versions()))
     return rows
 
 
