@@ -65,6 +65,9 @@ class Recorder:
     def take(self, positions):
         return Recorder(self.rows.take(positions), self.log, positions)
 
+    def held(self):
+        return self
+
     def tally(self, view):
         return RecordingTally(self.rows.tally(view), view, self)
 

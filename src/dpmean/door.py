@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -21,6 +22,8 @@ from dpmean.frame import Frame
 from dpmean.grid import as_power, finest_step, power_of_two_at_most
 from dpmean.noise.entropy import entropy
 from dpmean.noise.source import SecureNoise, SeededNoise, secure, seeded
+from dpmean.rows.source import InMemory, elsewhere
+from dpmean.rows.streamed import Source
 from dpmean.trust.randomizers import half_space
 from dpmean.types import Floats
 
@@ -73,6 +76,12 @@ def read_local_budget(rho: Number | None, epsilon: Number | None, delta: Number 
         half_space(budget.epsilon)  # knows which epsilons it can serve
         return budget
     return read_budget(rho, epsilon, delta)
+
+
+def read_rows(X: Any, columns: Sequence[str] | None = None, vector_column: str | None = None) -> Source:
+    """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
+    source = elsewhere(X, columns, vector_column)
+    return InMemory(read_array(X)) if source is None else source
 
 
 def read_array(X: ArrayLike) -> NDArray[Any]:

@@ -102,6 +102,8 @@ class Shells:
 
 Radial = Distances | Sides | Pairs
 View = Radial | Coordinates
+Question = Distances | Sides | Ball | Shells
+"""What is answered by a sum over rows, one by one: all that an engine must be able to ask of rows it does not hold."""
 
 
 # --- where rows live -----------------------------------------------------------------------------------------
@@ -180,7 +182,11 @@ class Rows(Protocol):
         ...
 
     def take(self, positions: Ints) -> Rows:
-        """Return the rows at the given public positions."""
+        """Return the rows at the given public positions, where they can be read again and again."""
+        ...
+
+    def held(self) -> Rows:
+        """Return all rows where they can be read again and again: for few rows, that need many questions."""
         ...
 
 

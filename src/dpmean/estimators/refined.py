@@ -50,6 +50,7 @@ class RefinedMean:
     def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
         """Estimate the mean of the rows within the budget."""
         m = plan.rows_to_locate(rows.n, rows.d, float(budget.rho))
+        rows = rows.held() if m == rows.n else rows  # few rows, many questions
         drawn = rows.take(self.coins.order(rows.n, m))
         some = rows if m == rows.n else drawn
         work = _Work(self.grid, Curator(budget, noise), rows, some, plan.divide(budget.rho, rows.n, m, rows.d))
