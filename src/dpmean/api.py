@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from dpmean.budget import Number
 from dpmean.coins import PublicCoins
+from dpmean.door import read_rows
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.enough import Planned
@@ -25,9 +26,15 @@ _METHODS: dict[str, Callable[[Grid, PublicCoins], Planned]] = {
     "clipped": lambda grid, coins: ClippedMean(grid, Central()),  # noqa: ARG005  one signature for all
 }
 
+_IN_ONE_PASS: dict[str, Callable[[Grid, PublicCoins], Planned]] = {
+    "refined": lambda grid, coins: RefinedMean(grid, coins, one_pass=True),
+    "shifted": lambda grid, coins: ShiftedClippedMean(grid, Central(), coins, one_pass=True),
+    "clipped": lambda grid, coins: ClippedMean(grid, Central(), one_pass=True),  # noqa: ARG005  one signature for all
+}
+
 
 def mean(
-    X: ArrayLike,
+    X: Any,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,
@@ -37,6 +44,9 @@ def mean(
     method: str | None = None,
     trust: str = "central",
     rounds: str = "adaptive",
+    columns: Sequence[str] | None = None,
+    vector_column: str | None = None,
+    passes: int = 2,
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
@@ -50,7 +60,9 @@ def mean(
     clipping radius are found privately, and the error follows the spread of the rows, not the bound.
 
     Args:
-        X: the rows, an (n, d) array, or (n,) for one dimension. It is neither changed nor copied whole.
+        X: the rows, an (n, d) array, or (n,) for one dimension; it is neither changed nor copied whole. Or the name of
+            files (.npy, Parquet, Arrow, CSV), a sparse matrix of scipy, a tensor of PyTorch, a Dask array or data
+            frame, a Spark data frame: those are read where they are, and the release is the same.
         rho: the privacy budget in zero-concentrated differential privacy (zCDP), smaller is stronger: 0.5 is
             epsilon = 5.2, and 0.024 is epsilon = 1, at delta = 1e-6. Or else
         epsilon: the budget in approximate differential privacy, together with
@@ -68,6 +80,10 @@ def mean(
             pure differential privacy. Rows that are not finite or not within ``norm_bound`` answer as if they were at
             the centre: give a bound that holds, and not more than a hundred times too loose.
         rounds: in the local model, ``"adaptive"`` (33 rounds, more accurate) or ``"few"`` (3).
+        columns: of a table in files or on a cluster, the columns to use, if not all, or else
+        vector_column: the one that holds vectors.
+        passes: how often all rows are read at most, beside a small sample: 2, or 1, which clips at one of 16 radii per
+            doubling and is a little less accurate. Of rows in files or on a cluster, every pass costs time.
         sigma_min: for independent rows from one distribution, a lower bound on the standard deviation in any
             direction, and
         sigma_max: an upper one; ``norm_bound`` then bounds the *mean* of the distribution (section 3.4 of the paper).
@@ -114,9 +130,11 @@ def mean(
     method = "refined" if method is None else method
     if not isinstance(method, str) or method not in _METHODS:
         raise ArgumentError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
+    if isinstance(passes, bool) or passes not in (1, 2):
+        raise ArgumentError(f"passes must be 1 or 2, got {passes!r}")
     return run(
-        _METHODS[method],
-        X,
+        (_METHODS if passes == 2 else _IN_ONE_PASS)[method],
+        read_rows(X, columns, vector_column),
         rho=rho,
         epsilon=epsilon,
         delta=delta,

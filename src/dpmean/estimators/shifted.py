@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmean.budget import Zcdp
 from dpmean.coins import PublicCoins
-from dpmean.estimators.clipped import FAILURE, clipped_around
+from dpmean.estimators.clipped import FAILURE, clipped_around, clipped_in_one_pass
 from dpmean.estimators.enough import Need, rows_for_radius_and_mean
 from dpmean.grid import Grid
 from dpmean.ledger import Receipt
@@ -37,6 +37,7 @@ class ShiftedClippedMean:
     grid: Grid
     trust: TrustModel
     coins: PublicCoins
+    one_pass: bool = False
     name = "shifted"
 
     def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
@@ -47,7 +48,10 @@ class ShiftedClippedMean:
         rows = rows.held() if some == rows.n else rows  # few rows, many questions
         chosen = rows if some == rows.n else rows.take(self.coins.sample(rows.n, some))
         centre, paid = self._centre(chosen, rotation, for_centre, noise)
-        estimate = clipped_around(centre, self.grid, self.trust, rows, for_mean, noise)
+        if self.one_pass and some < rows.n:
+            estimate = clipped_in_one_pass(centre, self.grid, rows, for_mean, noise)
+        else:
+            estimate = clipped_around(centre, self.grid, self.trust, rows, for_mean, noise)
         return replace(estimate, receipts=(paid, *estimate.receipts))
 
     def rows_needed(self, budget: Zcdp) -> Need:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from dpmean.types import Ball, Histogram, Ints, Radial, Rows, Shells, ShellSums, Tally, View
+from dpmean.types import Ball, Bins, BinSums, Histogram, Ints, Radial, Rows, Shells, ShellSums, Tally, View
 
 
 @final
@@ -56,3 +56,8 @@ class CountedRows:
         """Add up rows and their directions, shell by shell."""
         self.passes += 1
         return self.rows.add_up_shells(shells)
+
+    def add_up_bins(self, bins: Bins) -> BinSums:
+        """Count rows by their distance and add them up, and their directions, bin by bin."""
+        self.passes += 1
+        return self.rows.add_up_bins(bins)

@@ -16,7 +16,7 @@ from dpmean.errors import DataError
 from dpmean.frame import Frame
 from dpmean.grid import norm_bits, radius_index
 from dpmean.rows import kernels
-from dpmean.types import Ball, Distances, Floats, Ints, Question, Shells, Sides
+from dpmean.types import Ball, Bins, BinSums, Distances, Floats, Histogram, Ints, Question, Shells, Sides
 
 BLOCK_BYTES = 256 << 10
 """Converted rows at a time: what fits a cache."""
@@ -80,6 +80,8 @@ class Kernel:
                 return (self.frame.d,)
             case Shells():
                 return 2, len(self.question.radii) + 1, self.frame.d
+            case Bins():
+                return (self.question.distances.points + 1 + 2 * len(self.question.radii) * self.frame.d,)
 
     def zeros(self) -> Ints:
         """Return what no rows at all give."""
@@ -106,6 +108,11 @@ class Kernel:
                 roomy = asked.radii[0] * asked.unit < room(self.frame, asked.centre)
                 line = (asked.centre, roomy, asked.unit, np.array(asked.radii, dtype=np.int64), asked.length)
                 run(kernels.add_shells, self.frame, block, *line, total[0], total[1])
+            case Bins():
+                edge, low = innermost(self.frame, asked.distances), asked.distances.low
+                wholes, units = np.array(asked.radii, dtype=np.int64), np.ldexp(1.0, -np.array(asked.exponents))
+                bins = (asked.first, asked.stride, wholes, units, asked.length, *bin_parts(asked, total))
+                run(kernels.add_bins, self.frame, block, asked.centre, edge, low, *bins)
 
     def _working(self, rows: NDArray[Any]) -> Iterator[Floats]:
         if as_it_is(rows, self.frame):
@@ -118,3 +125,16 @@ class Kernel:
             block = buffer[: len(some)]
             convert(some, self.frame, block)
             yield block
+
+
+def bin_parts(bins: Bins, total: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return counts, rows and directions, as they lie one after another in the answer to ``Bins``."""
+    counts, sums = np.split(total, [bins.distances.points + 1])
+    inner, outer = sums.reshape(2, len(bins.radii), -1)
+    return counts, inner, outer
+
+
+def bin_sums(bins: Bins, total: Ints) -> BinSums:
+    """Return the answer to ``Bins`` for a trust model."""
+    counts, inner, outer = bin_parts(bins, total)
+    return BinSums(Histogram(np.cumsum(counts)[np.newaxis]), inner, outer)

@@ -323,6 +323,75 @@ def add_shells(
 
 
 @compiled
+def add_bins(
+    block: Floats,
+    reach: float,
+    impute: bool,
+    bits: int,
+    centre: Floats,
+    inmost: int,
+    low: int,
+    first: int,
+    stride: int,
+    radii: Ints,
+    per_unit: Floats,
+    length: int,
+    counts: Ints,
+    inner: Ints,
+    outer: Ints,
+) -> bool:
+    """Count rows by the rung of their distance, and add them up, and their directions, bin by bin.
+
+    A row belongs to a bin if its whole numbers, in the unit of that bin, say so; one that is too long for the last is
+    shortened to it. Directions are as those of ``add_shells``; those of the first bin are not needed.
+    """
+    d, last = block.shape[1], len(radii) - 1
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    whole = np.empty(d, dtype=np.int32)
+    beyond, limit = len(counts) - 1, _power(bits) - 1.0
+    guess = 0
+    for i in range(block.shape[0]):
+        total, exponent = _own_unit(block, i, centre, bits, guess)
+        rung = _rung(total, exponent, bits)
+        moved = False
+        if exponent == 1024 or rung > inmost:
+            entered = _enter(block, i, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            if entered == MOVED:
+                moved = True
+                total, exponent = _own_unit(inside, 0, centre, bits, guess)
+                rung = _rung(total, exponent, bits)
+        guess = min(exponent, 1023)
+        counts[min(max(rung - low, 0), beyond)] += 1
+        number = min(max(-((first - rung) // stride), 0), last)
+        while True:
+            if moved:
+                squared = _in_units(inside, 0, centre, per_unit[number], limit, whole)
+            else:
+                squared = _in_units(block, i, centre, per_unit[number], limit, whole)
+            if squared <= radii[number] * radii[number]:
+                break
+            if number == last:
+                if moved:
+                    _shrink(inside, 0, centre, bits, radii[last], whole)
+                else:
+                    _shrink(block, i, centre, bits, radii[last], whole)
+                squared = np.int64(0)
+                for j in range(d):
+                    squared += np.int64(whole[j]) * np.int64(whole[j])
+                break
+            number += 1
+        for j in range(d):
+            inner[number, j] += whole[j]
+        if number:
+            factor = np.int32(_stretch(squared, length))
+            for j in range(d):
+                outer[number, j] += np.int64(factor) * np.int64(whole[j])
+    return True
+
+
+@compiled
 def index_rotated(
     block: Floats,
     reach: float,

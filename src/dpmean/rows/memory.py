@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from dpmean.errors import DataError
 from dpmean.frame import Frame
 from dpmean.rows import kernels
-from dpmean.rows.kernel import NOT_FINITE, Kernel, as_it_is, block_rows, convert, run
+from dpmean.rows.kernel import NOT_FINITE, Kernel, as_it_is, bin_sums, block_rows, convert, run
 from dpmean.rows.threads import each, threads_to_use
 from dpmean.types import (
     Ball,
+    Bins,
+    BinSums,
     Coordinates,
     Floats,
     Histogram,
@@ -90,6 +92,10 @@ class MemoryRows:
     def add_up_shells(self, shells: Shells) -> ShellSums:
         """Add up rows and their directions, shell by shell."""
         return ShellSums(*self._sum(shells))
+
+    def add_up_bins(self, bins: Bins) -> BinSums:
+        """Count rows by their distance and add them up, and their directions, bin by bin."""
+        return bin_sums(bins, self._sum(bins))
 
     def values(self) -> Floats:
         """Return the rows in working units and within reach, in floats: for peers that work on them as they are."""

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from dpmean.errors import DataError
 from dpmean.frame import Frame
-from dpmean.rows.kernel import Kernel
+from dpmean.rows.kernel import Kernel, bin_sums
 from dpmean.rows.memory import MemoryRows
 from dpmean.types import (
     Ball,
+    Bins,
+    BinSums,
     Coordinates,
     Histogram,
     Ints,
@@ -124,6 +126,10 @@ class StreamedRows:
     def add_up_shells(self, shells: Shells) -> ShellSums:
         """Add up rows and their directions, shell by shell."""
         return ShellSums(*self._sum(shells))
+
+    def add_up_bins(self, bins: Bins) -> BinSums:
+        """Count rows by their distance and add them up, and their directions, bin by bin."""
+        return bin_sums(bins, self._sum(bins))
 
     def _sum(self, question: Question) -> Ints:
         total, seen = self.engine.add_up(Kernel(question, self.frame))

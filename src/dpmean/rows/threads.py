@@ -48,8 +48,7 @@ def shared_out(work: Callable[[Iterable[_Part]], _Result], parts: list[_Part], t
         try:
             return work(left)
         except BaseException:
-            for _ in left:
-                pass
+            list(left)
             raise
 
     return each(worked, list(range(max(1, min(threads, len(parts))))), threads)
