@@ -69,12 +69,15 @@ class Run:
 
     @cached_property
     def recorded(self):
-        recorder, noise, gaps = Recorder(MemoryRows(self.data, self.frame)), RecordingNoise(seeded(self.seed)), []
+        """Return the questions, the draws, the choices, the gaps and the sums that were asked for, the estimate."""
+        recorder, noise = Recorder(MemoryRows(self.data, self.frame)), RecordingNoise(seeded(self.seed))
+        gaps, clipped = [], []
         with pytest.MonkeyPatch.context() as patch:
-            ask = layers.bias_gap
+            ask, add = layers.bias_gap, layers.clipped_sum
             patch.setattr(curators.layers, "bias_gap", lambda *a: gaps.append(a[1:]) or ask(*a))
+            patch.setattr(curators.layers, "clipped_sum", lambda *a: clipped.append(a[1:]) or add(*a))
             estimate = self.estimator(recorder, Zcdp(self.rho), noise)
-        return recorder.log, noise.log, noise.choices, gaps, estimate
+        return recorder.log, noise.log, noise.choices, gaps, clipped, estimate
 
     @property
     def bins(self):
@@ -157,43 +160,39 @@ def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
         radius = radius_at(bins.first + bins.stride * edge)
         expected = (values * np.minimum(1, radius / np.maximum(lengths, 1e-300))[:, None]).sum(axis=0)
         assert np.allclose(found, expected, rtol=0, atol=run.n * radius * 2.0**-10)
-        assert 0 <= shells.radii[0] * shells.unit - radius * (1 - 1e-6)
+        assert shells.radii[0] * shells.unit - radius * (1 - 1e-6) >= 0
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_what_was_drawn_is_what_the_receipts_say(run):
-    questions, draws, choices, gaps, estimate = run.recorded
-    gaps, squares = list(gaps), {}
-    balls = [question.ball for question in questions if isinstance(question, Summed)]
+    questions, draws, choices, gaps, clipped, estimate = run.recorded
+    balls = iter([question.ball for question in questions if isinstance(question, Summed)])
+    gaps, (clipped,) = iter(gaps), clipped
+    squares = {"mean": layers.clipped_sum_sensitivity(*clipped) ** 2}
     for receipt in estimate.receipts:
-        name = receipt.step
-        if name.startswith("locate"):
-            squares[name] = (2 * balls.pop(0).radius) ** 2
-        elif name.startswith("bias"):
-            shells, k, factors = gaps.pop(0)
-            squares[name] = layers.bias_gap_sensitivity(shells, k, factors) ** 2
+        if receipt.step.startswith("locate"):
+            squares[receipt.step] = (2 * next(balls).radius) ** 2
+        elif receipt.step.startswith("bias"):
+            squares[receipt.step] = layers.bias_gap_sensitivity(*next(gaps)) ** 2
     spent = defaultdict(Fraction)
     for step, _, variance, count in draws:
         name = step.partition("/")[0]
-        if name == "mean":
-            words = next(r.mechanism for r in estimate.receipts if r.step == "mean").split()
-            square = int(words[words.index("sensitivity") + 1]) ** 2
-        elif name == "shrinkage":
-            square = count * WEIGHT_ONE**2
-        else:
-            square = squares.get(name, count)
+        square = count * WEIGHT_ONE**2 if name == "shrinkage" else squares.get(name, count)
         spent[name] += Fraction(square) / (2 * variance)
     for step, exponents, unit in choices:
-        epsilon = next(r for r in estimate.receipts if r.step == step)
-        assert exponents
-        assert unit
-        spent[step] += epsilon.cost.rho  # priced in test_refined_sensitivity.py
+        paid = next(receipt.cost.rho for receipt in estimate.receipts if receipt.step == step)
+        epsilon = math.isqrt(int(8 * paid * unit**2))
+        rise = exponents[-1] - exponents[-2]  # no row is beyond the last two
+        beyond = [exponent - exponents[-1] + rise * j for j, exponent in enumerate(reversed(exponents))]
+        assert all(rows % epsilon == 0 and 0 <= rows <= run.n * epsilon for rows in beyond)
+        spent[step] = Fraction(epsilon**2, 8 * unit**2)
+    assert next(balls, None) is next(gaps, None) is None
     assert spent == {receipt.step: receipt.cost.rho for receipt in estimate.receipts}
     assert sum(spent.values()) == Fraction(str(run.rho))
 
 
 def test_the_runs_differ_in_kind():
-    steps = [{receipt.step for receipt in run.recorded[4].receipts} for run in RUNS]
+    steps = [{receipt.step for receipt in run.recorded[-1].receipts} for run in RUNS]
     assert any("far rows" in names for names in steps)
     assert any("end" in names for names in steps)
     assert any("bias 1" in names for names in steps)
