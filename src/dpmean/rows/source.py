@@ -41,6 +41,14 @@ def elsewhere(X: Any, columns: Sequence[str] | None, vector_column: str | None) 
         from dpmean.rows.files import open_files
 
         return open_files(X if isinstance(X, str) else Path(X), columns, vector_column)
+    if home == "pyspark":
+        from dpmean.rows.spark import open_spark
+
+        return open_spark(X, columns, vector_column)
+    if home.startswith("dask"):
+        from dpmean.rows.dask import open_dask
+
+        return open_dask(X, columns, vector_column)
     if columns is not None or vector_column is not None:
         given = "columns" if vector_column is None else "vector_column"
         raise ArgumentError(f"{given} is for files and clusters, got {type(X).__name__}: select columns beforehand")

@@ -1,0 +1,214 @@
+"""Rows on a Spark cluster: data frames through ``mapInArrow``; executors add up, the driver adds noise once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial as bound
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.arrow import Columns
+from dpmean.rows.kernel import Kernel
+from dpmean.rows.partial import Partial, fault_of, merged, partial
+from dpmean.rows.streamed import CHANGED, Streamed
+from dpmean.types import Ints
+
+_SMALL = 1 << 22  # bytes of partial totals that a driver takes as they are; more are added up on the cluster
+_NUMBERS = {"byte", "short", "integer", "long", "float", "double", "boolean"}
+
+
+def open_spark(frame: Any, columns: Sequence[str] | None, vector_column: str | None) -> Streamed:
+    """Read which columns a data frame has, and count the rows of its partitions."""
+    from pyspark.sql import functions
+
+    if columns is not None and (vector_column is not None or isinstance(columns, str)):
+        raise ArgumentError("give columns=[...], several names, or vector_column, one name")
+    names = [vector_column] if vector_column is not None else list(frame.columns if columns is None else columns)
+    for name in names:
+        if name not in frame.columns:
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(frame.columns[:20])}")
+    chosen = frame.select(*[_column(frame, name, is_vector=vector_column is not None) for name in names])
+    counted = _ran(chosen.groupBy(functions.spark_partition_id().alias("part")).count().collect)
+    sizes = {int(row["part"]): int(row["count"]) for row in counted}
+    if not sizes:
+        raise DataError("the data frame has no rows")
+    if vector_column is None:
+        return Streamed(SparkEngine(chosen, Columns(tuple(names), False, len(names)), sizes, len(names)))
+    first = _ran(chosen.select(functions.size(chosen.columns[0]).alias("width")).first)
+    return Streamed(SparkEngine(chosen, Columns((vector_column,), True, None), sizes, max(int(first["width"]), 0)))
+
+
+def _column(frame: Any, name: str, *, is_vector: bool) -> Any:
+    """Return a column of numbers, or of arrays of numbers."""
+    kind = frame.schema[name].dataType
+    word = kind.typeName()
+    if is_vector and word == "array" and kind.elementType.typeName() in _NUMBERS:
+        return frame[name]
+    if is_vector and type(kind).__name__ == "VectorUDT":
+        from pyspark.ml.functions import vector_to_array
+
+        return vector_to_array(frame[name]).alias(name)
+    if not is_vector and word in _NUMBERS:
+        return frame[name]
+    wanted = "arrays of real numbers" if is_vector else "real numbers"
+    raise ArgumentTypeError(
+        f"column {name!r} must hold {wanted}, got {word}: name the columns to use, columns=[...], or the one that "
+        "holds vectors, vector_column=..."
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkEngine:
+    """The partitions of a data frame; a row's position is its place in them, one after another."""
+
+    frame: Any
+    columns: Columns
+    sizes: dict[int, int]
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many columns there are."""
+        return sum(self.sizes.values()), self.width
+
+    def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
+        """Read all rows once, on the executors."""
+        if 8 * int(np.prod(kernel.shape)) * len(self.sizes) > _SMALL:
+            return self._add_up_there(kernel)
+        schema = "part int, seen long, fault string, total binary"
+        found = _ran(self.frame.mapInArrow(bound(_totals, kernel, self.columns), schema).collect)
+        parts = [(int(row["part"]), _unpacked(row, kernel)) for row in found]
+        total = merged(part for _, part in parts)
+        if not total.fault:
+            self._check(Counter({number: part.seen for number, part in parts if part.seen}))
+        return total.answer()
+
+    def _add_up_there(self, kernel: Kernel) -> tuple[Ints, int]:
+        """Large totals are added up on the cluster, entry by entry; negative slots count the rows of partitions."""
+        schema = "slot long, value long, fault string"
+        entries = self.frame.mapInArrow(bound(_entries, kernel, self.columns), schema)
+        found = _ran(entries.groupBy("slot").agg({"value": "sum", "fault": "max"}).collect)
+        total, seen = kernel.zeros(), Counter[int]()
+        flat = total.reshape(-1)
+        for row in found:
+            slot, value = int(row["slot"]), int(row["sum(value)"])
+            if row["max(fault)"]:
+                raise DataError(row["max(fault)"])
+            if slot < 0:
+                seen[-1 - slot] = value
+            else:
+                flat[slot] = value
+        self._check(seen)
+        return total, sum(seen.values())
+
+    def gather(self, positions: Ints) -> NDArray[Any]:
+        """Return the rows at some positions."""
+        wanted, start = {}, 0
+        for number in sorted(self.sizes):
+            stop = start + self.sizes[number]
+            first, last = np.searchsorted(positions, [start, stop])
+            if last > first:
+                wanted[number] = positions[first:last] - start
+            start = stop
+        schema = "part int, place long, fault string, kind string, rows binary"
+        found = _ran(self.frame.mapInArrow(bound(_rows_at, wanted, self.columns), schema).collect)
+        if fault := max((row["fault"] for row in found), default=""):
+            raise DataError(fault)
+        pieces = [
+            np.frombuffer(bytes(row["rows"]), dtype=row["kind"])
+            for row in sorted(found, key=lambda row: (row["part"], row["place"]))
+            if row["rows"]
+        ]
+        if not pieces or sum(map(len, pieces)) != len(positions) * self.width:
+            raise DataError(CHANGED)
+        return np.concatenate(pieces).reshape(-1, self.width)
+
+    def _check(self, seen: Counter[int]) -> None:
+        if seen != Counter(self.sizes):
+            raise DataError(CHANGED)
+
+
+def _unpacked(row: Any, kernel: Kernel) -> Partial:
+    if row["fault"]:
+        return Partial(None, 0, row["fault"])
+    return Partial(np.frombuffer(bytes(row["total"]), dtype=np.int64).reshape(kernel.shape), int(row["seen"]))
+
+
+def _ran(job: Callable[[], Any]) -> Any:
+    """Run a job; what Spark says of an error may quote a row, so it is not passed on."""
+    try:
+        return job()
+    except Exception as error:
+        kind = type(error).__name__
+    raise DataError(f"the Spark job failed ({kind}), so nothing was released: look at its own logs")
+
+
+# --- on an executor ------------------------------------------------------------------------------------------
+
+
+def _here() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else int(context.partitionId())
+
+
+def _batch(**columns: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _totals(kernel: Kernel, columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
+    """Give the total of a partition as one row."""
+    import pyarrow as pa
+
+    found = partial(kernel, (columns.block(batch) for batch in batches))
+    total = b"" if found.total is None else found.total.tobytes()
+    here, seen = pa.array([_here()], pa.int32()), pa.array([found.seen], pa.int64())
+    yield _batch(part=here, seen=seen, fault=[found.fault], total=pa.array([total], pa.binary()))
+
+
+def _entries(kernel: Kernel, columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
+    """Give the total of a partition as one row for each entry that is not zero."""
+    import pyarrow as pa
+
+    found = partial(kernel, (columns.block(batch) for batch in batches))
+    flat = np.zeros(0, dtype=np.int64) if found.total is None else found.total.reshape(-1)
+    slots = np.flatnonzero(flat)
+    slot = pa.array(np.append(slots, -1 - _here()), pa.int64())
+    value = pa.array(np.append(flat[slots], found.seen), pa.int64())
+    yield _batch(slot=slot, value=value, fault=[*[""] * len(slots), found.fault])
+
+
+def _rows_at(wanted: dict[int, Ints], columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
+    """Give the rows at some places of a partition, batch by batch."""
+    import pyarrow as pa
+
+    here, start, fault = _here(), 0, ""
+    places = wanted.get(here, np.zeros(0, dtype=np.int64))
+    for batch in batches:
+        first, last = np.searchsorted(places, [start, start + batch.num_rows])
+        picked = b""
+        kind = "<f8"
+        if last > first and not fault:
+            try:
+                rows = np.ascontiguousarray(columns.block(batch)[places[first:last] - start])
+                picked, kind = rows.tobytes(), rows.dtype.str
+            except Exception as error:
+                fault = fault_of(error)
+        if picked or fault:
+            yield _batch(
+                part=pa.array([here], pa.int32()),
+                place=pa.array([start], pa.int64()),
+                fault=[fault],
+                kind=[kind],
+                rows=pa.array([picked], pa.binary()),
+            )
+        start += batch.num_rows
