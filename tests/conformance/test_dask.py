@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from tests.conformance.problems import D, DTYPES, FEW, METHODS, assert_same, expected, release, rows
+from tests.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, release, rows
+
+pytestmark = pytest.mark.usefixtures("dask_client")
 
 NAMES = [f"c{j}" for j in range(D)]
 
@@ -27,20 +29,20 @@ def framed(array, parts=5):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_arrays_give_the_same_bits(dask_client, dtype):
+def test_arrays_give_the_same_bits(dtype):
     X = chunked(rows(dtype))
     for method, passes in METHODS:
         assert_same(release(X, method, passes), expected(dtype, method, passes))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int16"])
-def test_frames_give_the_same_bits(dask_client, dtype):
+def test_frames_give_the_same_bits(dtype):
     X = framed(rows(dtype))
     for method, passes in METHODS:
         assert_same(release(X, method, passes), expected(dtype, method, passes))
 
 
-def test_frames_of_vectors_and_some_columns(dask_client):
+def test_frames_of_vectors_and_some_columns():
     array = rows("float64", FEW)
     frame = pd.DataFrame(array, columns=NAMES).assign(name="x")
     from dask import dataframe as dd
@@ -111,7 +113,7 @@ def assert_silent(caught, caplog, client):
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
-def test_rows_that_come_and_go_are_noticed(dask_client, tmp_path):
+def test_rows_that_come_and_go_are_noticed(tmp_path):
     from dask import array as da
 
     def grown(block, block_info=None):
@@ -127,7 +129,7 @@ def test_rows_that_come_and_go_are_noticed(dask_client, tmp_path):
         release(X, "clipped", 2)
 
 
-def test_what_is_no_array_of_numbers_is_refused(dask_client):
+def test_what_is_no_array_of_numbers_is_refused():
     from dask import array as da
     from dask import bag
 

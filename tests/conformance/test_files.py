@@ -6,7 +6,7 @@ import pyarrow.parquet as parquet
 import pytest
 import scipy.sparse
 
-from tests.conformance.problems import D, DTYPES, FEW, METHODS, assert_same, expected, release, rows
+from tests.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, release, rows
 
 SIZES = {"rows_per_group": 3000, "rows_per_batch": 1700}
 

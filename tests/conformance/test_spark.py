@@ -9,7 +9,7 @@ import pytest
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows import spark as engine
-from tests.conformance.problems import D, DTYPES, FEW, METHODS, assert_same, expected, release, rows
+from tests.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, release, rows
 
 NAMES = [f"c{j}" for j in range(D)]
 SECRET = 123456.789
@@ -41,7 +41,7 @@ def test_columns_give_the_same_bits(wide, dtype):
 
 
 @pytest.mark.parametrize(("method", "passes"), [("refined", 2), ("shifted", 1)])
-def test_several_partitions_and_vectors(spark, wide, method, passes):
+def test_several_partitions_and_vectors(wide, method, passes):
     from pyspark.sql import functions
 
     frame = wide(rows("float64"), parts=4)
@@ -52,7 +52,7 @@ def test_several_partitions_and_vectors(spark, wide, method, passes):
     assert_same(release(vectors, method, passes, vector_column="v"), wanted)
 
 
-def test_few_rows_vectors_of_ml_and_large_totals(spark, wide, monkeypatch):
+def test_few_rows_vectors_of_ml_and_large_totals(wide, monkeypatch):
     from pyspark.ml.functions import array_to_vector
     from pyspark.sql import functions
 
@@ -66,7 +66,7 @@ def test_few_rows_vectors_of_ml_and_large_totals(spark, wide, monkeypatch):
         release(frame.withColumn("c0", functions.lit(float("nan"))), "clipped", 2)
 
 
-def test_a_failed_task_is_tried_again_and_changes_nothing(spark, wide, tmp_path):
+def test_a_failed_task_is_tried_again_and_changes_nothing(wide, tmp_path):
     frame = wide(rows("float64"), parts=1)
     shaky = frame.mapInArrow(_fails_once(str(tmp_path / "failed")), frame.schema)
     assert_same(release(shaky, "refined", 2), expected("float64", "refined", 2))
@@ -86,7 +86,7 @@ def _fails_once(flag):
     return work
 
 
-def test_errors_never_carry_a_row(spark, wide):
+def test_errors_never_carry_a_row(wide):
     array = np.array(rows("float64", FEW))
     array[17] = [SECRET, np.nan, SECRET, SECRET, SECRET]
     frame = wide(array, parts=2)
@@ -112,7 +112,7 @@ def _blurts_out(batches):
         yield batch
 
 
-def test_columns_are_chosen_by_name_and_checked(spark, wide):
+def test_columns_are_chosen_by_name_and_checked(wide):
     from pyspark.sql import functions
 
     frame = wide(rows("float64", FEW), parts=1).withColumn("name", functions.lit("x"))

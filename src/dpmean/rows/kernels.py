@@ -23,11 +23,11 @@ LANES = 16  # rows that are rotated together
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # a float's bits without its sign: ordered like its magnitude
 _INFINITY = 0x7FF0000000000000
 _SMALLEST_EXPONENT = -900  # differences below 2^-900 count as zero
-_BELOW_ALL_RUNGS = -(1 << 40)
-_RUNGS = np.append(squared_rungs(), 1 << 62)  # those of one octave, and the first of the next
+BELOW_ALL_RUNGS = -(1 << 40)
+RUNGS = np.append(squared_rungs(), 1 << 62)  # those of one octave, and the first of the next
 # By the leading 8 bits of a number in [2^60, 2^62): how many squared rungs lie below all numbers with these bits. At
 # most one more can lie below the number itself, as squared rungs are 2.2 % apart and such numbers at most 1.6 %.
-_FIRST_RUNG = np.searchsorted(_RUNGS, np.arange(256, dtype=np.int64) << 54)
+FIRST_RUNG = np.searchsorted(RUNGS, np.arange(256, dtype=np.int64) << 54)
 
 UNCHANGED, MOVED, UNUSABLE = 0, 1, 2
 
@@ -81,12 +81,12 @@ def _within(x: float, limit: float) -> float:
 def _rung(total: int, exponent: int, bits: int) -> int:
     """Return the first rung of the ladder of radii at or above the distance that ``_own_unit`` describes."""
     if total == 0:
-        return _BELOW_ALL_RUNGS
+        return BELOW_ALL_RUNGS
     length = (np.float64(total).view(np.int64) >> 52) - 1023  # log2, sometimes rounded up
     shifts = max((61 - length) >> 1, 0)
     total <<= 2 * shifts  # now in [2^60, 2^62), or just below
-    rung = _FIRST_RUNG[total >> 54]
-    rung += _RUNGS[rung] < total
+    rung = FIRST_RUNG[total >> 54]
+    rung += RUNGS[rung] < total
     return RADII_PER_OCTAVE * (exponent - bits + 31 - shifts) + rung
 
 
@@ -416,7 +416,7 @@ def index_rotated(
     size = indices.shape[0]
     inside, origin = np.empty((1, d)), np.zeros(d)
     wholes, lanes = np.zeros((LANES, d)), np.empty((size, LANES))
-    factors = _combining(signs, d, size, first // size) / step
+    factors = combining(signs, d, size, first // size) / step
     per_space, last = 1.0 / spacing, np.float64(points)
     for start in range(0, n, LANES):
         count = min(LANES, n - start)
@@ -445,7 +445,7 @@ def index_rotated(
 
 
 @compiled
-def _combining(signs: Floats, d: int, size: int, which: int) -> Floats:
+def combining(signs: Floats, d: int, size: int, which: int) -> Floats:
     """Return the signs of D, times those with which line ``which`` of H_blocks adds up the blocks of a row."""
     factors = signs[:d].copy()
     for j in range(d):

@@ -58,4 +58,8 @@ def elsewhere(X: Any, columns: Sequence[str] | None, vector_column: str | None) 
         from dpmean.rows.sparse import SparseSource
 
         return SparseSource.open(X)
+    if home == "torch":
+        from dpmean.rows.torch import open_tensor
+
+        return open_tensor(X)
     return None
