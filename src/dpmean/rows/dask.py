@@ -129,7 +129,9 @@ def _as_rows(block: Any, vector_column: str | None) -> NDArray[Any]:
             raise DataError("the vectors in the rows differ in length, so nothing was released")
         return np.stack(vectors) if vectors else np.empty((0, 0))
     if hasattr(block, "columns"):
-        found: NDArray[Any] = block.to_numpy(dtype=_common(block), na_value=np.nan)
+        kind = _common(block)
+        missing = {"na_value": np.nan} if kind.kind == "f" else {}  # whole numbers of numpy cannot be missing
+        found: NDArray[Any] = block.to_numpy(dtype=kind, **missing)
         return found
     return np.asarray(block)
 
