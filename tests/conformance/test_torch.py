@@ -1,5 +1,10 @@
 """Tensors give what memory gives, bit for bit: through the loops on a CPU, and as the operations that a GPU runs."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -34,6 +39,7 @@ class AsOnAGpu:
 
 
 AsOnAGpu.__module__ = source.__name__  # a source that was opened before
+ROOT = Path(__file__).parents[2]
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
@@ -109,3 +115,14 @@ def test_frames_are_seen_through():
     found = TensorRows(values, Frame.within_norm(3, 10.0, impute=False)).take(np.array([2, 0]))
     assert found.tensor.tolist() == values[[2, 0]].tolist()
     assert (found.n, found.d, found.held()) == (2, 3, found)
+
+
+def test_kernels_of_a_gpu_give_the_same_whole_numbers():
+    """Interpreted, in a process of its own: triton decides when it is imported."""
+    if sys.platform != "linux":
+        pytest.skip("there is no triton for this system")
+    command = [sys.executable, "-m", "tests.conformance.interpreted"]
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["18", "cases", "agree"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -34,6 +35,7 @@ from dpmean.types import (
     View,
 )
 
+_FEW = 4096  # rows that must be looked at one by one: the loops of the host are faster than a device
 _BLOCK_BYTES = 64 << 20  # of a block in float64: a GPU has room for some of them
 
 
@@ -73,7 +75,24 @@ class TensorSource:
         """Return the rows as they are seen through a frame."""
         if self.tensor.device.type == "cpu":
             return MemoryRows(Widened(self.tensor), frame)
-        return TensorRows(self.tensor, frame)
+        return TensorRows(self.tensor, frame, fused=fused_kernels(frame, self.tensor))
+
+
+def fused_kernels(frame: Frame, tensor: Tensor) -> Any:
+    """Return the kernels that read rows once, if they know such rows; otherwise None, and blocks do the same."""
+    if frame.lower is not None or str(tensor.dtype) == "torch.bool":
+        return None
+    try:
+        from dpmean.rows import fused
+    except ImportError:  # no triton on this system
+        return None
+    return fused if frame.d <= fused.WIDEST and len(tensor) < fused.MOST_ROWS else None
+
+
+@lru_cache(maxsize=8)
+def arithmetic(device: Any, frame: Frame) -> Arithmetic:
+    """Prepare a device for a frame, once."""
+    return Arithmetic.on(device, frame)
 
 
 @final
@@ -104,10 +123,12 @@ class TensorRows:
     tensor: Tensor
     frame: Frame
     block_rows: int = 0
+    fused: Any = None
+    """The kernels of ``rows/fused.py``, where they can be used."""
     does: Arithmetic = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "does", Arithmetic.on(self.tensor.device, self.frame))
+        object.__setattr__(self, "does", arithmetic(self.tensor.device, self.frame))
 
     @property
     def n(self) -> int:
@@ -134,6 +155,8 @@ class TensorRows:
     def histogram(self, view: Radial) -> Histogram:
         """Count rows, or pairs of rows, by their distance."""
         match view:
+            case Distances() if self.fused:
+                counts = self._fused_distances(view)
             case Distances():
                 counts = self._count(self._distances(view), view.points)[np.newaxis]
             case Sides():
@@ -146,6 +169,10 @@ class TensorRows:
         """Add up the rows, each clipped to the ball."""
         centre, square = self.does.there(ball.centre), ball.radius**2
         roomy = ball.radius * ball.unit < room(self.frame, ball.centre)
+        if self.fused and roomy:
+            sums, marks = self.fused.add_rows(self.tensor, self.does, ball)
+            added: Ints = sums[0] + self._of_some(marks, ball)
+            return added
         total = self._zeros(self.d)
         for rows in self._blocks():
             wholes, squared = self.does.in_units(rows - centre, 1.0 / ball.unit)
@@ -165,6 +192,12 @@ class TensorRows:
         """Add up rows and their directions, shell by shell."""
         torch, centre = self.does.torch, self.does.there(shells.centre)
         roomy = shells.radii[0] * shells.unit < room(self.frame, shells.centre)
+        if self.fused and roomy and len(shells.radii) == self.fused.MOST_BALLS:
+            found, marks = self.fused.add_rows(self.tensor, self.does, shells)
+            both = self._of_some(marks, shells)
+            both[0, 2] += found[0]
+            both[:, 1] += found[1:]
+            return ShellSums(*both)
         sums = self._zeros(2, len(shells.radii) + 1, self.d)
         for rows in self._blocks():
             wholes, squared = self.does.in_units(rows - centre, 1.0 / shells.unit)
@@ -221,6 +254,34 @@ class TensorRows:
             sums[0].index_add_(0, number, wholes)
             sums[1].index_add_(0, number, torch.where(number > 0, factor, 0)[:, None] * wholes)
         return bin_sums(bins, self._home(total))
+
+    # --- in one kernel ---------------------------------------------------------------------------------------
+
+    def _fused_distances(self, view: Distances) -> Ints:
+        places = self.fused.place_rows(self.tensor, self.does, view, innermost(self.frame, view))
+        counts = self._home(self.does.torch.bincount(places, minlength=view.points + 2))
+        return counts[np.newaxis, :-1] + self._of_some(places == view.points + 1 if counts[-1] else None, view)
+
+    def _of_some(self, marks: Tensor, question: Distances | Ball | Shells) -> Ints:
+        """Answer for the rows that a kernel left out: few of them on the host, many where they are."""
+        kernel = Kernel(question, self.frame)
+        total = kernel.zeros()
+        if marks is None:
+            return total
+        rows = self.tensor[marks.nonzero()[:, 0]]
+        if len(rows) <= _FEW:
+            some = rows.cpu()
+            kernel.add(some.float().numpy() if some.dtype == self.does.torch.bfloat16 else some.numpy(), total)
+            return total
+        others = replace(self, tensor=rows, fused=None)
+        match question:
+            case Distances():
+                return others._count(others._distances(question), question.points)[np.newaxis]
+            case Ball():
+                return others.add_up(question)
+            case Shells():
+                found = others.add_up_shells(question)
+                return np.stack((found.inner, found.outer))
 
     # --- distances -------------------------------------------------------------------------------------------
 
