@@ -1,7 +1,9 @@
-"""An array in a ``.npy`` file: read piece by piece into a buffer, never mapped as a whole."""
+"""An array in a ``.npy`` file: mapped piece by piece, never as a whole."""
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,45 +50,40 @@ class NpyReader:
         return [range(start, min(start + _PART_ROWS, n)) for start in range(0, n, _PART_ROWS)]
 
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:
-        """Yield the rows of a part."""
+        """Yield the rows of a part: all at once, as they lie in the file, or column by column."""
         rows, d = self.parts[part], self.shape[1]
-        if self.by_column:
-            yield from self._across(rows)
+        if not self.by_column:
+            yield self._mapped(rows.start * d, len(rows) * d).reshape(-1, d)
             return
-        buffer = np.empty((min(BLOCK_ROWS, len(rows)), d), dtype=self.dtype)
-        with open(self.path, "rb", buffering=0) as file:
-            file.seek(self.offset + rows.start * d * self.dtype.itemsize)
-            for start in range(0, len(rows), BLOCK_ROWS):
-                block = buffer[: min(BLOCK_ROWS, len(rows) - start)]
-                _fill(file, block)
-                yield block
-
-    def _across(self, rows: range) -> Iterator[NDArray[Any]]:
-        """Read a part column by column, as it is stored."""
-        columns = np.empty((self.shape[1], len(rows)), dtype=self.dtype)
-        with open(self.path, "rb", buffering=0) as file:
-            for j, column in enumerate(columns):
-                file.seek(self.offset + (j * self.shape[0] + rows.start) * self.dtype.itemsize)
-                _fill(file, column)
+        columns = [self._mapped(j * self.shape[0] + rows.start, len(rows)) for j in range(d)]
         for start in range(0, len(rows), BLOCK_ROWS):
-            yield columns[:, start : start + BLOCK_ROWS].T
+            yield np.stack([column[start : start + BLOCK_ROWS] for column in columns], axis=1)
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
         """Return the rows of a part at some places."""
-        order = "F" if self.by_column else "C"
-        mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.shape, order)  # type: ignore[call-overload]
-        return np.array(mapped[self.parts[part].start + places])
+        first, d = self.parts[part].start, self.shape[1]
+        if self.by_column:
+            columns = [self._mapped(j * self.shape[0] + first, len(self.parts[part])) for j in range(d)]
+            return np.stack([column[places] for column in columns], axis=1)
+        size = d * self.dtype.itemsize
+        with open(self.path, "rb", buffering=0) as file:
+            read, handle = os.pread, file.fileno()
+            found = b"".join([read(handle, size, self.offset + size * (first + place)) for place in places.tolist()])
+        if len(found) != size * len(places):
+            raise DataError(CHANGED)
+        return np.frombuffer(found, dtype=self.dtype).reshape(-1, d)
+
+    def _mapped(self, start: int, count: int) -> NDArray[Any]:
+        """Map some numbers of the file, as long as they are in use: memory holds no more of it than that."""
+        begin, size = self.offset + start * self.dtype.itemsize, count * self.dtype.itemsize
+        slack = begin % mmap.ALLOCATIONGRANULARITY
+        populate = {"flags": mmap.MAP_SHARED | mmap.MAP_POPULATE} if hasattr(mmap, "MAP_POPULATE") else {}
+        with open(self.path, "rb", buffering=0) as file:
+            if begin + size > os.fstat(file.fileno()).st_size:
+                raise DataError(CHANGED)
+            where = mmap.mmap(file.fileno(), size + slack, prot=mmap.PROT_READ, offset=begin - slack, **populate)
+        return np.frombuffer(where, dtype=self.dtype, count=count, offset=slack)
 
     def fingerprint(self) -> object:
         """Return what tells whether the file has changed."""
         return stamp(self.path)
-
-
-def _fill(file: Any, block: NDArray[Any]) -> None:
-    """Fill a block from where a file stands."""
-    left = memoryview(block.view(np.uint8).reshape(-1))  # type: ignore[arg-type]  # an array is a buffer
-    while left:
-        count = file.readinto(left)
-        if not count:
-            raise DataError(CHANGED)
-        left = left[count:]
