@@ -19,7 +19,7 @@ def write_npy(path: Path, n: int, d: int) -> None:
     generator = np.random.default_rng(0)
     for start in range(0, n, 1 << 16):
         block = rows[start : start + (1 << 16)]
-        block[:] = generator.standard_normal(block.shape, dtype=np.float32)
+        block[:] = generator.standard_normal(block.shape)
         block += 5.0
     rows.flush()
 

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.parted import BLOCK_ROWS, pick_from, stamp
+from dpmean.rows.parted import BLOCK_ROWS, stamp
 from dpmean.types import Ints
 
+_TURN_ROWS = 512  # columns become rows in pieces that fit a cache
+_BATCH_ELEMENTS = 1 << 19  # decoded at a time: fewer cost more work, more cost more memory
 RAGGED = "the vectors in the rows differ in length or are missing, so nothing was released: pad them, or leave them out"
 
 
@@ -60,10 +62,12 @@ class Columns:
         """Return the rows of a record batch as an array; what is missing becomes NaN."""
         if not self.is_vector:
             arrays = [_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.names]
-            block = np.empty((len(arrays), batch.num_rows), dtype=np.result_type(*arrays))
-            for line, array in zip(block, arrays, strict=True):
-                line[:] = array
-            return block.T
+            block = np.empty((batch.num_rows, len(arrays)), dtype=np.result_type(*arrays))
+            for start in range(0, len(block), _TURN_ROWS):
+                some = block[start : start + _TURN_ROWS]
+                for j, array in enumerate(arrays):
+                    some[:, j] = array[start : start + _TURN_ROWS]
+            return block
         column = batch.column(batch.schema.get_field_index(self.names[0]))
         count = len(column)
         if column.null_count:
@@ -137,7 +141,7 @@ class TableReader:
         parts = [range(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
         width = chosen.width
         if width is None:
-            width = next(files[places[0][0]].batches(places[0][1], chosen)).shape[1]
+            width = chosen.block(next(files[places[0][0]].batches(places[0][1], chosen))).shape[1]
         if not width:
             raise DataError("the vectors in the files have no coordinates")
         return TableReader(files, chosen, (stops[-1], width), parts, places)
@@ -145,14 +149,22 @@ class TableReader:
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:
         """Yield the rows of a part."""
         number, group = self.places[part]
-        for block in self.files[number].batches(group, self.columns):
+        for batch in self.files[number].batches(group, self.columns):
+            block = self.columns.block(batch)
             if len(block) and block.shape[1] != self.shape[1]:
                 raise DataError(RAGGED)
             yield block
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
-        """Return the rows of a part at some places."""
-        return pick_from(self.blocks(part), places)
+        """Return the rows of a part at some places; others are decoded, but not laid out."""
+        number, group = self.places[part]
+        found, start = [], 0
+        for batch in self.files[number].batches(group, self.columns):
+            first, last = np.searchsorted(places, [start, start + batch.num_rows])
+            if last > first:
+                found.append(self.columns.block(batch.take(places[first:last] - start)))
+            start += batch.num_rows
+        return np.concatenate(found) if found else np.empty((0, self.shape[1]))
 
     def fingerprint(self) -> object:
         """Return what tells whether a file has changed: what the file system says, and how the file ends."""
@@ -196,17 +208,18 @@ class _File:
             return int(self._open().metadata.row_group(group).num_rows)
         return int(self._open().get_batch(group).num_rows)
 
-    def batches(self, group: int, columns: Columns) -> Iterator[NDArray[Any]]:
-        """Yield the rows of one row group or record batch."""
+    def batches(self, group: int, columns: Columns) -> Iterator[Any]:
+        """Yield the rows of one row group or record batch, some at a time."""
         if self.is_parquet:
-            line = {"batch_size": BLOCK_ROWS, "row_groups": [group], "columns": list(columns.names)}
+            rows = max(BLOCK_ROWS // 4, min(4 * BLOCK_ROWS, _BATCH_ELEMENTS // (columns.width or 64)))
+            line = {"batch_size": rows, "row_groups": [group], "columns": list(columns.names)}
             found = iter(guarded(self._open().iter_batches, use_threads=False, **line))
             while (batch := guarded(next, found, None)) is not None:
-                yield columns.block(batch)
+                yield batch
         else:
-            whole = guarded(self._open().get_batch, group)
+            whole = guarded(self._open().get_batch, group).select(list(columns.names))
             for start in range(0, whole.num_rows, BLOCK_ROWS):
-                yield columns.block(whole.slice(start, BLOCK_ROWS))
+                yield whole.slice(start, BLOCK_ROWS)
 
 
 def _open_parquet(path: Path) -> Any:

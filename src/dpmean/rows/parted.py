@@ -111,18 +111,3 @@ def stamp(path: Path) -> tuple[int, int, int]:
     except OSError:
         raise DataError(CHANGED) from None
     return found.st_size, found.st_mtime_ns, found.st_ino
-
-
-def pick_from(blocks: Iterator[NDArray[Any]], places: Ints) -> NDArray[Any]:
-    """Pick rows at ascending places from a stream of blocks."""
-    picked, start = [], 0
-    for block in blocks:
-        first, last = np.searchsorted(places, [start, start + len(block)])
-        if last > first:
-            picked.append(block[places[first:last] - start])  # a copy: the block may be overwritten
-        start += len(block)
-        if last == len(places):
-            break
-    if not picked:
-        raise DataError(CHANGED)
-    return np.concatenate(picked)
