@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+ENGINES := .venv/.engines
 
 .PHONY: help demo test check bench bench-scale bench-gpu accuracy audit java clean
 
@@ -14,10 +15,14 @@ $(READY): pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $(READY)
 
+$(ENGINES): $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev,engines]"
+	@touch $(ENGINES)
+
 demo: $(READY)    ## the private mean of scikit-learn's digits, drawn in the terminal
 	@$(BIN)/python examples/digits.py
 
-test: $(READY)    ## all tests
+test: $(ENGINES)  ## all tests; Spark's need Java, see make java
 	$(BIN)/python -m pytest
 
 check: $(READY)   ## style, types, layers
@@ -29,10 +34,10 @@ check: $(READY)   ## style, types, layers
 bench: $(READY)   ## speed, memory and peers, as ratios within one run
 	@$(BIN)/python -m bench
 
-bench-scale: $(READY) ## files, Dask and Spark, as ratios within one run; needs 6 GB of disk
+bench-scale: $(ENGINES) ## files, Dask and Spark, as ratios within one run; needs 6 GB of disk
 	@$(BIN)/python -m bench.scale
 
-bench-gpu: $(READY) ## tensors on a CUDA device beside torch.mean; writes docs/gpu.md
+bench-gpu: $(ENGINES) ## tensors on a CUDA device beside torch.mean; writes docs/gpu.md
 	@$(BIN)/python -m bench.gpu
 
 accuracy: $(READY) ## errors over the oracle's on many kinds of data; writes docs/accuracy.md

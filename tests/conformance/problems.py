@@ -1,8 +1,11 @@
 """Rows that are hard to treat alike: rounding ties, subnormal numbers, rows on and beyond the bound, both orders."""
 
+import importlib
+import os
 from functools import lru_cache
 
 import numpy as np
+import pytest
 
 import dpmean
 
@@ -50,3 +53,18 @@ def assert_same(found, wanted):
     """Insist on the same bits everywhere."""
     assert np.array_equal(found.mean, wanted.mean)
     assert found.to_json() == wanted.to_json()
+
+
+def missing(reason):
+    """Skip for a user, fail in CI."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{reason}: in CI every engine must run")
+    pytest.skip(reason, allow_module_level=True)
+
+
+def needed(module, engine):
+    """Import what an engine is made of, or say how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        return missing(f"{module} is not installed: pip install 'dpmean[{engine}]'")

@@ -5,11 +5,12 @@ import os
 import signal
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from tests.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, release, rows
+from tests.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, needed, release, rows
+
+pd = needed("pandas", "dask")
 
 pytestmark = pytest.mark.usefixtures("dask_client")
 

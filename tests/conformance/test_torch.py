@@ -11,15 +11,10 @@ import pytest
 from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.frame import Frame
 from dpmean.rows import source
-from tests.conformance.conftest import missing
-from tests.conformance.problems import DTYPES, FEW, METHODS, assert_same, expected, release, rows
+from tests.conformance.problems import DTYPES, FEW, METHODS, assert_same, expected, needed, release, rows
 
-try:
-    import torch
-
-    from dpmean.rows.torch import TensorRows
-except ImportError:
-    missing("PyTorch is not installed: pip install 'dpmean[torch]'")
+torch = needed("torch", "torch")
+TensorRows = needed("dpmean.rows.torch", "torch").TensorRows
 
 
 def tensor(dtype, n=None):
@@ -121,6 +116,7 @@ def test_kernels_of_a_gpu_give_the_same_whole_numbers():
     """Interpreted, in a process of its own: triton decides when it is imported."""
     if sys.platform != "linux":
         pytest.skip("there is no triton for this system")
+    needed("triton", "engines")
     command = [sys.executable, "-m", "tests.conformance.interpreted"]
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)  # noqa: S603
