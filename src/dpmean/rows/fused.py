@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from dpmean.rows.tensors import Arithmetic, Tensor
-from dpmean.types import Ball, Distances, Ints, Shells
+from dpmean.types import Ball, Distances, Ints, Pairs, Shells
 
 WIDEST = 1024
 """Columns beyond this do not fit a kernel."""
@@ -38,19 +38,23 @@ def _place_rows(
     low,
     inmost,
     beyond,
+    PAIRED: tl.constexpr,
     BITS: tl.constexpr,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):
-    """Write the place of each row on the ladder; ``beyond + 1`` if it must be looked at."""
+    """Write the place of each row on the ladder; ``beyond + 1`` if it must be looked at. Pairs have a centre each."""
     rows = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     columns = tl.arange(0, BLOCK_D)
     there = (rows < n)[:, None] & (columns < D)[None, :]
     offsets = rows[:, None] * stride_n + columns[None, :] * stride_d
-    middle = tl.load(centre + columns, mask=columns < D, other=0.0)
     values = tl.load(x + offsets, mask=there, other=0.0).to(tl.float64)
-    differences = tl.where(there, values - middle[None, :], 0.0)
+    if PAIRED:
+        differences = values - tl.load(centre + rows[:, None] * D + columns[None, :], mask=there, other=0.0)
+    else:
+        differences = values - tl.load(centre + columns, mask=columns < D, other=0.0)[None, :]
+    differences = tl.where(there, differences, 0.0)
     farthest = tl.max(differences.to(tl.int64, bitcast=True) & 0x7FFFFFFFFFFFFFFF, axis=1)
     exponent = tl.maximum((farthest >> 52) - 1023, -900)
     scale = ((1022 + BITS - tl.minimum(exponent, 1023)) << 52).to(tl.float64, bitcast=True)
@@ -134,14 +138,17 @@ def _tile(d: int) -> dict[str, int]:
     return {"D": d, "BLOCK_D": width, "BLOCK_N": max(1, _ELEMENTS // width), "num_warps": _WARPS}
 
 
-def place_rows(rows: Tensor, does: Arithmetic, view: Distances, inmost: int) -> Tensor:
-    """Return the place of each row on the ladder of a view; ``points + 1`` if it must be looked at."""
+def place_rows(rows: Tensor, does: Arithmetic, centre: Tensor, view: Distances | Pairs, inmost: int) -> Tensor:
+    """Return the place of each row on the ladder of a view; ``points + 1`` if it must be looked at.
+
+    The centre is one for all rows, or one for each.
+    """
     n, d = rows.shape
     places = does.torch.empty(n, dtype=does.torch.int32, device=rows.device)
     tile = _tile(d)
     _place_rows[(triton.cdiv(n, tile["BLOCK_N"]),)](
         rows,
-        does.there(view.centre),
+        centre,
         does.first_rung,
         does.rungs,
         places,
@@ -150,6 +157,7 @@ def place_rows(rows: Tensor, does: Arithmetic, view: Distances, inmost: int) -> 
         view.low,
         inmost,
         view.points,
+        PAIRED=centre.ndim == 2,
         BITS=does.bits,
         **tile,
     )

@@ -162,7 +162,8 @@ class TensorRows:
             case Sides():
                 counts = self._sides(view)
             case Pairs():
-                counts = self._count(self._pairs(view), view.points)[np.newaxis]
+                fused = self._fused_pairs(view) if self.fused else None
+                counts = self._count(self._pairs(view), view.points)[np.newaxis] if fused is None else fused
         return Histogram(np.cumsum(counts, axis=1))
 
     def add_up(self, ball: Ball) -> Ints:
@@ -258,9 +259,21 @@ class TensorRows:
     # --- in one kernel ---------------------------------------------------------------------------------------
 
     def _fused_distances(self, view: Distances) -> Ints:
-        places = self.fused.place_rows(self.tensor, self.does, view, innermost(self.frame, view))
+        inmost, centre = innermost(self.frame, view), self.does.there(view.centre)
+        places = self.fused.place_rows(self.tensor, self.does, centre, view, inmost)
         counts = self._home(self.does.torch.bincount(places, minlength=view.points + 2))
         return counts[np.newaxis, :-1] + self._of_some(places == view.points + 1 if counts[-1] else None, view)
+
+    def _fused_pairs(self, view: Pairs) -> Ints | None:
+        """Count pairs if all rows are within reach for certain."""
+        half, origin = self.n // 2, Distances(np.zeros(self.d), view.low, view.points)
+        inmost, centre = innermost(self.frame, origin), self.does.there(origin.centre)
+        both = self.tensor[: 2 * half]
+        if not half or bool((self.fused.place_rows(both, self.does, centre, origin, inmost) > view.points).any()):
+            return None
+        partners = both[half:].to(self.does.torch.float64).contiguous()
+        places = self.fused.place_rows(both[:half], self.does, partners, view, 1 << 30)
+        return self._home(self.does.torch.bincount(places, minlength=view.points + 1))[np.newaxis]
 
     def _of_some(self, marks: Tensor, question: Distances | Ball | Shells) -> Ints:
         """Answer for the rows that a kernel left out: few of them on the host, many where they are."""
