@@ -6,6 +6,7 @@ Every operation on floats is a single IEEE operation on float64, in the order of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -40,12 +41,9 @@ class Arithmetic:
         """Prepare a device."""
         import torch
 
-        def there(array: Any) -> Tensor:
-            return None if array is None else torch.as_tensor(np.ascontiguousarray(array), device=device)
-
-        tables = there(kernels.FIRST_RUNG.astype(np.int64)), there(kernels.RUNGS)
-        box = there(frame.lower), there(frame.upper), there(frame.middle), there(frame.scale)
-        return Arithmetic(torch, device, frame, *tables, *box)
+        ends = (None,) * 4 if frame.lower is None else (frame.lower, frame.upper, frame.middle, frame.scale)
+        box = (None if end is None else torch.as_tensor(np.ascontiguousarray(end), device=device) for end in ends)
+        return Arithmetic(torch, device, frame, *_tables(device), *box)
 
     @property
     def bits(self) -> int:
@@ -134,3 +132,12 @@ class Arithmetic:
         for _ in range(2):  # a root in floats is at most one or two short
             norm = norm + (norm * norm < squared)
         return self.torch.div(length, norm.clamp(min=1), rounding_mode="floor")
+
+
+@lru_cache(maxsize=8)
+def _tables(device: Any) -> tuple[Tensor, Tensor]:
+    """Copy the ladder to a device, once."""
+    import torch
+
+    first = torch.as_tensor(kernels.FIRST_RUNG.astype(np.int64), device=device)
+    return first, torch.as_tensor(kernels.RUNGS, device=device)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -89,12 +88,6 @@ def fused_kernels(frame: Frame, tensor: Tensor) -> Any:
     return fused if frame.d <= fused.WIDEST and len(tensor) < fused.MOST_ROWS else None
 
 
-@lru_cache(maxsize=8)
-def arithmetic(device: Any, frame: Frame) -> Arithmetic:
-    """Prepare a device for a frame, once."""
-    return Arithmetic.on(device, frame)
-
-
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Widened:
@@ -128,7 +121,7 @@ class TensorRows:
     does: Arithmetic = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "does", arithmetic(self.tensor.device, self.frame))
+        object.__setattr__(self, "does", Arithmetic.on(self.tensor.device, self.frame))
 
     @property
     def n(self) -> int:
