@@ -52,9 +52,9 @@ def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | 
                 f"column {name!r} must hold real numbers, got {frame.dtypes[name]}: name the columns to use, "
                 "columns=[...], or the one that holds vectors, vector_column=..."
             )
-    chosen = frame[names]
-    blocks = chosen.to_delayed()
-    sizes = _lengths(blocks)
+    blocks = frame[names].to_delayed()
+    counted = _computed([frame[names[:1]].map_partitions(len)])[0]  # of a file, one column is read
+    sizes = tuple(int(size) for size in counted) if len(counted) == len(blocks) else _lengths(blocks)
     width = len(names) if vector_column is None else _width(blocks, sizes, vector_column)
     return DaskEngine(blocks, sizes, width, vector_column)
 

@@ -19,6 +19,8 @@ from dpmean.rows.streamed import CHANGED, Streamed
 from dpmean.types import Ints
 
 _SMALL = 1 << 22  # bytes of partial totals that a driver takes as they are; more are added up on the cluster
+_ID = "dpmean_position"
+_ID_SHIFT = 33  # Spark numbers rows by partition and place in it: partition * 2^33 + place
 _NUMBERS = {"byte", "short", "integer", "long", "float", "double", "boolean"}
 
 
@@ -108,26 +110,29 @@ class SparkEngine:
         return total, sum(seen.values())
 
     def gather(self, positions: Ints) -> NDArray[Any]:
-        """Return the rows at some positions."""
-        wanted, start = {}, 0
-        for number in sorted(self.sizes):
-            stop = start + self.sizes[number]
-            first, last = np.searchsorted(positions, [start, stop])
-            if last > first:
-                wanted[number] = positions[first:last] - start
-            start = stop
-        schema = "part int, place long, fault string, kind string, rows binary"
-        found = _ran(self.frame.mapInArrow(bound(_rows_at, wanted, self.columns), schema).collect)
+        """Return the rows at some positions; Spark filters them before anything goes to Python."""
+        from pyspark.sql import functions
+
+        numbers, starts = sorted(self.sizes), np.cumsum([0, *(self.sizes[number] for number in sorted(self.sizes))])
+        which = np.searchsorted(starts, positions, side="right") - 1
+        ids = (np.array(numbers, dtype=np.int64)[which] << _ID_SHIFT) + (positions - starts[which])
+        session = self.frame.sparkSession
+        wanted = session.createDataFrame([(int(number),) for number in ids], f"{_ID} long")
+        numbered = self.frame.withColumn(_ID, functions.monotonically_increasing_id())
+        schema = "fault string, kind string, ids binary, rows binary"
+        chosen = numbered.join(functions.broadcast(wanted), _ID)
+        found = _ran(chosen.mapInArrow(bound(_packed, self.columns), schema).collect)
         if fault := max((row["fault"] for row in found), default=""):
             raise DataError(fault)
-        pieces = [
-            np.frombuffer(bytes(row["rows"]), dtype=row["kind"])
-            for row in sorted(found, key=lambda row: (row["part"], row["place"]))
-            if row["rows"]
-        ]
-        if not pieces or sum(map(len, pieces)) != len(positions) * self.width:
+        pieces = [row for row in found if row["rows"]]
+        if not pieces:
             raise DataError(CHANGED)
-        return np.concatenate(pieces).reshape(-1, self.width)
+        places = np.concatenate([np.frombuffer(bytes(row["ids"]), dtype=np.int64) for row in pieces])
+        values = np.concatenate([np.frombuffer(bytes(row["rows"]), dtype=row["kind"]) for row in pieces])
+        order = np.argsort(places)
+        if not np.array_equal(places[order], ids) or len(values) != len(ids) * self.width:
+            raise DataError(CHANGED)
+        return values.reshape(-1, self.width)[order]
 
     def _check(self, seen: Counter[int]) -> None:
         if seen != Counter(self.sizes):
@@ -187,28 +192,17 @@ def _entries(kernel: Kernel, columns: Columns, batches: Iterable[Any]) -> Iterat
     yield _batch(slot=slot, value=value, fault=[*[""] * len(slots), found.fault])
 
 
-def _rows_at(wanted: dict[int, Ints], columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
-    """Give the rows at some places of a partition, batch by batch."""
+def _packed(columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
+    """Give rows as bytes, with the numbers that Spark gave them."""
     import pyarrow as pa
 
-    here, start, fault = _here(), 0, ""
-    places = wanted.get(here, np.zeros(0, dtype=np.int64))
     for batch in batches:
-        first, last = np.searchsorted(places, [start, start + batch.num_rows])
-        picked = b""
-        kind = "<f8"
-        if last > first and not fault:
-            try:
-                rows = np.ascontiguousarray(columns.block(batch)[places[first:last] - start])
-                picked, kind = rows.tobytes(), rows.dtype.str
-            except Exception as error:
-                fault = fault_of(error)
-        if picked or fault:
-            yield _batch(
-                part=pa.array([here], pa.int32()),
-                place=pa.array([start], pa.int64()),
-                fault=[fault],
-                kind=[kind],
-                rows=pa.array([picked], pa.binary()),
-            )
-        start += batch.num_rows
+        fault, kind, ids, rows = "", "<f8", b"", b""
+        try:
+            block = np.ascontiguousarray(columns.block(batch))
+            kind, rows = block.dtype.str, block.tobytes()
+            ids = batch.column(batch.schema.get_field_index(_ID)).to_numpy().astype(np.int64).tobytes()
+        except Exception as error:
+            fault = fault_of(error)
+        bytes_of = {name: pa.array([value], pa.binary()) for name, value in (("ids", ids), ("rows", rows))}
+        yield _batch(fault=[fault], kind=[kind], **bytes_of)
