@@ -11,6 +11,7 @@ import pyarrow.parquet as parquet
 from bench.problem import Floats
 
 _BLOCK_ROWS = 1024
+_GROUP_ROWS = 1 << 17
 
 
 def write_npy(path: Path, n: int, d: int) -> None:
@@ -24,19 +25,31 @@ def write_npy(path: Path, n: int, d: int) -> None:
     rows.flush()
 
 
-def write_parquet(source: Path, folder: Path, files: int) -> None:
-    """Write the rows of a ``.npy`` file as wide Parquet files, with the settings that pyarrow comes with."""
+def write_parquet(source: Path, folder: Path, files: int, *, vectors: bool) -> None:
+    """Write the rows of a ``.npy`` file as Parquet files with the settings that pyarrow comes with.
+
+    A row is a vector in one column, or a number in each of many.
+    """
     rows = np.load(source, mmap_mode="r")
     folder.mkdir()
-    names = [f"c{j}" for j in range(rows.shape[1])]
     size = -(-len(rows) // files)
     for number, start in enumerate(range(0, len(rows), size)):
-        with parquet.ParquetWriter(
-            folder / f"{number:02}.parquet", pa.schema([(name, pa.float64()) for name in names])
-        ) as out:
-            for inner in range(start, min(start + size, len(rows)), 1 << 17):
-                block = np.array(rows[inner : min(inner + (1 << 17), start + size)])
-                out.write_table(pa.table([np.ascontiguousarray(column) for column in block.T], names=names))
+        tables = (
+            _table(np.array(rows[inner : min(inner + _GROUP_ROWS, start + size)]), vectors=vectors)
+            for inner in range(start, min(start + size, len(rows)), _GROUP_ROWS)
+        )
+        first = next(tables)
+        with parquet.ParquetWriter(folder / f"{number:02}.parquet", first.schema) as out:
+            for table in (first, *tables):
+                out.write_table(table)
+
+
+def _table(block: Floats, *, vectors: bool) -> pa.Table:
+    if vectors:
+        ends = np.arange(0, block.size + 1, block.shape[1], dtype=np.int32)
+        return pa.table({"v": pa.ListArray.from_arrays(ends, pa.array(block.ravel()))})
+    names = [f"c{j}" for j in range(block.shape[1])]
+    return pa.table([np.ascontiguousarray(column) for column in block.T], names=names)
 
 
 def npy_mean(path: Path) -> Floats:
@@ -53,7 +66,10 @@ def parquet_mean(folder: Path) -> Floats:
     total, n = np.zeros(0), 0
     for path in sorted(folder.iterdir()):
         for batch in parquet.ParquetFile(path).iter_batches():
-            sums = np.array([column.to_numpy().sum() for column in batch.columns])
+            if batch.num_columns == 1:
+                sums = batch.column(0).flatten().to_numpy().reshape(batch.num_rows, -1).sum(axis=0)
+            else:
+                sums = np.array([column.to_numpy().sum() for column in batch.columns])
             total = sums if not n else total + sums
             n += batch.num_rows
     return total / n

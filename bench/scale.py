@@ -38,27 +38,23 @@ def _mean(source: Any, **more: Any) -> dpmean.Release:
 
 def _files(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
     """Measure files beside the plainest loops over them."""
-    npy, parquet = folder / "rows.npy", folder / "parquet"
-    size = f"{rows:,} x {_COLUMNS}"
-    jobs: dict[str, Callable[[], object]] = {
-        "plain npy": partial(plain.npy_mean, npy),
-        "npy": partial(_mean, npy),
-        "npy, one pass": partial(_mean, npy, passes=1),
-        "plain parquet": partial(plain.parquet_mean, parquet),
-        "parquet": partial(_mean, parquet),
-        "parquet, one pass": partial(_mean, parquet, passes=1),
+    npy, size = folder / "rows.npy", f"{rows:,} x {_COLUMNS}"
+    plainest: dict[str, tuple[Path, float, Callable[[Path], object]]] = {
+        "npy": (npy, 2.0, plain.npy_mean),
+        "parquet, vectors": (folder / "vectors", 2.5, plain.parquet_mean),
+        "parquet, wide": (folder / "wide", 2.5, plain.parquet_mean),
     }
-    best = best_of(rounds, f"files of {size}", jobs)
-    for kind, required in (("npy", 2.0), ("parquet", 2.5)):
-        for name in (kind, f"{kind}, one pass"):
-            beside = f"{best[name]:.2f} s, plain loop {best[f'plain {kind}']:.2f} s"
+    for kind, (path, required, loop) in plainest.items():
+        jobs: dict[str, Callable[[], object]] = {
+            "plain": partial(loop, path),
+            "refined": partial(_mean, path),
+            "refined, one pass": partial(_mean, path, passes=1),
+        }
+        best = best_of(rounds if kind != "npy" else 5 * rounds, f"{kind} of {size}", jobs)
+        for method in ("refined", "refined, one pass"):
+            beside = f"{best[method]:.2f} s, plain loop {best['plain']:.2f} s"
             yield Line(
-                f"{name}, {size}, over a plain loop",
-                "refined",
-                best[name] / best[f"plain {kind}"],
-                "x",
-                required,
-                beside=beside,
+                f"{kind}, {size}, over a plain loop", method, best[method] / best["plain"], "x", required, beside=beside
             )
     for passes in (2, 1):
         command = [sys.executable, "-m", "bench.footprint", str(npy), str(_BOUND), str(passes)]
@@ -70,7 +66,7 @@ def _growth(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
     """Measure twice the rows: what grows as they do can be extrapolated."""
     small, large = folder / "rows.npy", folder / "twice.npy"
     plain.write_npy(large, 2 * rows, _COLUMNS)
-    best = best_of(rounds, "twice the rows", {"small": partial(_mean, small), "large": partial(_mean, large)})
+    best = best_of(5 * rounds, "twice the rows", {"small": partial(_mean, small), "large": partial(_mean, large)})
     large.unlink()
     gigabytes = 8e-9 * rows * _COLUMNS
     slope = (best["large"] - best["small"]) / gigabytes
@@ -83,42 +79,29 @@ def _growth(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
 
 def _clusters(folder: Path, rounds: int) -> Iterator[Line]:
     """Measure what clusters work, all of their processes together, beside the file engine on the same Parquet files."""
-    parquet = folder / "parquet"
-    alone = min(_work(partial(_mean, parquet)) for _ in range(rounds))
     with _dask() as read:
-        frame = read(parquet)
-        _mean(frame)  # workers load what they need
-        work, time = _work_and_time(partial(_mean, frame), rounds)
-        yield _line("Dask", work, alone, time, 2.5)
+        yield from _beside_files("Dask", read(folder / "wide"), folder / "wide", 2.5, rounds)
     with _spark(folder) as read:
-        frame = read(parquet)
-        _mean(frame)
-        work, time = _work_and_time(partial(_mean, frame), rounds)
-        yield _line("Spark", work, alone, time, 5.0)
+        yield from _beside_files("Spark", read(folder / "vectors"), folder / "vectors", 5.0, rounds, vector_column="v")
+        yield from _beside_files("Spark", read(folder / "wide"), folder / "wide", 5.0, rounds)
 
 
-def _line(name: str, work: float, alone: float, time: float, required: float) -> Line:
-    beside = f"{work:.1f} s of cores in {time:.1f} s, files {alone:.1f} s of cores"
-    return Line(
-        f"{name}, work over that of the file engine on the same Parquet",
-        "refined",
-        work / alone,
-        "x",
-        required,
-        beside=beside,
-    )
+def _beside_files(name: str, frame: Any, folder: Path, required: float, rounds: int, **more: Any) -> Iterator[Line]:
+    for method, passes in (("refined", 2), ("refined, one pass", 1)):
+        job = partial(_mean, frame, passes=passes, **more)
+        job()  # workers load what they need
+        alone = min(_work_and_time(partial(_mean, folder, passes=passes))[0] for _ in range(rounds))
+        work, time = (min(figures) for figures in zip(*(_work_and_time(job) for _ in range(rounds)), strict=True))
+        beside = f"{work:.1f} s of cores in {time:.1f} s, files {alone:.1f} s of cores"
+        yield Line(
+            f"{name}, {folder.name}: work over that of files", method, work / alone, "x", required, beside=beside
+        )
 
 
-def _work(job: Callable[[], object]) -> float:
+def _work_and_time(job: Callable[[], object]) -> tuple[float, float]:
     before = cpu_of_tree()
-    job()
-    return cpu_of_tree() - before
-
-
-def _work_and_time(job: Callable[[], object], rounds: int) -> tuple[float, float]:
-    times = []
-    work = min(_work(lambda: times.append(seconds(job))) for _ in range(rounds))
-    return work, min(times)
+    time = seconds(job)
+    return cpu_of_tree() - before, time
 
 
 @contextmanager
@@ -165,14 +148,15 @@ def main() -> None:
     """Measure, print, and write what was printed."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description="Rows in files and on clusters.")
     parser.add_argument("--quick", action="store_true", help="few rows: nothing is judged")
-    parser.add_argument("--folder", type=Path, help="where 6 GB of rows may lie for some minutes (default: temporary)")
+    parser.add_argument("--folder", type=Path, help="where 8 GB of rows may lie for some minutes (default: temporary)")
     arguments = parser.parse_args()
     rows, rounds = (200_000, 1) if arguments.quick else (4_000_000, 3)
     folder = Path(tempfile.mkdtemp(prefix="dpmean-scale-", dir=arguments.folder))
     others = Others()
     try:
         plain.write_npy(folder / "rows.npy", rows, _COLUMNS)
-        plain.write_parquet(folder / "rows.npy", folder / "parquet", files=8)
+        for kind in ("vectors", "wide"):
+            plain.write_parquet(folder / "rows.npy", folder / kind, files=8, vectors=kind == "vectors")
         jobs = (_files(folder, rows, rounds), _growth(folder, rows, rounds), _clusters(folder, rounds))
         lines = [line for job in jobs for line in job]
     finally:
