@@ -16,7 +16,6 @@ from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.parted import BLOCK_ROWS, stamp
 from dpmean.types import Ints
 
-_TURN_ROWS = 512  # columns become rows in pieces that fit a cache
 _BATCH_ELEMENTS = 1 << 19  # decoded at a time: fewer cost more work, more cost more memory
 RAGGED = "the vectors in the rows differ in length or are missing, so nothing was released: pad them, or leave them out"
 
@@ -62,12 +61,10 @@ class Columns:
         """Return the rows of a record batch as an array; what is missing becomes NaN."""
         if not self.is_vector:
             arrays = [_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.names]
-            block = np.empty((batch.num_rows, len(arrays)), dtype=np.result_type(*arrays))
-            for start in range(0, len(block), _TURN_ROWS):
-                some = block[start : start + _TURN_ROWS]
-                for j, array in enumerate(arrays):
-                    some[:, j] = array[start : start + _TURN_ROWS]
-            return block
+            block = np.empty((len(arrays), batch.num_rows), dtype=np.result_type(*arrays))
+            for line, array in zip(block, arrays, strict=True):
+                line[:] = array
+            return block.T
         column = batch.column(batch.schema.get_field_index(self.names[0]))
         count = len(column)
         if column.null_count:

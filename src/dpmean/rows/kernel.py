@@ -50,8 +50,11 @@ def as_it_is(rows: NDArray[Any], frame: Frame) -> bool:
 
 def convert(rows: NDArray[Any], frame: Frame, block: Floats) -> None:
     """Write rows into a block of the same shape, in working units."""
-    with np.errstate(over="ignore"):  # what exceeds a float64 becomes infinite, and is treated as such
-        block[:] = rows
+    if rows.strides[0] == rows.itemsize < rows.strides[1] and rows.dtype.char in "fd" and rows.dtype.isnative:
+        kernels.turn(rows.T, block)
+    else:
+        with np.errstate(over="ignore"):  # what exceeds a float64 becomes infinite, and is treated as such
+            block[:] = rows
     if frame.lower is not None and frame.upper is not None:
         kernels.rescale(block, frame.lower, frame.upper, frame.middle, frame.scale)
 

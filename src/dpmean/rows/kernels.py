@@ -499,3 +499,14 @@ def rescale(block: Floats, lower: Floats, upper: Floats, middle: Floats, scale: 
             if _magnitude(block[i, j]) < _INFINITY:
                 clamped = min(max(block[i, j], lower[j]), upper[j])
                 block[i, j] = (clamped - middle[j]) / scale[j]
+
+
+@compiled
+def turn(columns: Floats, block: Floats) -> None:
+    """Write columns, one after another in memory, as rows: some columns at a time, a cache line of every row."""
+    d, n = columns.shape
+    for first in range(0, d, 8):
+        last = min(first + 8, d)
+        for i in range(n):
+            for j in range(first, last):
+                block[i, j] = columns[j, i]
