@@ -325,3 +325,16 @@ def test_a_release_from_a_file_is_json_like_any_other(npy, rows):
     found = json.loads(dpmean.mean(npy, **SETTINGS).to_json())
     assert found["public"]["passes"] == 2
     assert found == json.loads(dpmean.mean(rows, **SETTINGS).to_json())
+
+
+def test_the_engine_in_the_documents_is_one():
+    names = {}
+    exec((ROOT / "docs" / "scale.md").read_text().split("```python")[1].split("```")[0], names)  # noqa: S102  our own text
+    release = names["release"]
+    assert (release.n, release.d, release.public["passes"]) == (27_000, 4, 2)
+    assert np.allclose(release.mean, np.concatenate(names["blocks"]).mean(axis=0), atol=0.01)
+
+
+def test_local_users_have_no_files(npy):
+    with pytest.raises(ArgumentError, match='are for trust="central"'):
+        dpmean.mean(npy, trust="local", epsilon=1.0, norm_bound=9.0, passes=1)

@@ -110,6 +110,8 @@ def mean(
     """
     if trust not in ("central", "local"):
         raise ArgumentError(f'trust must be "central" or "local", got {trust!r}')
+    if trust != "central" and (columns is not None or vector_column is not None or passes != 2):
+        raise ArgumentError(f'columns, vector_column and passes are for trust="central", got {trust!r}: leave them out')
     if trust == "central" and rounds != "adaptive":
         raise ArgumentError(f'rounds is for the local model, got {rounds!r}: leave it out, or give trust="local"')
     if trust == "local":
