@@ -17,7 +17,7 @@ from dpmean.rows.parted import BLOCK_ROWS, stamp
 from dpmean.rows.streamed import CHANGED
 from dpmean.types import Ints
 
-_PART_ROWS = 16 * BLOCK_ROWS
+_PART_BYTES = 16 << 20  # mapped at a time by a thread
 
 
 @final
@@ -30,6 +30,7 @@ class NpyReader:
     shape: tuple[int, int]
     offset: int
     by_column: bool
+    parts: list[range]
 
     @staticmethod
     def open(path: Path) -> NpyReader:
@@ -41,13 +42,9 @@ class NpyReader:
             raise DataError(f"{path.name} must hold an (n, d) array with at least one row, got shape {mapped.shape}")
         shape = (len(mapped), 1 if mapped.ndim == 1 else mapped.shape[1])
         by_column = mapped.ndim == 2 and not mapped.flags.c_contiguous
-        return NpyReader(path, mapped.dtype, shape, mapped.offset, by_column)
-
-    @property
-    def parts(self) -> list[range]:
-        """The positions of the rows in each part."""
-        n = self.shape[0]
-        return [range(start, min(start + _PART_ROWS, n)) for start in range(0, n, _PART_ROWS)]
+        size = max(BLOCK_ROWS // 32, _PART_BYTES // (shape[1] * mapped.dtype.itemsize))
+        parts = [range(start, min(start + size, shape[0])) for start in range(0, shape[0], size)]
+        return NpyReader(path, mapped.dtype, shape, mapped.offset, by_column, parts)
 
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:
         """Yield the rows of a part: all at once, as they lie in the file, or column by column."""
@@ -65,6 +62,8 @@ class NpyReader:
         if self.by_column:
             columns = [self._mapped(j * self.shape[0] + first, len(self.parts[part])) for j in range(d)]
             return np.stack([column[places] for column in columns], axis=1)
+        if not hasattr(os, "pread"):
+            return self._mapped(first * d, len(self.parts[part]) * d).reshape(-1, d)[places]
         size = d * self.dtype.itemsize
         with open(self.path, "rb", buffering=0) as file:
             read, handle = os.pread, file.fileno()
@@ -77,11 +76,13 @@ class NpyReader:
         """Map some numbers of the file, as long as they are in use: memory holds no more of it than that."""
         begin, size = self.offset + start * self.dtype.itemsize, count * self.dtype.itemsize
         slack = begin % mmap.ALLOCATIONGRANULARITY
-        populate = {"flags": mmap.MAP_SHARED | mmap.MAP_POPULATE} if hasattr(mmap, "MAP_POPULATE") else {}
+        how: dict[str, int] = {"access": mmap.ACCESS_READ}
+        if hasattr(mmap, "MAP_POPULATE"):  # all pages at once, not one fault each
+            how = {"flags": mmap.MAP_SHARED | mmap.MAP_POPULATE, "prot": mmap.PROT_READ}
         with open(self.path, "rb", buffering=0) as file:
             if begin + size > os.fstat(file.fileno()).st_size:
                 raise DataError(CHANGED)
-            where = mmap.mmap(file.fileno(), size + slack, prot=mmap.PROT_READ, offset=begin - slack, **populate)
+            where = mmap.mmap(file.fileno(), size + slack, offset=begin - slack, **how)
         return np.frombuffer(where, dtype=self.dtype, count=count, offset=slack)
 
     def fingerprint(self) -> object:
