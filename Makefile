@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+ENGINES := .venv/.engines
 
-.PHONY: help demo test check bench accuracy audit clean
+.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit java clean
 
 help:             ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dpmean needs Python 3.11 or later, found " + sys.version.split()[0])'
@@ -14,10 +15,14 @@ $(READY): pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $(READY)
 
+$(ENGINES): $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev,engines]"
+	@touch $(ENGINES)
+
 demo: $(READY)    ## the private mean of scikit-learn's digits, drawn in the terminal
 	@$(BIN)/python examples/digits.py
 
-test: $(READY)    ## all tests
+test: $(ENGINES)  ## all tests; Spark's need Java, see make java
 	$(BIN)/python -m pytest
 
 check: $(READY)   ## style, types, layers
@@ -29,11 +34,20 @@ check: $(READY)   ## style, types, layers
 bench: $(READY)   ## speed, memory and peers, as ratios within one run
 	@$(BIN)/python -m bench
 
+bench-scale: $(ENGINES) ## files, Dask and Spark, as ratios within one run; needs 8 GB of disk
+	@$(BIN)/python -m bench.scale
+
+bench-gpu: $(ENGINES) ## tensors on a CUDA device beside torch.mean; writes docs/gpu.md
+	@$(BIN)/python -m bench.gpu
+
 accuracy: $(READY) ## errors over the oracle's on many kinds of data; writes docs/accuracy.md
 	@$(BIN)/python -m bench.accuracy
 
 audit: $(READY)   ## attack the mechanisms and compare with what they claim
 	@$(BIN)/python -m bench.audit
+
+java:             ## what Spark needs, from Debian's packages, if it is missing (as root)
+	@command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless)
 
 clean:            ## remove what the other targets made
 	rm -rf .venv .venv-* build dist results

@@ -15,6 +15,7 @@ _IN_WORDS: dict[str, Callable[[float], str]] = {
     "x": lambda value: f"{value:.3g}x",
     "%": lambda value: f"{value:.1f} %",
     "s": lambda value: f"{value:.3g} s",
+    "MB": lambda value: f"{value:,.0f} MB",
     "/s": lambda value: f"{value:,.0f}/s",
 }
 

@@ -39,6 +39,15 @@ class Shelled:
 
 
 @dataclass(frozen=True)
+class Binned:
+    positions: object
+    bins: object
+
+    def ask(self, rows):
+        return rows.add_up_bins(self.bins)
+
+
+@dataclass(frozen=True)
 class Summed:
     positions: object
     ball: object
@@ -65,6 +74,9 @@ class Recorder:
     def take(self, positions):
         return Recorder(self.rows.take(positions), self.log, positions)
 
+    def held(self):
+        return self
+
     def tally(self, view):
         return RecordingTally(self.rows.tally(view), view, self)
 
@@ -75,6 +87,10 @@ class Recorder:
     def add_up(self, ball):
         self.log.append(Summed(self.positions, ball))
         return self.rows.add_up(ball)
+
+    def add_up_bins(self, bins):
+        self.log.append(Binned(self.positions, bins))
+        return self.rows.add_up_bins(bins)
 
     def add_up_shells(self, shells):
         self.log.append(Shelled(self.positions, shells))

@@ -20,6 +20,7 @@ from dpmean.coins import PublicCoins
 from dpmean.experiments.methods import oracle
 from dpmean.frame import Frame
 from dpmean.noise.source import seeded
+from dpmean.rows import source
 from dpmean.rows.memory import MemoryRows
 from tests.recorder import Histogrammed, Recorder, RecordingNoise, Summed
 
@@ -203,7 +204,7 @@ def test_one_replaced_row_moves_exact_answers_by_what_the_receipts_say(name, mon
     n, d = 300, 5
     data = np.random.default_rng(7).normal(2, 1, (n, d))
     log, noise = [], RecordingNoise(seeded(3))
-    monkeypatch.setattr(front, "MemoryRows", lambda array, frame: Recorder(MemoryRows(array, frame), log))
+    monkeypatch.setattr(source, "MemoryRows", lambda array, frame: Recorder(MemoryRows(array, frame), log))
     monkeypatch.setattr(front, "read_randomness", lambda _: (noise, PublicCoins("known")))
     found = release(name, data, bound=30.0)
 

@@ -15,8 +15,9 @@ from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.noise.source import seeded
-from dpmean.rows import memory
-from dpmean.rows.memory import MemoryRows, threads_to_use
+from dpmean.rows import kernel
+from dpmean.rows.memory import MemoryRows
+from dpmean.rows.threads import threads_to_use
 from dpmean.trust.central import Central
 
 D, REACH = 37, 60.0
@@ -49,7 +50,7 @@ def test_threads_and_spans_do_not_show(method, threads, span_rows):
 @pytest.mark.parametrize("block_bytes", [1, 5000, 1 << 30])
 def test_blocks_of_converted_rows_do_not_show(method, block_bytes, monkeypatch):
     expected = run(method)
-    monkeypatch.setattr(memory, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(kernel, "BLOCK_BYTES", block_bytes)
     assert same(run(method, array=np.asfortranarray(DATA)), expected)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from dpmean.budget import Number
 from dpmean.coins import PublicCoins
+from dpmean.door import read_rows
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.enough import Planned
@@ -24,9 +26,15 @@ _METHODS: dict[str, Callable[[Grid, PublicCoins], Planned]] = {
     "clipped": lambda grid, coins: ClippedMean(grid, Central()),  # noqa: ARG005  one signature for all
 }
 
+_IN_ONE_PASS: dict[str, Callable[[Grid, PublicCoins], Planned]] = {
+    "refined": lambda grid, coins: RefinedMean(grid, coins, one_pass=True),
+    "shifted": lambda grid, coins: ShiftedClippedMean(grid, Central(), coins, one_pass=True),
+    "clipped": lambda grid, coins: ClippedMean(grid, Central(), one_pass=True),  # noqa: ARG005  one signature for all
+}
+
 
 def mean(
-    X: ArrayLike,
+    X: Any,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,
@@ -38,6 +46,9 @@ def mean(
     rounds: str = "adaptive",
     honest: Number = 0.8,
     fidelity: str = "totals",
+    columns: Sequence[str] | None = None,
+    vector_column: str | None = None,
+    passes: int = 2,
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
@@ -51,7 +62,9 @@ def mean(
     clipping radius are found privately, and the error follows the spread of the rows, not the bound.
 
     Args:
-        X: the rows, an (n, d) array, or (n,) for one dimension. It is neither changed nor copied whole.
+        X: the rows, an (n, d) array, or (n,) for one dimension; it is neither changed nor copied whole. Or the name of
+            files (.npy, Parquet, Arrow, CSV), a sparse matrix of scipy, a tensor of PyTorch, a Dask array or data
+            frame, a Spark data frame: those are read where they are, and the release is the same.
         rho: the privacy budget in zero-concentrated differential privacy (zCDP), smaller is stronger: 0.5 is
             epsilon = 5.2, and 0.024 is epsilon = 1, at delta = 1e-6. Or else
         epsilon: the budget in approximate differential privacy, together with
@@ -76,6 +89,10 @@ def mean(
             these alone is enough.
         fidelity: in the shuffle model, ``"messages"`` to make and mix every message, or ``"totals"`` to draw what they
             add up to, which has the same law.
+        columns: of a table in files or on a cluster, the columns to use, if not all, or else
+        vector_column: the one that holds vectors.
+        passes: how often all rows are read at most, beside a small sample: 2, or 1, which clips at one of 16 radii per
+            doubling and is a little less accurate. Of rows in files or on a cluster, every pass costs time.
         sigma_min: for independent rows from one distribution, a lower bound on the standard deviation in any
             direction, and
         sigma_max: an upper one; ``norm_bound`` then bounds the *mean* of the distribution (section 3.4 of the paper).
@@ -102,6 +119,8 @@ def mean(
     """
     if trust not in ("central", "local", "shuffle"):
         raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
+    if trust != "central" and (columns is not None or vector_column is not None or passes != 2):
+        raise ArgumentError(f'columns, vector_column and passes are for trust="central", got {trust!r}: leave them out')
     if trust == "central" and rounds != "adaptive":
         raise ArgumentError(
             f'rounds is for the local and the shuffle model, got {rounds!r}: leave it out, or give trust="local"'
@@ -127,9 +146,11 @@ def mean(
     method = "refined" if method is None else method
     if not isinstance(method, str) or method not in _METHODS:
         raise ArgumentError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
+    if isinstance(passes, bool) or passes not in (1, 2):
+        raise ArgumentError(f"passes must be 1 or 2, got {passes!r}")
     return run(
-        _METHODS[method],
-        X,
+        (_METHODS if passes == 2 else _IN_ONE_PASS)[method],
+        read_rows(X, columns, vector_column),
         rho=rho,
         epsilon=epsilon,
         delta=delta,

@@ -42,9 +42,23 @@ class PublicCoins:
         words = self._words("sample")
         if 2 * size > n:
             return np.argsort(words(n), kind="stable")[:size].astype(np.int64)
-        chosen = np.empty(0, dtype=np.int64)
-        while len(chosen) < size:
-            more = ((words(size) >> np.uint64(11)).astype(np.float64) * (n / 2**53)).astype(np.int64)
-            both = np.concatenate((chosen, more))
-            chosen = both[np.sort(np.unique(both, return_index=True)[1])][:size]
-        return chosen
+        drawn = np.empty(0, dtype=np.int64)
+        while True:
+            more = words(size if len(drawn) else size + size * size // n + 64)
+            drawn = np.append(drawn, ((more >> np.uint64(11)).astype(np.float64) * (n / 2**53)).astype(np.int64))
+            chosen = drawn[_first_times(drawn)]
+            if len(chosen) >= size:
+                return chosen[:size]
+
+
+def _first_times(values: Ints) -> NDArray[np.bool_]:
+    """Return where a value occurs for the first time; hardly any occurs twice."""
+    ordered = np.sort(values)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    first = np.ones(len(values), dtype=np.bool_)
+    seen: set[int] = set()
+    for place in np.flatnonzero(np.isin(values, twice)).tolist():
+        value = int(values[place])
+        first[place] = value not in seen
+        seen.add(value)
+    return first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -21,6 +22,8 @@ from dpmean.frame import Frame
 from dpmean.grid import as_power, finest_step, power_of_two_at_most
 from dpmean.noise.entropy import entropy
 from dpmean.noise.source import SecureNoise, SeededNoise, secure, seeded
+from dpmean.rows.source import InMemory, elsewhere
+from dpmean.rows.streamed import Source
 from dpmean.trust.randomizers import MOST_COLUMNS, half_space
 from dpmean.types import Floats
 
@@ -112,6 +115,12 @@ def read_honest(honest: Number) -> Fraction:
     if not Fraction(1, 2) <= part <= 1:
         raise ArgumentError(f"honest must lie between 0.5 and 1 (it is the part of the users that are), got {honest}")
     return part
+
+
+def read_rows(X: Any, columns: Sequence[str] | None = None, vector_column: str | None = None) -> Source:
+    """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
+    source = elsewhere(X, columns, vector_column)
+    return InMemory(read_array(X)) if source is None else source
 
 
 def read_array(X: ArrayLike) -> NDArray[Any]:

@@ -22,6 +22,7 @@ from dpmean.door import (
     read_nan,
     read_randomness,
     read_rounds,
+    read_rows,
     read_shuffle_budget,
     read_step,
     statistical_setting,
@@ -31,7 +32,8 @@ from dpmean.estimators.enough import Need, Planned, Verdict
 from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.ledger import Neighbours, Release, total_cost
-from dpmean.rows.memory import MemoryRows
+from dpmean.rows.counted import CountedRows
+from dpmean.rows.streamed import Source
 from dpmean.trust.analyzer import Analyzer, setup_for
 from dpmean.trust.division import users_needed
 from dpmean.trust.local import Fleet
@@ -79,7 +81,7 @@ class Devices(TypedDict, total=False):
 
 def run(
     build: Callable[[Grid, PublicCoins], Planned],
-    X: ArrayLike,
+    X: ArrayLike | Source,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,
@@ -95,8 +97,8 @@ def run(
 ) -> Release:
     """Release the mean of the rows of ``X`` with the estimator that ``build`` makes for a grid."""
     budget = read_budget(rho, epsilon, delta)
-    array = read_array(X)
-    n, d = array.shape
+    source = read_rows(X)
+    n, d = source.shape
     frame = read_frame(d, norm_bound, bounds, impute=read_nan(nan))
     frame, finest = statistical_setting(n, frame, sigma_min, sigma_max)
     grid = Grid(read_step(step, finest), frame.reach, d)
@@ -108,7 +110,8 @@ def run(
     if delta is not None and delta * n >= 1:
         warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=3)
 
-    estimate = estimator(MemoryRows(array, frame), budget, noise)
+    rows = CountedRows(source.rows(frame))
+    estimate = estimator(rows, budget, noise)
     total_cost(estimate.receipts, budget)
     return _in_user_units(
         estimate,
@@ -121,6 +124,8 @@ def run(
             "bound": _bound(frame, norm_bound),
             "step": grid.step,
             "coins": coins.key,
+            "passes": rows.passes,
+            "sample": rows.sampled,
             **_remarks(delta, few_rows=few_rows),
         },
     )

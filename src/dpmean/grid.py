@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from dpmean.errors import ArgumentError
-from dpmean.types import Ball, Distances, Floats, Ints, Pairs, Shells, Sides
+from dpmean.types import Ball, Bins, Distances, Floats, Ints, Pairs, Shells, Sides
 
 RADII_PER_OCTAVE = 64  # a power of two; compiled kernels keep it on disk: touch rows/kernels.py when it changes
 _EXACT = 2.0**52  # whole numbers up to here are exact in a float, and so are their sums
@@ -101,6 +101,22 @@ class Grid:
         if length // max(wholes[-1], 1) >= 1 << 31:  # a kernel multiplies rows by this
             raise ArgumentError(f"the smallest radius, {radii[-1]:.3g}, is too small beside {radii[0]:.3g}")
         return Shells(centre, unit, wholes, length)
+
+    def bins(self, centre: Floats, least: float, n: int) -> Bins:
+        """Return bins for n rows, from the radius ``least`` to all that can occur.
+
+        Whole radii lie between half of 2^bits and 2^bits, and so do their units to the radii themselves.
+        """
+        distances = self.distances(centre)
+        first = max(radius_index(least), self.lowest)
+        count = -(-(self.lowest + distances.points - first) // Bins.stride) + 1
+        bits = min(norm_bits(self.d) - 1, 62 - n.bit_length() - 12)
+        if bits < 12:
+            raise ArgumentError(f"one pass is not precise enough for n={n} and d={self.d}: give passes=2")
+        edges = [radius_at(first + Bins.stride * b) for b in range(max(count, 1))]
+        exponents = tuple(math.frexp(edge)[1] - bits for edge in edges)
+        radii = tuple(int(math.ldexp(edge, -e)) for edge, e in zip(edges, exponents, strict=True))
+        return Bins(distances, first, radii, exponents, 1 << (bits + 12))
 
 
 def norm_bits(d: int) -> int:

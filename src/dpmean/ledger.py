@@ -115,7 +115,8 @@ class Release:
         trust: which trust model.
         neighbours: which pairs of data sets the guarantee makes hard to tell apart.
         seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
-        public: the public choices of the run: the bound, the step of the grid, the public coins, the version.
+        public: the public choices of the run: the bound, the step of the grid, the public coins, the version; and in
+            the central model how often all rows were read (``passes``), and how many by position (``sample``).
         found: what method refined found out on its way, privately: spread, radii, rounds, bias.
 
     """

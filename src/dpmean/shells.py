@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.types import Ints, Shells, ShellSums
+from dpmean.types import Bins, BinSums, Ints, Shells, ShellSums
 
 FACTOR_ONE = 1 << 12
 """Correction factors are whole multiples of one FACTOR_ONE-th."""
@@ -25,16 +25,16 @@ def root_up(d: int) -> int:
 
 
 def _clipped(sums: ShellSums, shells: Shells, k: int) -> NDArray[Any]:
-    """Return ``length`` times the sum of all rows clipped at radius k, in unbounded whole numbers."""
+    """Return ``length 2^fine`` times the sum of all rows clipped at radius k, in unbounded whole numbers."""
     inside = sums.inner[k + 1 :].sum(axis=0).astype(object)
     outside = sums.outer[: k + 1].sum(axis=0).astype(object)
-    total: NDArray[Any] = inside * shells.length + outside * shells.radii[k]
+    total: NDArray[Any] = inside * shells.length + outside * (shells.radii[k] << sums.fine)
     return total
 
 
 def clipped_sum(sums: ShellSums, shells: Shells, k: int) -> Ints:
     """Return the sum of all rows clipped at radius k, rounded down to whole units."""
-    return (_clipped(sums, shells, k) // shells.length).astype(np.int64)
+    return (_clipped(sums, shells, k) // (shells.length << sums.fine)).astype(np.int64)
 
 
 def clipped_sum_sensitivity(shells: Shells, k: int) -> int:
@@ -51,7 +51,7 @@ def bias_gap(sums: ShellSums, shells: Shells, k: int, factors: list[int]) -> int
     It is the norm, rounded down, of a difference that is rounded down to whole units in every coordinate.
     """
     difference = _clipped(sums, shells, k) * factors[k] - _clipped(sums, shells, 0) * factors[0]
-    wholes = difference // (shells.length * FACTOR_ONE)
+    wholes = difference // (shells.length * FACTOR_ONE << sums.fine)
     return math.isqrt(int((wholes * wholes).sum()))
 
 
@@ -73,3 +73,33 @@ def bias_gap_sensitivity(shells: Shells, k: int, factors: list[int]) -> int:
     row = max(abs(a - b) * small, abs(a * small - b * large))
     row += b * (2 + large**2 // shells.length)
     return 2 * -(-row // FACTOR_ONE) + root_up(d) + 1
+
+
+def shells_of(bins: Bins, edges: list[int]) -> Shells:
+    """Return balls whose radii are those of some bins, the largest first.
+
+    The unit is half that of the largest. A ball is the next whole number of units large, so it holds all rows of its
+    bins. What ``bias_gap_sensitivity`` says of directions holds for rows of any bin: in a unit 2^-t times this one,
+    t >= -1, ``|x| u`` falls short of x by at most 1 + |x|^2 / length, that is 2^-t times as much here. For t = -1,
+    |x| is at most radii[0] / 2, and it is 2 + radii[0]^2 / (2 length); otherwise |x| <= length / 2^12 <= radii[0], and
+    it is 1 + radii[0]^2 / length. Both are at most 2 + radii[0]^2 // length, as that quotient is not below one.
+    """
+    exponent = bins.exponents[edges[0]] - 1
+    radii = tuple(-(-bins.radii[b] << 1 >> (exponent + 1 - bins.exponents[b])) for b in edges)
+    return Shells(bins.centre, math.ldexp(1.0, exponent), radii, bins.length)
+
+
+def shell_sums(sums: BinSums, bins: Bins, edges: list[int]) -> ShellSums:
+    """Put bins together to the sums by shell of ``shells_of``."""
+    unit = bins.exponents[edges[0]] - 1
+    finest = min(bins.exponents[0], unit)
+    inner = np.zeros((len(edges) + 1, sums.inner.shape[1]), dtype=object)
+    outer = np.zeros((len(edges) + 1, sums.outer.shape[1]), dtype=np.int64)
+    for shell in range(len(edges) + 1):
+        low = edges[shell] + 1 if shell < len(edges) else 0
+        high = edges[shell - 1] + 1 if shell else len(bins.radii)
+        for b in range(low, high):
+            if shell:
+                inner[shell] += sums.inner[b].astype(object) << (bins.exponents[b] - finest)
+            outer[shell] += sums.outer[b]
+    return ShellSums(inner, outer, unit - finest)

@@ -100,8 +100,39 @@ class Shells:
     length: int
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Bins:
+    """Rows by their distance from ``centre``, so that one pass serves every radius: counts, and sums bin by bin.
+
+    Counts are those of ``distances``. Bin b is for rows that no smaller bin has room for, in a unit of its own,
+    2^exponents[b], in which they have norm at most radii[b]; radii grow by the same factor from rung ``first`` of
+    the ladder on. ``length`` is the norm, a whole number, that stands for one where a row is reduced to its direction.
+    """
+
+    distances: Distances
+    first: int
+    radii: tuple[int, ...]
+    exponents: tuple[int, ...]
+    length: int
+
+    stride = 4
+    """From one bin to the next, in rungs of the ladder."""
+
+    @property
+    def centre(self) -> Floats:
+        """Where distances begin."""
+        return self.distances.centre
+
+    def at(self, rung: int) -> int:
+        """Return the smallest bin whose radius is not below a rung of the ladder."""
+        return min(max(-((self.first - rung) // self.stride), 0), len(self.radii) - 1)
+
+
 Radial = Distances | Sides | Pairs
 View = Radial | Coordinates
+Question = Distances | Sides | Ball | Shells | Bins
+"""What is answered by a sum over rows, one by one: all that an engine must be able to ask of rows it does not hold."""
 
 
 # --- where rows live -----------------------------------------------------------------------------------------
@@ -148,6 +179,18 @@ class ShellSums:
 
     inner: Ints
     outer: Ints
+    fine: int = 0
+    """The rows of ``inner`` are in units 2^fine times smaller than those of the shells, in unbounded whole numbers."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class BinSums:
+    """Exact counts, and exact sums by bin, of rows and of their directions, for a trust model's eyes only."""
+
+    histogram: Histogram
+    inner: Ints
+    outer: Ints
 
 
 class Rows(Protocol):
@@ -179,8 +222,16 @@ class Rows(Protocol):
         """Add up rows and their directions, shell by shell: enough to clip them at any of the radii afterwards."""
         ...
 
+    def add_up_bins(self, bins: Bins) -> BinSums:
+        """Count rows by their distance and add them up, and their directions, bin by bin, in one pass."""
+        ...
+
     def take(self, positions: Ints) -> Rows:
-        """Return the rows at the given public positions."""
+        """Return the rows at the given public positions, where they can be read again and again."""
+        ...
+
+    def held(self) -> Rows:
+        """Return all rows where they can be read again and again: for few rows, that need many questions."""
         ...
 
 

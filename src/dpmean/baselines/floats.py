@@ -28,9 +28,10 @@ class FloatCurator:
     """Answers questions about an array with noise in floats and keeps the receipts."""
 
     def __init__(self, rows: Rows, budget: Zcdp, noise: Noise) -> None:
-        if not isinstance(rows, MemoryRows):
-            raise ArgumentTypeError(f"this baseline needs its rows in memory, got {type(rows).__name__}")
-        self.values = rows.values()
+        held = rows.held()
+        if not isinstance(held, MemoryRows):
+            raise ArgumentTypeError(f"this baseline needs its rows in memory, got {type(held).__name__}")
+        self.values = held.values()
         self.purse = Curator(budget, noise)
         self._noise = noise
 

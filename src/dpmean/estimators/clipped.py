@@ -11,7 +11,9 @@ import numpy as np
 from dpmean.budget import Zcdp
 from dpmean.estimators.enough import Need, rows_for_radius_and_mean
 from dpmean.grid import Grid, radius_at
-from dpmean.quantile import rank_error, search
+from dpmean.quantile import questions, rank_error, search
+from dpmean.shells import shell_sums, shells_of
+from dpmean.trust.curator import Curator
 from dpmean.types import Estimate, Floats, Noise, Rows, TrustModel
 
 FAILURE = 0.1
@@ -25,10 +27,13 @@ class ClippedMean:
 
     grid: Grid
     trust: TrustModel
+    one_pass: bool = False
     name = "clipped"
 
     def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
         """Estimate the mean of the rows within the budget."""
+        if self.one_pass:
+            return clipped_in_one_pass(np.zeros(rows.d), self.grid, rows, budget, noise)
         return clipped_around(np.zeros(rows.d), self.grid, self.trust, rows, budget, noise)
 
     def rows_needed(self, budget: Zcdp) -> Need:
@@ -67,4 +72,25 @@ def clipped_around(
         centre=centre,
         radius=radius,
         receipts=(paid_for_radius, paid_for_mean),
+    )
+
+
+def clipped_in_one_pass(centre: Floats, grid: Grid, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
+    """Do the same for a trusted curator who reads the rows once; the radius is one of those of the bins."""
+    curator, for_radius = Curator(budget, noise), budget.share(1, 4).rho
+    bins = grid.bins(centre, radius_at(grid.lowest), rows.n)
+    sums = rows.add_up_bins(bins)
+    histogram = sums.histogram
+    asked, std = questions(histogram.points), curator.quantile_std(histogram, for_radius)
+    to_clip = max(curator.trust.rows_to_clip(rows.d, budget), rank_error(std, asked, FAILURE))
+    found = grid.lowest + curator.quantile(histogram, max(rows.n - to_clip, 1), for_radius, "radius")
+    edges = [bins.at(found)]
+    shells = shells_of(bins, edges)
+    total = curator.clipped_sum(shell_sums(sums, bins, edges), shells, 0, curator.left, "mean")
+    return Estimate(
+        mean=centre + total.total * (total.unit / rows.n),
+        noise_std=math.sqrt(total.variance) * total.unit / rows.n,
+        centre=centre,
+        radius=shells.radii[0] * shells.unit,
+        receipts=tuple(curator.receipts),
     )

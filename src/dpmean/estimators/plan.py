@@ -10,6 +10,10 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import final
 
+import numpy as np
+
+from dpmean.types import Floats
+
 ROUNDS = 8
 GROWTH = (1.0, 1.2, 1.4, 1.7, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 40.0, 80.0, 200.0, 500.0, 2000.0, 1e4)
 WORTHWHILE = 0.998  # a plan of more rounds must promise at least this improvement
@@ -99,14 +103,40 @@ def rounds(n: int, m: int, d: int, rho: float, error: float) -> list[Round]:
     distance that rows have from the centre so far, and all are combined by their precision. The plan minimises the
     error that is left after the last one, over the number of rounds and the growth of their budgets.
     """
-    best = _follow([1.0], n, m, d, rho, error)
+    promised = _last_errors(n, m, d, rho, error)
+    best = 0
+    for plan in range(1, len(promised)):
+        if promised[plan] < WORTHWHILE * promised[best]:
+            best = plan
+    return _follow([float(share) for share in _PLANS[best] if share], n, m, d, rho, error)
+
+
+def _plans() -> Floats:
+    """Return the shares of all plans, a line each, the last round in the last column."""
+    lines = [[1.0]]
     for number in range(2, ROUNDS + 1):
         for growth in GROWTH:
             weights = [growth**k for k in range(number)]
-            plan = _follow([weight / sum(weights) for weight in weights], n, m, d, rho, error)
-            if plan[-1].error < WORTHWHILE * best[-1].error:
-                best = plan
-    return best
+            lines.append([weight / sum(weights) for weight in weights])
+    return np.array([[0.0] * (ROUNDS - len(line)) + line for line in lines])
+
+
+_PLANS = _plans()
+
+
+def _last_errors(n: int, m: int, d: int, rho: float, error: float) -> list[float]:
+    """Predict the errors that all plans leave in the end, as ``_follow`` does for one."""
+    sampling, caution = 1 / m - 1 / n, 1 + 2 / math.sqrt(d)
+    precision, errors = np.zeros(len(_PLANS)), np.full(len(_PLANS), float(error))
+    for shares in _PLANS.T[:-1]:
+        precision += shares / ((1 + (caution * errors) ** 2) * noise(m, d, rho) ** 2)
+        begun = precision > 0
+        errors[begun] = np.sqrt(1 / precision[begun] + sampling)
+    earlier = np.zeros(len(_PLANS))
+    earlier[begun] = 1 / errors[begun] ** 2
+    gain = _PLANS[:, -1] / ((1 + (caution * errors) ** 2) * noise(n, d, rho) ** 2)
+    found: list[float] = (1 / np.sqrt(earlier + gain)).tolist()
+    return found
 
 
 def _follow(shares: list[float], n: int, m: int, d: int, rho: float, error: float) -> list[Round]:

@@ -19,10 +19,10 @@ from dpmean.estimators import plan
 from dpmean.estimators.enough import Need, rows_for_radius_and_mean
 from dpmean.grid import RADII_PER_OCTAVE, Grid, radius_at, radius_index
 from dpmean.ledger import Found
-from dpmean.shells import FACTOR_ONE, bias_gap_sensitivity
+from dpmean.shells import FACTOR_ONE, bias_gap_sensitivity, shell_sums, shells_of
 from dpmean.trust.central import Central
 from dpmean.trust.curator import WEIGHT_ONE, Curator
-from dpmean.types import Estimate, Floats, Histogram, Ints, Noise, Rows, Shells
+from dpmean.types import Bins, BinSums, Estimate, Floats, Histogram, Ints, Noise, Rows, Shells, ShellSums
 from dpmean.uncertainty import tail_bias
 
 NEAR = 0.6
@@ -44,15 +44,19 @@ class RefinedMean:
 
     grid: Grid
     coins: PublicCoins
+    one_pass: bool = False
+    """Whether to read all rows once instead of twice, where a sample finds the centre; see ``Bins``."""
     name = "refined"
     trust = Central()
 
     def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
         """Estimate the mean of the rows within the budget."""
         m = plan.rows_to_locate(rows.n, rows.d, float(budget.rho))
+        rows = rows.held() if m == rows.n else rows  # few rows, many questions
         drawn = rows.take(self.coins.order(rows.n, m))
         some = rows if m == rows.n else drawn
-        work = _Work(self.grid, Curator(budget, noise), rows, some, plan.divide(budget.rho, rows.n, m, rows.d))
+        shares = plan.divide(budget.rho, rows.n, m, rows.d)
+        work = _Work(self.grid, Curator(budget, noise), rows, some, shares, self.one_pass and m < rows.n)
         work.find_spread_and_reach(drawn)
         work.locate(until=NEAR if m == rows.n else 0.0)
         if work.lumpy:
@@ -90,6 +94,7 @@ class _Work:
     rows: Rows
     some: Rows
     shares: plan.Shares
+    one_pass: bool
     rho: Fraction = field(init=False)
     left: Fraction = field(init=False)
     centre: Floats = field(init=False)
@@ -104,6 +109,9 @@ class _Work:
     pressure: float = 0.0
     """How many rows the last search for a radius left beyond it, times how fast their number falls (see tail_bias)."""
     seen: Histogram | None = None
+    bins: Bins | None = None
+    sums: BinSums | None = None
+    """In one pass: what was seen beside the distances."""
     releases: list[_Partial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -184,7 +192,7 @@ class _Work:
         If nothing is found, and the lump is far out, as zeros are within bounds of 0 and 1: clip nothing.
         """
         cost = min(plan.part(self.rho, 0.25), self.left / 3)
-        if self.rows.d == 1 and self.rows.n * math.sqrt(self.rho) >= 2000:
+        if self.rows.d == 1 and self.rows.n * math.sqrt(self.rho) >= 2000 and not self.one_pass:
             sides = self.rows.histogram(self.grid.sides(self.centre))
             up = self._end_of_rows(sides, cost / 2, "upper end")
             down = self._end_of_rows(sides, cost / 2, "lower end", line=1)
@@ -192,14 +200,20 @@ class _Work:
         else:
             up = down = self._end_of_rows(self._distances(), cost, "far rows")
         if max(up, down) < self.grid.reach / 256 and self.reach > self.grid.reach / 2:
-            self.centre, self.unseen = np.zeros(self.rows.d), 0.0
+            self.unseen = 0.0
+            if self.one_pass:
+                return self._release_in_bins(self._farthest())
+            self.centre = np.zeros(self.rows.d)
             return self._release_in_one_ball(self.grid.reach, self.grid.reach)
         if self.rows.d > 1:
             return self._release_on_ladder(self._index(up, self._distances()))
-        return self._release_between(up, down)
+        return self._release_in_bins(up) if self.one_pass else self._release_between(up, down)
 
     def release_in_interval(self) -> Estimate:
-        """For d = 1: find both ends of an interval, which need not be equally far, and clip there."""
+        """For d = 1: find both ends of an interval, which need not be equally far (in one pass they are), and clip."""
+        if self.one_pass:
+            end = self._upper_end(self._distances(), self.spread / 8, 10.0, self.shares.radius, "end")
+            return self._release_in_bins(end)
         sides, cost = self.rows.histogram(self.grid.sides(self.centre)), self.shares.radius / 2
         up = self._upper_end(sides, self.spread / 8, 10.0, cost, "upper end")
         down = self._upper_end(sides, self.spread / 8, 10.0, cost, "lower end", line=1)
@@ -217,8 +231,33 @@ class _Work:
         last = _Partial(self.centre + found.total * scale, math.sqrt(found.variance) * scale, radius)
         return self._finish(last, radius, ceiling, 0.0, 0.0)
 
+    def _release_in_bins(self, radius: float) -> Estimate:
+        """Release the mean with all that is left, clipped at the end of a bin, without reading the rows again."""
+        (index,), shells, sums = self._shells(self._index(radius, self._distances()), (0,))
+        found = self.curator.clipped_sum(sums, shells, 0, self.curator.left, "mean")
+        scale, radius = found.unit / self.rows.n, radius_at(self.grid.lowest + index)
+        last = _Partial(self.centre + found.total * scale, math.sqrt(found.variance) * scale, radius)
+        return self._finish(last, radius, radius, 0.0, 0.0)
+
+    def _shells(self, ceiling: int, steps: tuple[int, ...]) -> tuple[list[int], Shells, ShellSums]:
+        """Return rungs, so many quarters of an octave below the ceiling, and the sums of the rows by their shells."""
+        lowest, n = self.grid.lowest, self.rows.n
+        if self.bins is None or self.sums is None:
+            indices = [ceiling - RUNGS * k for k in steps]
+            shells = self.grid.shells(self.centre, [radius_at(lowest + index) for index in indices], n)
+            return indices, shells, self.rows.add_up_shells(shells)
+        top, stride = self.bins.at(lowest + ceiling), self.bins.stride
+        edges = [top - RUNGS // stride * k for k in steps if top >= RUNGS // stride * k]
+        indices = [self.bins.first + stride * edge - lowest for edge in edges]
+        return indices, shells_of(self.bins, edges), shell_sums(self.sums, self.bins, edges)
+
     def _distances(self) -> Histogram:
         """Count all rows by their distance from the centre, once for each centre."""
+        if self.seen is None and self.one_pass:
+            least = radius_at(self.grid.lowest) if self.lumpy else self.spread / 16
+            self.bins = self.grid.bins(self.centre, least, self.rows.n)
+            self.sums = self.rows.add_up_bins(self.bins)
+            self.seen = self.sums.histogram
         if self.seen is None:
             self.seen = self.rows.histogram(self.grid.distances(self.centre))
         return self.seen
@@ -272,11 +311,9 @@ class _Work:
     def _release_on_ladder(self, ceiling: int) -> Estimate:
         """Clip at the ceiling or at a smaller radius, whichever promises the smaller error, and release the mean."""
         n, curator = self.rows.n, self.curator
-        indices = [ceiling - RUNGS * k for k in plan.ladder(n, self.rows.d, float(self.rho))]
+        indices, shells, sums = self._shells(ceiling, plan.ladder(n, self.rows.d, float(self.rho)))
         radii = [radius_at(self.grid.lowest + index) for index in indices]
         factors = self._factors(indices)
-        shells = self.grid.shells(self.centre, radii, n)
-        sums = self.rows.add_up_shells(shells)
 
         widths = [radius * factor / FACTOR_ONE for radius, factor in zip(radii, factors, strict=True)]
         noise = plan.noise(n, self.rows.d, float(curator.left))

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmean.budget import Zcdp
 from dpmean.coins import PublicCoins
-from dpmean.estimators.clipped import FAILURE, clipped_around
+from dpmean.estimators.clipped import FAILURE, clipped_around, clipped_in_one_pass
 from dpmean.estimators.enough import Need, rows_for_radius_and_mean
 from dpmean.grid import Grid
 from dpmean.ledger import Receipt
@@ -37,13 +37,21 @@ class ShiftedClippedMean:
     grid: Grid
     trust: TrustModel
     coins: PublicCoins
+    one_pass: bool = False
     name = "shifted"
 
     def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
         """Estimate the mean of the rows within the budget."""
         for_centre, for_mean = self.trust.divide(budget, 1, 3)
-        centre, paid = self._centre(rows, for_centre, noise)
-        estimate = clipped_around(centre, self.grid, self.trust, rows, for_mean, noise)
+        rotation = Rotation.draw(self.grid, self.coins)
+        some = centre_rows(rows.n, rotation, self.trust, for_centre)
+        rows = rows.held() if some == rows.n else rows  # few rows, many questions
+        chosen = rows if some == rows.n else rows.take(self.coins.sample(rows.n, some))
+        centre, paid = self._centre(chosen, rotation, for_centre, noise)
+        if self.one_pass and some < rows.n:
+            estimate = clipped_in_one_pass(centre, self.grid, rows, for_mean, noise)
+        else:
+            estimate = clipped_around(centre, self.grid, self.trust, rows, for_mean, noise)
         return replace(estimate, receipts=(paid, *estimate.receipts))
 
     def rows_needed(self, budget: Zcdp) -> Need:
@@ -57,25 +65,21 @@ class ShiftedClippedMean:
         half = rank_error(std, questions(rotation.points) * rotation.width, FAILURE)
         return rows_for_radius_and_mean(self.grid.d, self.trust, budget).and_also(Need(2 * half, 1.5 * half))
 
-    def _centre(self, rows: Rows, budget: Zcdp, noise: Noise) -> tuple[Floats, Receipt]:
+    def _centre(self, chosen: Rows, rotation: Rotation, budget: Zcdp, noise: Noise) -> tuple[Floats, Receipt]:
         """Find the private median of every rotated coordinate, from a public sample of the rows."""
-        rotation = Rotation.draw(self.grid, self.coins)
-        some = centre_rows(rows.n, rotation, self.trust, budget)
-        chosen = rows if some == rows.n else rows.take(self.coins.sample(rows.n, some))
-
         medians = np.empty(rotation.width)
-        portion = max(_TALLY_BYTES, rows.n * rows.d) // (4 * some)
+        portion = max(_TALLY_BYTES // (4 * chosen.n), chosen.d // 4)
         for view in rotation.views(max(1, portion)):
             for_view = budget.share(view.size, rotation.width)
             counter, paid = self.trust.open_counter(chosen, view, for_view, noise, "centre")
-            found = search(counter, rank=some // 2)
+            found = search(counter, rank=chosen.n // 2)
             medians[view.first : view.first + view.size] = view.low + (found - 0.5) * view.spacing
 
         centre = rotation.back(medians)
         length = float(np.linalg.norm(centre))
         if length > self.grid.reach:
             centre *= self.grid.reach / length
-        searches = f"medians after a rotation, {rotation.width} x {counter.questions} counts of {some} rows"
+        searches = f"medians after a rotation, {rotation.width} x {counter.questions} counts of {chosen.n} rows"
         return self.grid.round(centre), replace(paid, asked=searches, cost=budget)
 
 

@@ -37,7 +37,7 @@ from dpmean.types import Ints
 Words = NDArray[np.uint64]
 MoreWords = Callable[[int], Words]
 
-_PRECISION = 192  # bits of the cells' table before it is cut to 64
+_PRECISION = 112  # bits of the cells' table before it is cut to 64
 _LARGEST_VARIANCE = 1 << 112
 _CELLS_PER_STD = 16
 _TOLERANCE = 2.0**-45

@@ -23,11 +23,11 @@ LANES = 16  # rows that are rotated together
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # a float's bits without its sign: ordered like its magnitude
 _INFINITY = 0x7FF0000000000000
 _SMALLEST_EXPONENT = -900  # differences below 2^-900 count as zero
-_BELOW_ALL_RUNGS = -(1 << 40)
-_RUNGS = np.append(squared_rungs(), 1 << 62)  # those of one octave, and the first of the next
+BELOW_ALL_RUNGS = -(1 << 40)
+RUNGS = np.append(squared_rungs(), 1 << 62)  # those of one octave, and the first of the next
 # By the leading 8 bits of a number in [2^60, 2^62): how many squared rungs lie below all numbers with these bits. At
 # most one more can lie below the number itself, as squared rungs are 2.2 % apart and such numbers at most 1.6 %.
-_FIRST_RUNG = np.searchsorted(_RUNGS, np.arange(256, dtype=np.int64) << 54)
+FIRST_RUNG = np.searchsorted(RUNGS, np.arange(256, dtype=np.int64) << 54)
 
 UNCHANGED, MOVED, UNUSABLE = 0, 1, 2
 
@@ -81,12 +81,12 @@ def _within(x: float, limit: float) -> float:
 def _rung(total: int, exponent: int, bits: int) -> int:
     """Return the first rung of the ladder of radii at or above the distance that ``_own_unit`` describes."""
     if total == 0:
-        return _BELOW_ALL_RUNGS
+        return BELOW_ALL_RUNGS
     length = (np.float64(total).view(np.int64) >> 52) - 1023  # log2, sometimes rounded up
     shifts = max((61 - length) >> 1, 0)
     total <<= 2 * shifts  # now in [2^60, 2^62), or just below
-    rung = _FIRST_RUNG[total >> 54]
-    rung += _RUNGS[rung] < total
+    rung = FIRST_RUNG[total >> 54]
+    rung += RUNGS[rung] < total
     return RADII_PER_OCTAVE * (exponent - bits + 31 - shifts) + rung
 
 
@@ -323,6 +323,75 @@ def add_shells(
 
 
 @compiled
+def add_bins(
+    block: Floats,
+    reach: float,
+    impute: bool,
+    bits: int,
+    centre: Floats,
+    inmost: int,
+    low: int,
+    first: int,
+    stride: int,
+    radii: Ints,
+    per_unit: Floats,
+    length: int,
+    counts: Ints,
+    inner: Ints,
+    outer: Ints,
+) -> bool:
+    """Count rows by the rung of their distance, and add them up, and their directions, bin by bin.
+
+    A row belongs to a bin if its whole numbers, in the unit of that bin, say so; one that is too long for the last is
+    shortened to it. Directions are as those of ``add_shells``; those of the first bin are not needed.
+    """
+    d, last = block.shape[1], len(radii) - 1
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    whole = np.empty(d, dtype=np.int32)
+    beyond, limit = len(counts) - 1, _power(bits) - 1.0
+    guess = 0
+    for i in range(block.shape[0]):
+        total, exponent = _own_unit(block, i, centre, bits, guess)
+        rung = _rung(total, exponent, bits)
+        moved = False
+        if exponent == 1024 or rung > inmost:
+            entered = _enter(block, i, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            if entered == MOVED:
+                moved = True
+                total, exponent = _own_unit(inside, 0, centre, bits, guess)
+                rung = _rung(total, exponent, bits)
+        guess = min(exponent, 1023)
+        counts[min(max(rung - low, 0), beyond)] += 1
+        number = min(max(-((first - rung) // stride), 0), last)
+        while True:
+            if moved:
+                squared = _in_units(inside, 0, centre, per_unit[number], limit, whole)
+            else:
+                squared = _in_units(block, i, centre, per_unit[number], limit, whole)
+            if squared <= radii[number] * radii[number]:
+                break
+            if number == last:
+                if moved:
+                    _shrink(inside, 0, centre, bits, radii[last], whole)
+                else:
+                    _shrink(block, i, centre, bits, radii[last], whole)
+                squared = np.int64(0)
+                for j in range(d):
+                    squared += np.int64(whole[j]) * np.int64(whole[j])
+                break
+            number += 1
+        for j in range(d):
+            inner[number, j] += whole[j]
+        if number:
+            factor = np.int32(_stretch(squared, length))
+            for j in range(d):
+                outer[number, j] += np.int64(factor) * np.int64(whole[j])
+    return True
+
+
+@compiled
 def index_rotated(
     block: Floats,
     reach: float,
@@ -347,7 +416,7 @@ def index_rotated(
     size = indices.shape[0]
     inside, origin = np.empty((1, d)), np.zeros(d)
     wholes, lanes = np.zeros((LANES, d)), np.empty((size, LANES))
-    factors = _combining(signs, d, size, first // size) / step
+    factors = combining(signs, d, size, first // size) / step
     per_space, last = 1.0 / spacing, np.float64(points)
     for start in range(0, n, LANES):
         count = min(LANES, n - start)
@@ -376,7 +445,7 @@ def index_rotated(
 
 
 @compiled
-def _combining(signs: Floats, d: int, size: int, which: int) -> Floats:
+def combining(signs: Floats, d: int, size: int, which: int) -> Floats:
     """Return the signs of D, times those with which line ``which`` of H_blocks adds up the blocks of a row."""
     factors = signs[:d].copy()
     for j in range(d):
@@ -430,3 +499,14 @@ def rescale(block: Floats, lower: Floats, upper: Floats, middle: Floats, scale: 
             if _magnitude(block[i, j]) < _INFINITY:
                 clamped = min(max(block[i, j], lower[j]), upper[j])
                 block[i, j] = (clamped - middle[j]) / scale[j]
+
+
+@compiled
+def turn(columns: Floats, block: Floats) -> None:
+    """Write columns, one after another in memory, as rows: some columns at a time, a cache line of every row."""
+    d, n = columns.shape
+    for first in range(0, d, 8):
+        last = min(first + 8, d)
+        for i in range(n):
+            for j in range(first, last):
+                block[i, j] = columns[j, i]

@@ -1,0 +1,57 @@
+"""Rows in files: which files a name stands for, and who reads them."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpmean.errors import ArgumentError, DataError
+from dpmean.rows.arrow import TableReader
+from dpmean.rows.npy import NpyReader
+from dpmean.rows.parted import FileEngine, Reader
+from dpmean.rows.streamed import Streamed
+from dpmean.rows.text import TextReader
+
+_TABLES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+_KINDS = (".npy", *_TABLES, ".csv", ".tsv")
+
+
+def open_files(name: str | Path, columns: Sequence[str] | None, vector_column: str | None) -> Streamed:
+    """Open a file, a folder of files or all files that match a pattern, in the order of their names."""
+    paths = _paths(name)
+    kinds = {path.suffix.lower() for path in paths}
+    if len(kinds) > 1:
+        raise ArgumentError(f"{name} stands for files of several kinds, {', '.join(sorted(kinds))}: name one kind")
+    return Streamed(FileEngine(_reader(paths, kinds.pop(), columns, vector_column)))
+
+
+def _reader(paths: list[Path], kind: str, columns: Sequence[str] | None, vector_column: str | None) -> Reader:
+    if kind in _TABLES:
+        return TableReader.open(paths, columns, vector_column)
+    if len(paths) > 1:
+        raise ArgumentError(f"one {kind} file at a time, got {len(paths)}: several files may be Parquet or Arrow")
+    if vector_column is not None or (kind == ".npy" and columns is not None):
+        given = "columns" if vector_column is None else "vector_column"
+        raise ArgumentError(f"{given} is for tables, got a {kind} file: leave it out")
+    return NpyReader.open(paths[0]) if kind == ".npy" else TextReader.open(paths[0], columns)
+
+
+def _paths(name: str | Path) -> list[Path]:
+    path = Path(name).expanduser()
+    if path.is_dir():
+        found = [inner for inner in sorted(path.rglob("*")) if _is_data(inner)]
+    elif path.exists():
+        found = [path]
+        if path.suffix.lower() not in _KINDS:
+            raise ArgumentError(f"cannot read {path.name}: give a file that ends in {', '.join(_KINDS)}")
+    else:
+        found = [inner for inner in sorted(map(Path, glob.glob(str(path), recursive=True))) if _is_data(inner)]
+    if not found:
+        raise DataError(f"no file of rows is called {name}: give one, a folder, or a pattern such as 'data/*.parquet'")
+    return found
+
+
+def _is_data(path: Path) -> bool:
+    """Whether a file found in a folder holds rows: names that begin with a dot or underscore do not."""
+    return path.is_file() and path.suffix.lower() in _KINDS and not path.name.startswith((".", "_"))

@@ -1,0 +1,65 @@
+"""Where rows come from: told from what a caller gives, without importing any library that the caller did not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast, final
+
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentError
+from dpmean.frame import Frame
+from dpmean.rows.memory import MemoryRows
+from dpmean.rows.streamed import Source
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class InMemory:
+    """The rows of an array."""
+
+    array: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many columns there are."""
+        n, d = self.array.shape
+        return n, d
+
+    def rows(self, frame: Frame) -> MemoryRows:
+        """Return the rows as they are seen through a frame."""
+        return MemoryRows(self.array, frame)
+
+
+def elsewhere(X: Any, columns: Sequence[str] | None, vector_column: str | None) -> Source | None:
+    """Return the source of rows that are not in an array of this process; None if they are."""
+    home = type(X).__module__.partition(".")[0]
+    if isinstance(X, str | os.PathLike):
+        from dpmean.rows.files import open_files
+
+        return open_files(X if isinstance(X, str) else Path(X), columns, vector_column)
+    if home == "pyspark":
+        from dpmean.rows.spark import open_spark
+
+        return open_spark(X, columns, vector_column)
+    if home.startswith("dask"):
+        from dpmean.rows.dask import open_dask
+
+        return open_dask(X, columns, vector_column)
+    if columns is not None or vector_column is not None:
+        given = "columns" if vector_column is None else "vector_column"
+        raise ArgumentError(f"{given} is for files and clusters, got {type(X).__name__}: select columns beforehand")
+    if home == "dpmean":
+        return cast(Source, X)  # opened before
+    if home == "scipy":
+        from dpmean.rows.sparse import SparseSource
+
+        return SparseSource.open(X)
+    if home == "torch":
+        from dpmean.rows.torch import open_tensor
+
+        return open_tensor(X)
+    return None

@@ -1,0 +1,59 @@
+"""Sparse matrices of scipy: rows are made dense block by block, and no more than a block at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentTypeError, DataError
+from dpmean.frame import Frame
+from dpmean.rows.memory import MemoryRows
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseSource:
+    """The rows of a sparse matrix."""
+
+    matrix: Any
+
+    @staticmethod
+    def open(matrix: Any) -> SparseSource:
+        """Read a sparse matrix or array of any format."""
+        if matrix.dtype.kind not in "fiub":
+            raise ArgumentTypeError(f"X must hold real numbers, got {matrix.dtype}: convert it, with X.astype(float)")
+        if matrix.ndim != 2 or 0 in matrix.shape:
+            raise DataError(f"X must have shape (n, d) with at least one row and one column, got {matrix.shape}")
+        return SparseSource(matrix.tocsr())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many columns there are."""
+        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
+
+    def rows(self, frame: Frame) -> MemoryRows:
+        """Return the rows as they are seen through a frame."""
+        return MemoryRows(Dense(self.matrix), frame)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Dense:
+    """A sparse matrix that gives dense rows when asked for some."""
+
+    matrix: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many columns there are."""
+        return int(self.matrix.shape[0]), int(self.matrix.shape[1])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, where: Any) -> NDArray[Any]:
+        found: NDArray[Any] = np.asarray(self.matrix[where].toarray())
+        return found

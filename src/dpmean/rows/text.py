@@ -1,0 +1,127 @@
+"""Numbers in text: CSV files, whose lines are counted once and then parsed some thousand at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentError, DataError
+from dpmean.rows.arrow import Columns, guarded
+from dpmean.rows.parted import BLOCK_ROWS, stamp
+from dpmean.types import Ints
+
+_CHUNK_BYTES = 4 << 20
+_RETURN = 13
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TextReader:
+    """The lines of one file."""
+
+    path: Path
+    names: tuple[str, ...]
+    columns: Columns
+    delimiter: str
+    shape: tuple[int, int]
+    parts: list[range]
+    offsets: Ints
+    """Where in the file each part begins, and the last one ends."""
+
+    @staticmethod
+    def open(path: Path, columns: Sequence[str] | None) -> TextReader:
+        """Read the first line and count the others."""
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+        with open(path, "rb") as file:
+            head = file.readline(_CHUNK_BYTES)
+        fields = [field.strip().strip('"') for field in head.decode("utf-8-sig", "replace").split(delimiter)]
+        named = not all(_is_number(field) for field in fields)
+        names = tuple(fields) if named else tuple(f"column {j}" for j in range(len(fields)))
+        if len(set(names)) < len(names):
+            raise DataError(f"two columns of {path.name} have the same name: rename one")
+        count, offsets = _lines(path, len(head) if named else 0)
+        if not count:
+            raise DataError(f"{path.name} has no rows")
+        chosen = _choose(names, columns)
+        parts = [range(start, min(start + BLOCK_ROWS, count)) for start in range(0, count, BLOCK_ROWS)]
+        return TextReader(path, names, chosen, delimiter, (count, len(chosen.names)), parts, offsets)
+
+    def blocks(self, part: int) -> Iterator[NDArray[Any]]:
+        """Yield the rows of a part."""
+        yield self._parse(self._text(part))
+
+    def pick(self, part: int, places: Ints) -> NDArray[Any]:
+        """Return the rows of a part at some places; other lines are not parsed."""
+        lines = [line for line in self._text(part).split(b"\n") if line.strip(b"\r")]
+        return self._parse(b"\n".join(lines[place] for place in places if place < len(lines)))
+
+    def fingerprint(self) -> object:
+        """Return what tells whether the file has changed."""
+        return stamp(self.path)
+
+    def _text(self, part: int) -> bytes:
+        with open(self.path, "rb") as file:
+            file.seek(int(self.offsets[part]))
+            return file.read(int(self.offsets[part + 1] - self.offsets[part]))
+
+    def _parse(self, text: bytes) -> NDArray[Any]:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        wanted = list(self.columns.names)
+        table = guarded(
+            csv.read_csv,
+            pa.BufferReader(text),
+            csv.ReadOptions(use_threads=False, block_size=max(len(text), 1) + 1, column_names=list(self.names)),
+            csv.ParseOptions(delimiter=self.delimiter),
+            csv.ConvertOptions(column_types=dict.fromkeys(wanted, pa.float64()), include_columns=wanted),
+        )
+        return np.concatenate([self.columns.block(batch) for batch in table.to_batches()])
+
+
+def _choose(names: tuple[str, ...], columns: Sequence[str] | None) -> Columns:
+    if isinstance(columns, str):
+        raise ArgumentError(f"columns must be several names, got {columns!r}: give a list")
+    chosen = names if columns is None else tuple(columns)
+    for name in chosen:
+        if name not in names:
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(names[:20])}")
+    return Columns(chosen, False, len(chosen))
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return not field  # a missing number in the first row
+    return True
+
+
+def _lines(path: Path, start: int) -> tuple[int, Ints]:
+    """Count the lines that are not empty, and find where every so many of them begin; then where the file ends."""
+    count, offsets, begin, before = 0, [start], start, 0
+    with open(path, "rb") as file:
+        file.seek(start)
+        at = start
+        while chunk := file.read(_CHUNK_BYTES):
+            text = np.frombuffer(chunk, dtype=np.uint8)
+            ends = np.flatnonzero(text == ord("\n"))
+            begins = np.concatenate(([begin - at], ends[:-1] + 1)) if len(ends) else ends
+            last = np.where(ends > 0, text[ends - 1], before)
+            full = (ends - begins > 1) | ((ends - begins == 1) & (last != _RETURN))
+            begins = begins[full]
+            first = -count % BLOCK_ROWS
+            offsets += (begins[first::BLOCK_ROWS] + at).tolist()
+            count += len(begins)
+            begin = at + int(ends[-1]) + 1 if len(ends) else begin
+            at, before = at + len(chunk), int(text[-1])
+        if at - begin > 0:  # a last line without an end
+            if count % BLOCK_ROWS == 0:
+                offsets.append(begin)
+            count += 1
+    return count, np.array([*offsets[1:], at], dtype=np.int64)

@@ -1,0 +1,70 @@
+"""Rows that are hard to treat alike: rounding ties, subnormal numbers, rows on and beyond the bound, both orders."""
+
+import importlib
+import os
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import dpmean
+
+D, BOUND = 5, 64.0
+MANY, FEW = 17_000, 700  # a sample finds the centre, or all rows are held
+DTYPES = ("float64", "float32", "bfloat16", "int64", "int16")
+METHODS = (("refined", 2), ("refined", 1), ("shifted", 2), ("shifted", 1), ("clipped", 2), ("clipped", 1))
+
+
+@lru_cache
+def rows(dtype, n=MANY):
+    """Return the rows of one kind; bfloat16 as floats that bfloat16 can hold."""
+    generator = np.random.default_rng(7)
+    values = generator.standard_t(2, (n, D)) * 3 + 5  # heavy tails: rows beyond the bound, too
+    values[::7] = np.round(values[::7] * 2**9) / 2**9 + 2.0**-10  # ties on a grid
+    values[1::11] = np.round(values[1::11])
+    values[2::101] = [3.0, -4.0, 12.0, 0.0, 84.0]  # norms that are whole numbers, one beyond the bound
+    values[3::97] = [0.0, 0.0, 0.0, 0.0, BOUND]  # on the bound
+    if dtype.startswith("int"):
+        found = np.round(values).clip(-30_000, 30_000).astype(dtype)
+    else:
+        tiny = [5e-324, -1e-310, 2e-308, 0.0, -0.0] if dtype == "float64" else [1e-45, -3e-42, 1e-38, 0.0, -0.0]
+        values[4::89] = tiny
+        values[5::83, 2] = [1e300, 1e30][dtype != "float64"]
+        found = values.astype("float64" if dtype == "float64" else "float32")
+    if dtype == "bfloat16":
+        found = (found.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    found.setflags(write=False)
+    return found
+
+
+@lru_cache
+def expected(dtype, method, passes, n=MANY, box=False):
+    """Return what rows in memory give."""
+    return release(rows(dtype, n), method, passes, box=box)
+
+
+def release(X, method, passes, box=False, **more):
+    """Release a mean with a seed, so that two of them can be compared."""
+    bound = {"bounds": ([-40.0] * D, [40.0, 50.0, 30.0, 45.0, 90.0])} if box else {"norm_bound": BOUND}
+    return dpmean.mean(X, rho=4.0, method=method, passes=passes, seed=11, **bound, **more)
+
+
+def assert_same(found, wanted):
+    """Insist on the same bits everywhere."""
+    assert np.array_equal(found.mean, wanted.mean)
+    assert found.to_json() == wanted.to_json()
+
+
+def missing(reason):
+    """Skip for a user, fail in CI."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{reason}: in CI every engine must run")
+    pytest.skip(reason, allow_module_level=True)
+
+
+def needed(module, engine):
+    """Import what an engine is made of, or say how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        return missing(f"{module} is not installed: pip install 'dpmean[{engine}]'")

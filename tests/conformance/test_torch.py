@@ -1,0 +1,124 @@
+"""Tensors give what memory gives, bit for bit: through the loops on a CPU, and as the operations that a GPU runs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpmean.errors import ArgumentTypeError, DataError
+from dpmean.frame import Frame
+from dpmean.rows import source
+from tests.conformance.problems import DTYPES, FEW, METHODS, assert_same, expected, needed, release, rows
+
+torch = needed("torch", "torch")
+TensorRows = needed("dpmean.rows.torch", "torch").TensorRows
+
+
+def tensor(dtype, n=None):
+    array = rows(dtype) if n is None else rows(dtype, n)
+    return torch.tensor(array).to(getattr(torch, dtype))
+
+
+class AsOnAGpu:
+    """A source whose rows are worked on by operations on tensors, in blocks of a size that divides nothing."""
+
+    def __init__(self, values, block_rows=4999):
+        self.values, self.block_rows = values, block_rows
+        self.shape = tuple(values.shape)
+
+    def rows(self, frame):
+        return TensorRows(self.values, frame, self.block_rows)
+
+
+AsOnAGpu.__module__ = source.__name__  # a source that was opened before
+ROOT = Path(__file__).parents[2]
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ["by row", "by column"])
+def test_tensors_on_a_cpu(dtype, order):
+    X = tensor(dtype)
+    X = X if order == "by row" else X.T.contiguous().T
+    for method, passes in METHODS:
+        assert_same(release(X, method, passes), expected(dtype, method, passes))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operations_on_tensors(dtype, device):
+    X = tensor(dtype).to(device)
+    for method, passes in METHODS:
+        assert_same(release(AsOnAGpu(X), method, passes), expected(dtype, method, passes))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_few_rows_boxes_and_one_dimension(device):
+    X = tensor("float64", FEW).to(device)
+    for method in ("refined", "shifted", "clipped"):
+        assert_same(
+            release(AsOnAGpu(X.T.contiguous().T), method, 2, box=True), expected("float64", method, 2, FEW, box=True)
+        )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("passes", [1, 2])
+def test_one_dimension(device, passes):
+    import dpmean
+
+    array = rows("float32")[:, :1]
+    wanted = dpmean.mean(array, rho=4.0, norm_bound=64.0, seed=2, passes=passes)
+    found = dpmean.mean(AsOnAGpu(torch.tensor(array).to(device)), rho=4.0, norm_bound=64.0, seed=2, passes=passes)
+    assert_same(found, wanted)
+    assert_same(dpmean.mean(torch.tensor(array)[:, 0], rho=4.0, norm_bound=64.0, seed=2, passes=passes), wanted)
+
+
+def test_missing_values_are_refused_or_imputed():
+    import dpmean
+
+    array = np.array(rows("float64", FEW))
+    array[3, 1], array[5] = np.nan, np.inf
+    X = AsOnAGpu(torch.tensor(array))
+    with pytest.raises(DataError, match="NaN or infinity"):
+        release(X, "refined", 2)
+    settings = {"rho": 4.0, "norm_bound": 64.0, "seed": 1, "nan": "impute"}
+    assert_same(dpmean.mean(X, **settings), dpmean.mean(array, **settings))
+
+
+def test_what_cannot_be_read_is_refused():
+    with pytest.raises(ArgumentTypeError, match="dense tensor of real numbers"):
+        release(torch.zeros(3, 3, dtype=torch.complex64), "clipped", 2)
+    with pytest.raises(ArgumentTypeError, match="dense tensor of real numbers"):
+        release(torch.zeros(3, 3).to_sparse(), "clipped", 2)
+    with pytest.raises(DataError, match="at least one row"):
+        release(torch.zeros(0, 3), "clipped", 2)
+    with pytest.raises(ArgumentTypeError, match="move X to a CPU or CUDA device"):
+        release(torch.zeros(3, 3, device="meta"), "clipped", 2)
+
+
+def test_gradients_are_left_alone():
+    X = tensor("float64", FEW).requires_grad_()
+    assert_same(release(X, "clipped", 2), expected("float64", "clipped", 2, FEW))
+    assert X.grad is None
+
+
+def test_frames_are_seen_through():
+    values = torch.arange(12.0, dtype=torch.float64).view(4, 3)
+    found = TensorRows(values, Frame.within_norm(3, 10.0, impute=False)).take(np.array([2, 0]))
+    assert found.tensor.tolist() == values[[2, 0]].tolist()
+    assert (found.n, found.d, found.held()) == (2, 3, found)
+
+
+def test_kernels_of_a_gpu_give_the_same_whole_numbers():
+    """Interpreted, in a process of its own: triton decides when it is imported."""
+    if sys.platform != "linux":
+        pytest.skip("there is no triton for this system")
+    needed("triton", "engines")
+    command = [sys.executable, "-m", "tests.conformance.interpreted"]
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["18", "cases", "agree"]

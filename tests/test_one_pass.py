@@ -1,0 +1,218 @@
+"""Reading once: what bins hold, by how much one replaced row can move what is made of them, and what was drawn."""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpmean
+from dpmean import Zcdp
+from dpmean import shells as layers
+from dpmean.coins import PublicCoins
+from dpmean.errors import ArgumentError
+from dpmean.estimators.clipped import ClippedMean
+from dpmean.estimators.refined import RefinedMean
+from dpmean.estimators.shifted import ShiftedClippedMean
+from dpmean.frame import Frame
+from dpmean.grid import Grid, radius_at
+from dpmean.noise.source import seeded
+from dpmean.rows.memory import MemoryRows
+from dpmean.trust import curator as curators
+from dpmean.trust.central import Central
+from dpmean.trust.curator import WEIGHT_ONE
+from tests.recorder import Binned, Histogrammed, Recorder, RecordingNoise, Summed
+from tests.test_refined_sensitivity import one_way, squared
+from tests.test_sensitivity import nasty
+
+REACH = 50.0
+
+
+@dataclass(frozen=True)
+class Run:
+    name: str
+    d: int
+    rho: float
+    seed: int
+    n: int = 20_000
+    box: bool = False
+    far: int = 0
+    lumpy: bool = False
+
+    @property
+    def frame(self):
+        if self.box:
+            return Frame.within_box(np.full(self.d, -20.0), np.linspace(20, 50, self.d), impute=True)
+        return Frame.within_norm(self.d, REACH, impute=True)
+
+    @cached_property
+    def data(self):
+        rows = np.random.default_rng(self.seed).normal(3, 1 + self.seed % 3, (self.n, self.d))
+        rows[: self.far] += 9
+        if self.lumpy:
+            rows[np.arange(self.n) % 20 > 0] = 3.0
+        return rows
+
+    @property
+    def estimator(self):
+        grid, coins = Grid(2.0**-20, self.frame.reach, self.d), PublicCoins("once")
+        return {
+            "refined": RefinedMean(grid, coins, one_pass=True),
+            "shifted": ShiftedClippedMean(grid, Central(), coins, one_pass=True),
+            "clipped": ClippedMean(grid, Central(), one_pass=True),
+        }[self.name]
+
+    @cached_property
+    def recorded(self):
+        """Return the questions, the draws, the choices, the gaps and the sums that were asked for, the estimate."""
+        recorder, noise = Recorder(MemoryRows(self.data, self.frame)), RecordingNoise(seeded(self.seed))
+        gaps, clipped = [], []
+        with pytest.MonkeyPatch.context() as patch:
+            ask, add = layers.bias_gap, layers.clipped_sum
+            patch.setattr(curators.layers, "bias_gap", lambda *a: gaps.append(a[1:]) or ask(*a))
+            patch.setattr(curators.layers, "clipped_sum", lambda *a: clipped.append(a[1:]) or add(*a))
+            estimate = self.estimator(recorder, Zcdp(self.rho), noise)
+        return recorder.log, noise.log, noise.choices, gaps, clipped, estimate
+
+    @property
+    def bins(self):
+        (question,) = (question for question in self.recorded[0] if isinstance(question, Binned))
+        return question.bins
+
+
+RUNS = [
+    Run("refined", 1, 0.5, 1),
+    Run("refined", 1, 5.0, 2, lumpy=True),
+    Run("refined", 3, 0.05, 3),
+    Run("refined", 9, 2.0, 4, box=True),
+    Run("refined", 12, 5.0, 5, far=300),
+    Run("refined", 4, 5.0, 6, lumpy=True),
+    Run("refined", 40, 50.0, 9),
+    Run("shifted", 5, 2.0, 7),
+    Run("clipped", 6, 0.5, 8, n=400),
+]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_all_rows_are_read_once(run):
+    full = [question for question in run.recorded[0] if question.positions is None]
+    assert len(full) == 1
+    assert isinstance(full[0], Binned)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_one_replaced_row_moves_sums_by_what_is_paid_for(run, data):
+    """Sums are linear in single rows, so two rows alone can show all that a replacement can do."""
+    bins, gaps = run.bins, run.recorded[3]
+    rows = [np.array([data.draw(st.lists(nasty, min_size=run.d, max_size=run.d))]) for _ in range(2)]
+    crowd = run.data[:50]
+    before, after = (MemoryRows(np.concatenate((crowd, row)), run.frame).add_up_bins(bins) for row in rows)
+    assert one_way(before.histogram.counts, after.histogram.counts)
+    last = len(bins.radii) - 1
+    top = data.draw(st.integers(0, last))
+    edges = sorted({top, *data.draw(st.lists(st.integers(0, top), max_size=4))}, reverse=True)
+    shells = layers.shells_of(bins, edges)
+    sums = [layers.shell_sums(found, bins, edges) for found in (before, after)]
+    for k in range(len(edges)):
+        one, two = (layers.clipped_sum(found, shells, k) for found in sums)
+        assert squared(two - one) <= layers.clipped_sum_sensitivity(shells, k) ** 2
+        for factors in ([4096] * len(edges), [4096, *[data.draw(st.integers(4096, 20000))] * (len(edges) - 1)]):
+            gap = [layers.bias_gap(found, shells, k, factors) for found in sums]
+            assert abs(gap[1] - gap[0]) <= layers.bias_gap_sensitivity(shells, k, factors)
+    for asked, k, factors in gaps:
+        assert asked.length == bins.length
+        assert layers.bias_gap_sensitivity(asked, k, factors) > 0
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_two_radii_are_reached_and_not_exceeded(run):
+    """Opposite rows far out move a sum by two radii or little less: what is paid for is not too much either."""
+    bins, away = run.bins, np.zeros((1, run.d))
+    away[0, 0] = 1e3
+    one, two = (MemoryRows(row, run.frame).add_up_bins(bins) for row in (away, -away))
+    for edge in range(0, len(bins.radii), 7):
+        shells = layers.shells_of(bins, [edge])
+        sums = [layers.clipped_sum(layers.shell_sums(found, bins, [edge]), shells, 0) for found in (one, two)]
+        length = math.sqrt(squared(sums[1] - sums[0]))
+        assert length <= layers.clipped_sum_sensitivity(shells, 0)
+        if shells.radii[0] * shells.unit < 0.2 * run.frame.reach and not np.any(bins.centre[1:]):
+            assert length >= 1.99 * shells.radii[0]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
+    """Against floats: each row clipped at the edge of a bin, up to the precision of bins and of directions."""
+    bins, frame = run.bins, run.frame
+    rows = MemoryRows(run.data, frame)
+    sums, values = rows.add_up_bins(bins), rows.values() - bins.centre
+    lengths = np.linalg.norm(values, axis=1)
+    middle = bins.at(math.ceil(64 * math.log2(np.median(lengths))))
+    for edge in {middle, min(middle + 9, len(bins.radii) - 1), len(bins.radii) - 1}:
+        shells = layers.shells_of(bins, [edge])
+        found = layers.clipped_sum(layers.shell_sums(sums, bins, [edge]), shells, 0) * shells.unit
+        radius = radius_at(bins.first + bins.stride * edge)
+        expected = (values * np.minimum(1, radius / np.maximum(lengths, 1e-300))[:, None]).sum(axis=0)
+        assert np.allclose(found, expected, rtol=0, atol=run.n * radius * 2.0**-10)
+        assert shells.radii[0] * shells.unit - radius * (1 - 1e-6) >= 0
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_what_was_drawn_is_what_the_receipts_say(run):
+    questions, draws, choices, gaps, clipped, estimate = run.recorded
+    balls = iter([question.ball for question in questions if isinstance(question, Summed)])
+    gaps, (clipped,) = iter(gaps), clipped
+    squares = {"mean": layers.clipped_sum_sensitivity(*clipped) ** 2}
+    for receipt in estimate.receipts:
+        if receipt.step.startswith("locate"):
+            squares[receipt.step] = (2 * next(balls).radius) ** 2
+        elif receipt.step.startswith("bias"):
+            squares[receipt.step] = layers.bias_gap_sensitivity(*next(gaps)) ** 2
+    spent = defaultdict(Fraction)
+    for step, _, variance, count in draws:
+        name = step.partition("/")[0]
+        square = count * WEIGHT_ONE**2 if name == "shrinkage" else squares.get(name, count)
+        spent[name] += Fraction(square) / (2 * variance)
+    for step, exponents, unit in choices:
+        paid = next(receipt.cost.rho for receipt in estimate.receipts if receipt.step == step)
+        epsilon = math.isqrt(int(8 * paid * unit**2))
+        rise = exponents[-1] - exponents[-2]  # no row is beyond the last two
+        beyond = [exponent - exponents[-1] + rise * j for j, exponent in enumerate(reversed(exponents))]
+        assert all(rows % epsilon == 0 and 0 <= rows <= run.n * epsilon for rows in beyond)
+        spent[step] = Fraction(epsilon**2, 8 * unit**2)
+    assert next(balls, None) is next(gaps, None) is None
+    assert spent == {receipt.step: receipt.cost.rho for receipt in estimate.receipts}
+    assert sum(spent.values()) == Fraction(str(run.rho))
+
+
+def test_the_runs_differ_in_kind():
+    steps = [{receipt.step for receipt in run.recorded[-1].receipts} for run in RUNS]
+    assert any("far rows" in names for names in steps)
+    assert any("end" in names for names in steps)
+    assert any("bias 1" in names for names in steps)
+    assert any(isinstance(q, Histogrammed) and q.positions is not None for run in RUNS for q in run.recorded[0])
+
+
+def test_a_release_says_how_often_rows_were_read():
+    rows = np.random.default_rng(1).normal(3, 1, (20_000, 4))
+    for method in ("refined", "shifted", "clipped"):
+        two, one = (dpmean.mean(rows, rho=1, norm_bound=100, seed=1, method=method, passes=passes) for passes in (2, 1))
+        assert (two.public["passes"], one.public["passes"]) == (2, 1)
+        assert one.public["sample"] == two.public["sample"]
+        assert np.linalg.norm(one.mean - rows.mean(axis=0)) < 0.02
+        assert one.rho == two.rho == 1
+    few = dpmean.mean(rows[:9000], rho=1, norm_bound=100, seed=1)
+    assert few.public["passes"] == 1  # held
+    with pytest.raises(ArgumentError, match="passes must be 1 or 2, got 3"):
+        dpmean.mean(rows, rho=1, norm_bound=100, passes=3)
+
+
+def test_too_many_rows_for_one_pass_are_told_so():
+    with pytest.raises(ArgumentError, match="give passes=2"):
+        Grid(2.0**-20, REACH, 3).bins(np.zeros(3), 1.0, 2**40)
