@@ -164,8 +164,8 @@ class TensorRows:
         centre, square = self.does.there(ball.centre), ball.radius**2
         roomy = ball.radius * ball.unit < room(self.frame, ball.centre)
         if self.fused and roomy:
-            sums, marks = self.fused.add_rows(self.tensor, self.does, ball)
-            added: Ints = sums[0] + self._of_some(marks, ball)
+            core, marks = self.fused.add_core(self.tensor, self.does, ball)
+            added: Ints = core + self._of_some(marks, ball)
             return added
         total = self._zeros(self.d)
         for rows in self._blocks():
@@ -187,11 +187,7 @@ class TensorRows:
         torch, centre = self.does.torch, self.does.there(shells.centre)
         roomy = shells.radii[0] * shells.unit < room(self.frame, shells.centre)
         if self.fused and roomy and len(shells.radii) == self.fused.MOST_BALLS:
-            found, marks = self.fused.add_rows(self.tensor, self.does, shells)
-            both = self._of_some(marks, shells)
-            both[0, 2] += found[0]
-            both[:, 1] += found[1:]
-            return ShellSums(*both)
+            return self._fused_shells(shells)
         sums = self._zeros(2, len(shells.radii) + 1, self.d)
         for rows in self._blocks():
             wholes, squared = self.does.in_units(rows - centre, 1.0 / shells.unit)
@@ -267,6 +263,19 @@ class TensorRows:
         partners = both[half:].to(self.does.torch.float64).contiguous()
         places = self.fused.place_rows(both[:half], self.does, partners, view, 1 << 30)
         return self._home(self.does.torch.bincount(places, minlength=view.points + 1))[np.newaxis]
+
+    def _fused_shells(self, shells: Shells) -> ShellSums:
+        """Add up the rows inside both balls, then the few others: those between, and those outside one by one."""
+        core, marks = self.fused.add_core(self.tensor, self.does, shells)
+        if marks is None:
+            both = self._of_some(None, shells)
+        else:
+            others = replace(self, tensor=self.tensor[marks.nonzero()[:, 0]])
+            ring, marks = self.fused.add_ring(others.tensor, self.does, shells)
+            both = others._of_some(marks, shells)
+            both[:, 1] += ring
+        both[0, 2] += core
+        return ShellSums(*both)
 
     def _of_some(self, marks: Tensor, question: Distances | Ball | Shells) -> Ints:
         """Answer for the rows that a kernel left out: few of them on the host, many where they are."""
