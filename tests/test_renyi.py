@@ -22,13 +22,12 @@ from dpmean.renyi import (
     compose,
     poisson_counts,
     renyi_of,
-    security_cost,
     security_needed,
     security_of,
     shares_needed,
     skellam_sum,
 )
-from dpmean.trust.shuffle.costs import OUTSIDE, check_cost, split_cost, stage_costs, total_cost
+from dpmean.trust.shuffle.costs import OUTSIDE, check_cost, stage_costs, total_cost
 from dpmean.trust.shuffle.design import VARIANTS, calibrated
 from dpmean.trust.shuffle.schema import Collection, Counters, Sums, write_budget
 
@@ -100,10 +99,27 @@ def test_costs_of_other_notions_convert_as_they_should():
 def test_costs_that_are_none_are_refused():
     with pytest.raises(ArgumentError, match="a Rényi curve has"):
         Renyi((1.0, 2.0))
-    with pytest.raises(ArgumentError, match="delta must lie"):
+    with pytest.raises(ArgumentError, match="delta and distance must lie"):
         Renyi(NOTHING.curve, Fraction(1))
+    with pytest.raises(ArgumentError, match="a sensitivity is a whole number"):
+        skellam_sum(Fraction(100), -4, 3)
     with pytest.raises(ArgumentError, match="which was spent already"):
         Renyi(NOTHING.curve, Fraction(1, 100)).epsilon(Fraction(1, 1000))
+
+
+def test_a_distance_costs_more_at_a_larger_epsilon():
+    """(1 + e^epsilon) times the distance is part of delta, at the epsilon that comes out and not at another."""
+    near = renyi_of(Zcdp(0.01))
+    cost = near.apart(1e-12)
+    for delta in (Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**11)):
+        epsilon = cost.epsilon(delta)
+        left = delta - Fraction((1 + math.exp(float(epsilon))) * 1e-12)
+        assert near.epsilon(left) <= epsilon <= near.epsilon(left) * Fraction(1000001, 1000000)
+    many = compose([cost] * 30)
+    assert many.distance >= 30e-12
+    assert many.epsilon(Fraction(1, 10**8)) > compose([near] * 30).epsilon(Fraction(1, 10**8))
+    with pytest.raises(ArgumentError, match="which was spent already"):
+        cost.epsilon(Fraction(1, 10**12))
 
 
 # --- totals ------------------------------------------------------------------------------------------------------
@@ -135,13 +151,19 @@ def exact_delta(stages, honest_part, epsilon):
     return whole.get_delta_for_epsilon(epsilon)
 
 
+def split_cost(plan, epsilon):
+    """Return the delta of all split sums at epsilon."""
+    together = compose(stage_costs(plan.stages, plan.d, plan.honest, plan.budget.delta))
+    return (1 + math.exp(epsilon)) * together.distance
+
+
 @pytest.mark.parametrize(("epsilon", "variant"), [(1, "two"), (1, "mean"), (4, "tree"), (8, "twice")])
 def test_a_design_keeps_its_promise_by_exact_privacy_losses(epsilon, variant):
     """Skellam noise of this variance is taken for discrete Gaussian; both agree to 1e-4 here."""
     budget = ApproxDp(epsilon, 1e-9)
     plan = calibrated(variant, 20_000, 4, budget, Fraction(4, 5))
     found = exact_delta(plan.stages, 1.0, epsilon)
-    assert found + float(split_cost(plan.stages, plan.honest, budget.epsilon)) <= 1e-9
+    assert found + split_cost(plan, epsilon) <= 1e-9
     assert found > 1e-12  # conservative, but not by more than a factor of a thousand in delta
     assert (
         exact_delta(plan.stages, 0.5, epsilon) > 1e-9
@@ -156,9 +178,9 @@ def test_the_total_never_exceeds_what_was_asked(epsilon, variant):
         plan = calibrated(variant, users, d, budget, honest)
         total = total_cost(plan.stages, d, plan.honest, budget)
         assert budget.epsilon * Fraction(99, 100) <= total.epsilon <= budget.epsilon
-        outside = compose(stage_costs(plan.stages, d, budget.delta)).delta
+        outside = compose(stage_costs(plan.stages, d, plan.honest, budget.delta)).delta
         assert outside <= budget.delta * OUTSIDE
-        assert split_cost(plan.stages, plan.honest, budget.epsilon) <= budget.delta * OUTSIDE
+        assert split_cost(plan, float(epsilon)) <= budget.delta * OUTSIDE * Fraction(1000001, 1000000)
 
 
 @settings(max_examples=25)
@@ -268,15 +290,13 @@ def test_shares_and_their_security_fit_together(honest, bits, security, packs):
     assert security_of(honest, bits, shares - 1) < security
     delta = Fraction(1, 10**10)
     needed = security_needed(packs, Fraction(1), delta)
-    assert security_cost(packs, Fraction(1), needed) <= delta
-    assert security_cost(packs, Fraction(1), needed - 0.01) > delta
+    each = [(1 + math.e) * packs * 2.0**-security for security in (needed, needed - 0.01)]
+    assert each[0] <= delta < each[1]
 
 
 def test_too_few_users_or_shares_are_refused():
     with pytest.raises(ArgumentError, match="at least 19 honest users, got 18"):
         shares_needed(18, 10, 20)
-    with pytest.raises(ArgumentError, match="too few shares"):
-        security_cost(1, Fraction(1), security_of(100, 200, 5))
     with pytest.raises(OverspendError, match="would cost more than"):
         check_cost(_collection(5), ApproxDp(1, 1e-9))
 

@@ -145,7 +145,7 @@ def shuffle_step(stage: Stage, make_noise: MakeNoise = seeded) -> Target:
     counters = isinstance(stage, Counters)
     cells = {"lows": [0], "widths": [1], "gaps": [1 << 19]} if counters else {"radius": 1 << 20}
     asked = msgspec.convert({"version": 1, "name": "0" * 16, "round": 0, **cells}, Round)
-    (claim,) = stage_costs((stage,), 1, Fraction(1, 100))
+    (claim,) = stage_costs((stage,), 1, users, Fraction(1, 100))
 
     def score(run: int, neighbour: bool) -> float:
         rows = np.zeros((users, 1))
@@ -158,7 +158,7 @@ def shuffle_step(stage: Stage, make_noise: MakeNoise = seeded) -> Target:
 
 SHUFFLED: dict[str, Stage] = {
     "shuffled counts": Counters("radius", 1, 2, (0,), 30),
-    "shuffled sum": Sums(8, 400, 12, 1, 1, 8),
+    "shuffled sum": Sums(8, 400, 12, 1, 1, 16),
 }
 """Rounds to attack."""
 

@@ -21,6 +21,13 @@ from dpmean.renyi import ORDERS, Renyi, compose, renyi_of
 from dpmean.uncertainty import error_quantile, normal_quantile
 
 _FORMAT = "dpmean.release/1"
+_VARIANTS = {
+    "mean": "a coarse mean",
+    "twice": "a coarse mean, taken twice",
+    "two": "quartiles, in two rounds",
+    "tree": "quartiles, in one round",
+    "binary": "medians, by halving",
+}
 
 
 class Neighbours(StrEnum):
@@ -255,7 +262,7 @@ class Release:
             lines.append(f"    {receipt.step:<10} {_price(receipt.cost):<14} {part:>6}  {receipt.asked},")
             lines.append(f"    {'':<32}  {receipt.mechanism}")
         if self.public.get("few_rows"):
-            lines.append("  FEW ROWS: centre and radius may be off, and the error larger than noise and bound say")
+            lines.append("  FEW ROWS: centre and radius may be off, and the error larger than said above")
         if "note" in self.public:
             lines.append(f"  NOTE: {self.public['note']}")
         if not self.exact:
@@ -371,10 +378,10 @@ def _protocol_in_words(public: Mapping[str, Any]) -> list[str]:
         return [
             f"  protocol   {public['rounds']} rounds, {public['messages_per_user']:.1f} messages and "
             f"{public['bytes_per_user']:.0f} bytes per user, {public['sealed_bytes_per_user']:.0f} when sealed;",
-            f"             centre by variant {public['variant']}; {public['answered']} users answered, of whom",
-            f"             {public['honest']} must be honest, and shuffler and analyzer must not collude",
+            f"             centre by {_VARIANTS.get(public['variant'], '?')}; {public['answered']} users answered,",
+            f"             of whom {public['honest']} must be honest; shuffler and analyzer must not collude",
             *(
-                ["             played in one process, which saw all rows"]
+                [f"             played in one process, which saw all rows, by {public.get('fidelity', 'messages')}"]
                 if public.get("played_in_one_process")
                 else []
             ),
@@ -405,7 +412,7 @@ def _brief(values: NDArray[np.float64]) -> str:
 
 def _price(cost: Zcdp | PureDp | Renyi) -> str:
     if isinstance(cost, Renyi):
-        return f"D2 {cost.curve[0]:.4g}"
+        return "Rényi"
     return f"rho {float(cost.rho):.5g}" if isinstance(cost, Zcdp) else f"epsilon {float(cost.epsilon):.5g}"
 
 
@@ -413,7 +420,7 @@ def _receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
     cost = receipt.cost
     price: dict[str, Any]
     if isinstance(cost, Renyi):
-        price = {"orders": ORDERS, "renyi": cost.curve, "delta": str(cost.delta)}
+        price = {"orders": ORDERS, "renyi": cost.curve, "delta": str(cost.delta), "distance": cost.distance}
     else:
         price = {"rho": str(cost.rho)} if isinstance(cost, Zcdp) else {"epsilon": str(cost.epsilon)}
     inexact = {} if receipt.exact else {"exact": False}
@@ -424,7 +431,7 @@ def _receipt_from_dict(entry: dict[str, Any]) -> Receipt:
     if "renyi" in entry:
         if tuple(entry["orders"]) != ORDERS or not all(type(value) is float for value in entry["renyi"]):
             raise ValueError("a Rényi curve must have the orders of this version, and numbers")
-        curve = Renyi(tuple(entry["renyi"]), Fraction(entry["delta"]))
+        curve = Renyi(tuple(entry["renyi"]), Fraction(entry["delta"]), entry["distance"])
         return Receipt(entry["step"], entry["asked"], entry["mechanism"], curve, entry.get("exact", True))
     price = entry["rho"] if "rho" in entry else entry["epsilon"]
     if type(price) is not str:

@@ -28,36 +28,60 @@ _RAISED, _ROUNDING = 1 + 1e-9, 1e-9
 @final
 @dataclass(frozen=True, slots=True)
 class Renyi:
-    """What a step costs: Rényi divergence at most ``curve[i]`` at order ``ORDERS[i]``, but for a chance of delta."""
+    """What a step costs.
+
+    Attributes:
+        curve: the Rényi divergence is at most ``curve[i]`` at order ``ORDERS[i]``,
+        delta: but for an event of this probability,
+        distance: for something that is within this statistical distance of what is really seen.
+
+    """
 
     curve: tuple[float, ...]
     delta: Fraction = Fraction(0)
+    distance: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.curve) != len(ORDERS) or not all(0 <= value < math.inf for value in self.curve):
             raise ArgumentError(f"a Rényi curve has {len(ORDERS)} numbers that are not negative")
-        if not 0 <= self.delta < 1:
-            raise ArgumentError(f"delta must lie between 0 and 1, got {self.delta}")
+        if not 0 <= self.delta < 1 or not 0 <= self.distance < 1:
+            raise ArgumentError(f"delta and distance must lie between 0 and 1, got {self.delta} and {self.distance}")
 
     def __add__(self, other: Renyi) -> Renyi:
-        return Renyi(tuple(a + b for a, b in zip(self.curve, other.curve, strict=True)), self.delta + other.delta)
+        curve = tuple(a + b for a, b in zip(self.curve, other.curve, strict=True))
+        return Renyi(curve, self.delta + other.delta, _up(self.distance + other.distance))
+
+    def apart(self, distance: float) -> Renyi:
+        """Return the cost of what is within a statistical distance of this."""
+        return Renyi(self.curve, self.delta, min(distance, 0.5))
 
     def epsilon(self, delta: Number) -> Fraction:
         """Return an epsilon such that this cost implies (epsilon, delta)-DP (Canonne et al. 2020, Prop. 12).
 
         The proposition is proved for one order and for all events, so it holds for what is left of a distribution
-        when an event of probability ``self.delta`` is taken away, and that probability is added.
+        when an event of probability ``self.delta`` is taken away, and that probability is added. A distance t on both
+        sides adds (1 + e^epsilon) t: epsilon grows until there is room for that.
         """
-        left = proper_delta(delta) - self.delta
-        if left <= 0:
-            raise ArgumentError(f"delta must exceed {float(self.delta):.3g}, which was spent already, got {delta}")
-        log = math.log(left)
+        asked, epsilon = proper_delta(delta), Fraction(0)
+        for _ in range(200):
+            left = asked - self.delta - Fraction((1 + math.exp(min(float(epsilon), 700.0))) * self.distance * _RAISED)
+            if left <= 0:
+                spent = float(asked - left)
+                raise ArgumentError(f"delta must exceed {spent:.3g}, which was spent already, got {delta}")
+            enough = self._epsilon(left)
+            if enough <= epsilon:
+                return epsilon
+            epsilon = enough * (1 + Fraction(1, 10**9)) if self.distance else enough
+        raise ArgumentError(f"delta = {delta} is too small for any epsilon")
+
+    def _epsilon(self, delta: Fraction) -> Fraction:
+        log = math.log(delta)
 
         def about(order: int, divergence: float) -> float:
             return divergence - (log + math.log(order)) / (order - 1) + math.log1p(-1 / order)
 
         order, divergence = min(zip(ORDERS, self.curve, strict=True), key=lambda pair: about(*pair))
-        return tight_epsilon_at(Fraction(order), Fraction(divergence), left)
+        return tight_epsilon_at(Fraction(order), Fraction(divergence), delta)
 
     def __str__(self) -> str:
         return f"Rényi divergence {self.curve[0] / 2:.3g} alpha, or a little more"
@@ -104,9 +128,8 @@ def poisson_counts(blanket: int, shifts: int, delta: Fraction) -> Renyi:
         floor += 1
     if floor < 1:
         raise ArgumentError(f"a blanket of {blanket} messages is too thin for delta = {float(delta):.3g}")
-    numbers = range(max(first, 1), first + len(logs))
-    law = [(math.log(k / blanket), logs[k - first]) for k in numbers]
-    above = law[floor - numbers[0] :]
+    law = _spread_out(blanket, max(first, 1), logs[max(1 - first, 0) :])
+    above = _spread_out(blanket, floor, logs[floor - first :])
     curve = []
     for order in ORDERS:
         falls, rises = _log_of_falls(order, blanket, law, outside), _log_of_rises(order, above, outside)
@@ -125,6 +148,25 @@ def _poisson_logs(mean: int, outside: float) -> tuple[int, list[float]]:
     logs = list(accumulate(steps))
     total = _log_sum(logs)
     return first, [log - total for log in logs]
+
+
+def _spread_out(mean: int, first: int, logs: list[float]) -> list[tuple[float, float]]:
+    """Return pairs of ln(k / mean) and the logarithm of a chance, for few numbers k instead of all.
+
+    The chances of a sixteenth of a standard deviation are moved to its two ends, so that their mean stays: expectations
+    of convex functions, as all powers here are, can only grow.
+    """
+    width = max(1, math.isqrt(mean) // 16)
+    if width == 1:
+        return [(math.log((first + i) / mean), log) for i, log in enumerate(logs)]
+    ends: dict[int, float] = {}
+    for start in range(0, len(logs), width):
+        last = min(start + width, len(logs)) - 1
+        for i in range(start, last + 1):
+            chance, part = math.exp(logs[i]), (i - start) / (last - start) if last > start else 0.0
+            ends[start] = ends.get(start, 0.0) + chance * (1 - part)
+            ends[last] = ends.get(last, 0.0) + chance * part
+    return [(math.log((first + i) / mean), math.log(chance)) for i, chance in sorted(ends.items()) if chance > 0]
 
 
 def _log_sum(logs: list[float]) -> float:
@@ -160,6 +202,8 @@ def skellam_sum(variance: Fraction, sensitivity: int, d: int) -> Renyi:
     Agarwal, Kairouz, Liu, "The Skellam Mechanism for Differentially Private Federated Learning" (2021), the theorem on
     Rényi divergences for whole orders. The l1 norm of a whole vector is at most its squared l2 norm.
     """
+    if sensitivity < 1:
+        raise ArgumentError(f"a sensitivity is a whole number of at least 1, got {sensitivity}")
     mu, far = float(variance), float(sensitivity)
     one = min(math.sqrt(d) * far, far**2)
     extra = [min(((2 * order - 1) * far**2 + 6 * one) / (4 * mu**2), 3 * one / (2 * mu)) for order in ORDERS]
@@ -191,12 +235,5 @@ def _enough(honest: int) -> None:
 
 
 def security_needed(packs: int, epsilon: Fraction, delta: Fraction) -> float:
-    """Return the security with which ``packs`` split sums cost at most ``delta``."""
+    """Return the security with which ``packs`` split sums cost at most ``delta``: (1 + e^epsilon) 2^-security each."""
     return math.log2(packs * (1 + math.exp(float(epsilon))) / float(delta)) + 1e-6
-
-
-def security_cost(packs: int, epsilon: Fraction, security: float) -> Fraction:
-    """Return the delta that goes with ``packs`` split sums: (1 + e^epsilon) 2^-security each."""
-    if security <= 0:
-        raise ArgumentError("too few shares: the sum would not hide what was added up")
-    return packs * Fraction((1 + math.exp(float(epsilon))) * 2.0**-security)

@@ -39,7 +39,8 @@ from dpmean.trust.schema import (
 )
 from dpmean.trust.shuffle import encoder
 from dpmean.trust.shuffle.costs import check_cost
-from dpmean.trust.shuffle.schema import Batch, Collection, Round, check_collection, check_round
+from dpmean.trust.shuffle.schema import VERSION as COLLECTED
+from dpmean.trust.shuffle.schema import Batch, Collection, Round, check_collection, check_round, digest_of
 from dpmean.trust.shuffle.seal import seal
 
 
@@ -47,7 +48,8 @@ from dpmean.trust.shuffle.seal import seal
 class Client:
     """One user's device. It answers one task of its life, or all rounds of one collection.
 
-    ``memory`` holds what must survive a restart.
+    ``memory`` holds what must survive a restart. In the shuffle model it agrees to a collection only if that relies on
+    no more than ``honest`` of its users, and seals what is sent unless ``sealed`` is False.
 
     A device that forgets its answer, and answers again, spends twice: ``remember`` is called with the memory before
     the message is returned, to store it where it survives.
@@ -61,8 +63,11 @@ class Client:
         memory: dict[str, bytes | str] | None = None,
         coins: Coins | None = None,
         remember: Callable[[dict[str, bytes | str]], None] | None = None,
+        honest: Fraction = Fraction(4, 5),
+        sealed: bool = True,
     ) -> None:
         self.user, self.budget = user, budget
+        self._honest, self._sealed = honest, sealed
         self.memory = {} if memory is None else memory
         self._row = [place.number(x) for x in row]
         self._remember = remember
@@ -95,11 +100,24 @@ class Client:
         check_collection(collection)
         if not isinstance(self.budget, ApproxDp):
             raise OverspendError(f"a collection costs an epsilon and a delta, and this device allows {self.budget}")
-        if len(self._row) != collection.d or not 0 <= self.user < collection.users:
-            raise ArgumentError(f"the collection is about rows of {collection.d} columns and {collection.users} users")
+        if len(self._row) != collection.d:
+            raise ArgumentError(
+                f"the collection is about rows of {collection.d} columns, this one has {len(self._row)}"
+            )
+        if not 0 <= self.user < collection.users:
+            raise ArgumentError(f"users of the collection are numbered 0 to {collection.users - 1}, got {self.user}")
+        if collection.honest > self._honest * collection.users:
+            raise OverspendError(
+                f"the collection relies on {collection.honest} of {collection.users} users, and this device on "
+                f"{float(self._honest):.0%} at most: the others may be silent or collude"
+            )
+        if self._sealed and not collection.key:
+            raise OverspendError("the collection has no key, and this device seals what it sends: see sealed=False")
         cost = check_cost(collection, self.budget)
-        if self.memory.get("collection", document) != document:
-            raise OverspendError("this device has agreed to another collection and takes part in one only")
+        if self.memory and self.memory.get("collection") != document:
+            raise OverspendError(
+                "this device has answered, or agreed to another collection, and takes part in one only"
+            )
         self._keep(collection=document)
         return cost
 
@@ -116,18 +134,19 @@ class Client:
                 raise OverspendError(f"this device has answered round {asked.round} and answers it only once")
             return bytes(self.memory[f"batch {asked.round}"])  # type: ignore[arg-type]
         messages = encoder.messages(collection, stage, asked, self.user, self._row, self._coins)
+        digest = digest_of(bytes(self.memory["collection"]))  # type: ignore[arg-type]
         if collection.key:
-            messages = seal(messages, collection.key, collection.name, asked.round)
-        batch = Batch(1, bytes.fromhex(collection.name), asked.round, self.user.to_bytes(8), messages)
+            messages = seal(messages, collection.key, digest, asked.round)
+        batch = Batch(COLLECTED, digest, asked.round, self.user.to_bytes(8), messages)
         encoded = msgspec.msgpack.encode(batch)
         self._keep(**{f"round {asked.round}": document, f"batch {asked.round}": encoded})
         return encoded
 
     def _keep(self, **facts: bytes | str) -> None:
         """Remember, where it survives, before anything is sent."""
-        self.memory.update(facts)
         if self._remember is not None:
-            self._remember(self.memory)
+            self._remember({**self.memory, **facts})
+        self.memory.update(facts)
 
     def _check(self, task: Task) -> None:
         """Refuse a task that this version does not know, that is not well formed, or that costs more than is allowed.

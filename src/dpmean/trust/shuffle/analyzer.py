@@ -10,21 +10,20 @@ import math
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
 import msgspec
 import numpy as np
 
 from dpmean.errors import ArgumentError, DataError
-from dpmean.ledger import Receipt
-from dpmean.renyi import NOTHING, Renyi
+from dpmean.ledger import Neighbours, Receipt, Release
 from dpmean.rotation import hadamard
 from dpmean.trust.schema import COORDINATE
 from dpmean.trust.search import WeighedSearch
 from dpmean.trust.shuffle import counters, secure_sum
-from dpmean.trust.shuffle.costs import split_cost, stage_costs
+from dpmean.trust.shuffle.costs import stage_costs
 from dpmean.trust.shuffle.counters import Counts
-from dpmean.trust.shuffle.design import CELLS, CLIP, HALVINGS, LADDER, LINE_BITS, PER_OCTAVE, Design
+from dpmean.trust.shuffle.design import CELLS, CLIP, HALVINGS, LINE_BITS, OCTAVES, Design
 from dpmean.trust.shuffle.encoder import signs, twice_inner
 from dpmean.trust.shuffle.schema import (
     VERSION,
@@ -34,13 +33,17 @@ from dpmean.trust.shuffle.schema import (
     Round,
     Stage,
     Sums,
+    bytes_sent,
     check_collection,
+    digest_of,
+    messages_sent,
     read_budget,
     write_budget,
 )
-from dpmean.trust.shuffle.seal import unseal
+from dpmean.trust.shuffle.seal import public_of, unseal
 from dpmean.trust.wire import Lines, hashed_all
 from dpmean.types import Estimate, Floats, Ints
+from dpmean.version import __version__
 
 _GRID_BITS = 28
 _Stage = TypeVar("_Stage", Counters, Sums)
@@ -56,7 +59,7 @@ class Tally:
 
 
 def collection_for(design: Design, name: str, reach: float, key: str = "") -> Collection:
-    """Return the public document of a collection."""
+    """Return the public document of a collection; its name is 16 hexadecimal digits, as secrets.token_hex(8) gives."""
     step = math.frexp(reach)[1] - _GRID_BITS
     return Collection(
         version=VERSION,
@@ -80,8 +83,15 @@ class Analyzer:
 
     def __init__(self, collection: Collection, private: bytes = b"") -> None:
         check_collection(collection)
+        if collection.key and public_of(private) != collection.key:
+            raise ArgumentError(
+                "this private key does not open what is sealed for the collection: give the one it was made with"
+            )
         self.collection = collection
+        self.published = msgspec.json.encode(collection)
+        self._digest = digest_of(self.published)
         self.outcomes: Counter[str] = Counter()
+        self.asked: list[Round] = []
         self.closed: list[Tally] = []
         self.estimate: Estimate | None = None
         self._private = private
@@ -133,14 +143,15 @@ class Analyzer:
 
     def _radius(self, centre: list[int]) -> Generator[Round, Tally, int]:
         """Choose a radius beyond which few rows lie."""
-        ladder = self._ladder()
         stage, last = self._stage(Counters), self.collection.stages[-1]
+        ladder = self._ladder(stage.cells)
         if not isinstance(last, Sums):
             raise AssertionError("the last round is a sum")
         tally = yield self._ask(centre=centre, lows=[0], widths=[1], gaps=ladder[:-1].tolist())
         rho = 2 * last.radius**2 / last.variance
         least = CLIP * math.sqrt(2 * self.collection.d / rho)
-        return counters.tail_radius(self._counts(stage, tally), ladder, least, tally.clients)
+        ahead = max(1, (stage.cells - 1) // (2 * OCTAVES))  # half an octave
+        return counters.tail_radius(self._counts(stage, tally), ladder, least, tally.clients, ahead)
 
     def _two_rounds(self) -> Generator[Round, Tally, list[int]]:
         """Find the middle of each line in two rounds: 32 cells across it, then as many around the quartiles."""
@@ -203,10 +214,11 @@ class Analyzer:
         width = len(self._signs)
         return math.ceil(self.collection.reach * min(math.sqrt(width), math.sqrt(2 * math.log(40 * width))))
 
-    def _ladder(self) -> Ints:
+    def _ladder(self, cells: int) -> Ints:
         """Return radii to choose from, up to twice the reach."""
-        numbers = np.arange(LADDER)
-        radii = np.ceil(2 * self.collection.reach * np.exp2((numbers + 1 - LADDER) / PER_OCTAVE)).astype(np.int64)
+        numbers = np.arange(cells)
+        octaves = (numbers + 1 - cells) * (OCTAVES / (cells - 1))
+        radii = np.ceil(2 * self.collection.reach * np.exp2(octaves)).astype(np.int64)
         return np.maximum.accumulate(radii - numbers) + numbers  # the smallest ones, one by one
 
     def _counts(self, stage: Counters, tally: Tally) -> Counts:
@@ -239,23 +251,20 @@ class Analyzer:
         """Return what each round cost; split sums are paid for with the last one."""
         c = self.collection
         budget = read_budget(c.budget)
-        costs = stage_costs(c.stages, c.d, budget.delta)
-        costs[-1] += Renyi(NOTHING.curve, split_cost(c.stages, c.honest, budget.epsilon))
-        unit = math.ldexp(1.0, c.step)
+        costs = stage_costs(c.stages, c.d, c.honest, budget.delta)
         receipts = []
         for number, (stage, cost, tally) in enumerate(zip(c.stages, costs, self.closed, strict=True)):
             if isinstance(stage, Counters):
                 asked = f"{stage.buckets} counts of {tally.clients} clients, each in {len(stage.levels)}"
-                mechanism = f"blanket of {stage.blanket} messages a bucket, from {c.honest} honest clients"
+                mechanism = f"Poisson of mean {stage.blanket} on each, from {c.honest} honest clients alone"
             else:
-                asked = (
-                    f"sum of clipped rows of {tally.clients} clients, in {stage.packs} packs of {stage.shares} shares"
+                length = self.asked[number].radius * math.ldexp(1.0, c.step)
+                asked = f"sum of the rows of {tally.clients} clients, clipped to {length:.4g}, or {stage.radius} units"
+                mechanism = (
+                    f"Skellam of std {math.sqrt(stage.variance):.4g} units, from {c.honest} honest clients alone"
                 )
-                mechanism = f"Skellam of variance {stage.variance} on whole vectors of norm at most {stage.radius}"
-            step = (
-                f"{'mean' if number == len(c.stages) - 1 else 'radius' if _finds_radius(stage) else 'centre'} {number}"
-            )
-            receipts.append(Receipt(step, f"{asked}; unit {unit:.3g}", mechanism, cost))
+            finds = "mean" if number == len(c.stages) - 1 else "radius" if _finds_radius(stage) else "centre"
+            receipts.append(Receipt(f"{finds} {number}", asked, mechanism, cost))
         return tuple(receipts)
 
     # --- rounds and messages -----------------------------------------------------------------------------------
@@ -264,6 +273,41 @@ class Analyzer:
     def done(self) -> bool:
         """Whether there is an estimate."""
         return self.estimate is not None
+
+    def release(self, **public: Any) -> Release:
+        """Return the estimate as a release, with everything that may be published about the collection."""
+        if self.estimate is None:
+            raise ArgumentError(f"the collection is not complete: round {self.round.round} is open")
+        c, found = self.collection, self.estimate
+        return Release(
+            mean=found.mean,
+            noise_std=np.full(c.d, found.noise_std),
+            centre=found.centre,
+            radius=found.radius,
+            receipts=found.receipts,
+            n=self.closed[-1].clients,
+            d=c.d,
+            method="shifted",
+            trust="shuffle",
+            neighbours=Neighbours.REPLACE_ONE,
+            seeded=False,
+            public={**self.traffic(), "bound": {"reach": math.ldexp(c.reach, c.step)}, "dpmean": __version__, **public},
+        )
+
+    def traffic(self) -> dict[str, Any]:
+        """Return what a release says about a collection."""
+        c = self.collection
+        return {
+            "delta": float(read_budget(c.budget).delta),
+            "step": math.ldexp(1.0, c.step),
+            "rounds": len(c.stages),
+            "variant": c.variant,
+            "honest": c.honest,
+            "messages_per_user": sum(messages_sent(stage, c.honest) for stage in c.stages),
+            "bytes_per_user": sum(bytes_sent(stage, c.honest, sealed=False) for stage in c.stages),
+            "sealed_bytes_per_user": sum(bytes_sent(stage, c.honest, sealed=True) for stage in c.stages),
+            "answered": self.closed[-1].clients,
+        }
 
     def document(self) -> bytes:
         """Return the open round as clients read it."""
@@ -278,12 +322,12 @@ class Analyzer:
             read = msgspec.msgpack.decode(delivery, type=Delivery)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise DataError("this is not a delivery: it is malformed") from None
-        if self.done or read.version != VERSION or read.name != bytes.fromhex(c.name) or read.round != self.round.round:
+        if self.done or read.version != VERSION or read.collection != self._digest or read.round != self.round.round:
             raise DataError("this is not a delivery of the open round")
         stage = c.stages[self.round.round]
         messages: list[bytes | None] = list(read.messages)
         if c.key:
-            messages = unseal(read.messages, self._private, c.name, read.round)
+            messages = unseal(read.messages, self._private, self._digest, read.round)
         legal = [message for message in messages if message is not None and len(message) == stage.size]
         self.outcomes["accepted"] += len(legal)
         self.outcomes["rejected"] += len(messages) - len(legal)
@@ -299,6 +343,7 @@ class Analyzer:
             raise ArgumentError(f"{clients} clients were heard, and {c.quorum} of {c.users} are needed")
         tally = Tally(clients, numbers)
         self.closed.append(tally)
+        self.asked.append(self.round)
         try:
             self.round = self._protocol.send(tally)
         except StopIteration as end:
@@ -333,7 +378,11 @@ def decoded(collection: Collection, stage: Stage, lines: Lines, clients: int) ->
     if isinstance(stage, Counters):
         return counters.tally(stage, lines)
     if len(lines) != clients * stage.packs * stage.shares:
-        raise DataError("shares are missing, or there are too many: the sum cannot be told")
+        needed = clients * stage.packs * stage.shares
+        raise DataError(
+            f"{len(lines)} shares could be read, and {needed} are needed: some are missing, or there are too many, and the "
+            "sum cannot be told. Have the shuffler hand on the same round again"
+        )
     return secure_sum.decoded(collection, stage, secure_sum.tally(stage, lines), clients)
 
 

@@ -16,8 +16,9 @@ from dpmean.trust.shuffle.schema import BUCKET_BYTES, Counters
 from dpmean.trust.wire import Lines
 from dpmean.types import Floats, Ints
 
-SLACK, SIGHT, AHEAD = 5.0, 2.5, 2
-"""Rows are clearly there if they are five times the noise, and seen in the two cells ahead if they are 2.5 times."""
+SLACK, SIGHT, CROWDED = 5.0, 2.5, 0.2
+"""Rows are clearly there if they are five times the noise, and seen in the cells ahead if they are 2.5 times. A cell
+with more than a fifth of all rows may hold them at one point: the radius then is its end."""
 
 
 def tally(stage: Counters, lines: Lines) -> Ints:
@@ -75,7 +76,7 @@ def interpolated(at_most: Floats, ranks: Floats) -> tuple[Ints, Floats]:
     return high, np.clip((ranks - before) / inside, 0.0, 1.0)
 
 
-def tail_radius(counts: Counts, ladder: Ints, least: float, clients: int) -> int:
+def tail_radius(counts: Counts, ladder: Ints, least: float, clients: int, ahead: int) -> int:
     """Return a radius beyond which about ``least`` rows lie, or as few as noise lets us see.
 
     ``ladder[k]`` is the end of cell k. Halving finds where the number of rows beyond rises clearly above noise; it
@@ -93,12 +94,14 @@ def tail_radius(counts: Counts, ladder: Ints, least: float, clients: int) -> int
         low, high = (middle, high) if beyond[middle] > clear[middle] else (low, middle)
     if low < 0:
         return int(ladder[0])
-    padded = np.concatenate((np.cumsum(rows), np.full(AHEAD, rows.sum())))
-    ahead = padded[AHEAD:] - padded[:-AHEAD]  # rows in the cells that follow each
-    std = math.sqrt(AHEAD * counts.blanket)
+    padded = np.concatenate((np.cumsum(rows), np.full(ahead, rows.sum())))
+    near = padded[ahead:] - padded[:-ahead]  # rows in the cells that follow each
+    std = math.sqrt(ahead * counts.blanket)
     wanted = max(least, SIGHT * std)
-    while low < len(ladder) - 2 and ahead[low + 1] > wanted:
+    while low < len(ladder) - 2 and near[low + 1] > wanted:
         low += 1
-    few, many = max(float(ahead[low + 1]) - std, 1.0), max(float(ahead[low]), 1.0)
+    if rows[low + 1] > CROWDED * clients:
+        return int(ladder[low + 1])
+    few, many = max(float(near[low + 1]) - std, 1.0), max(float(near[low]), 1.0)
     part = math.log(many / wanted) / math.log(many / few) if many > max(few, wanted) else 0.0
     return round(float(ladder[low]) * math.exp(min(part, 1.0) * math.log(ladder[low + 1] / ladder[low])))

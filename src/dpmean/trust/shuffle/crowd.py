@@ -19,7 +19,6 @@ from dpmean.trust.shuffle import secure_sum
 from dpmean.trust.shuffle.analyzer import Analyzer, decoded
 from dpmean.trust.shuffle.encoder import signs, twice_inner
 from dpmean.trust.shuffle.schema import (
-    PACK_BYTES,
     Collection,
     Counters,
     Round,
@@ -94,16 +93,18 @@ class Crowd:
     def _share_messages(self, collection: Collection, stage: Sums, asked: Round, step: str) -> Lines:
         n, d = len(self.rows), collection.d
         lines = np.empty((n, stage.packs, stage.shares, stage.size), dtype=np.uint8)
-        lines[..., :PACK_BYTES] = np.arange(stage.packs).astype(">u2")[:, np.newaxis].view(np.uint8)[:, np.newaxis]
+        tag = stage.tag_bytes
+        if tag:
+            lines[..., :tag] = np.arange(stage.packs).astype(">u2")[:, np.newaxis].view(np.uint8)[:, np.newaxis]
         count = n * stage.packs * (stage.shares - 1) * stage.pack_bytes
         random = self._noise.at(f"{step} shares").words(-(-count // 8)).view(np.uint8)[:count]
-        lines[:, :, :-1, PACK_BYTES:] = random.reshape(n, stage.packs, stage.shares - 1, stage.pack_bytes)
+        lines[:, :, :-1, tag:] = random.reshape(n, stage.packs, stage.shares - 1, stage.pack_bytes)
         mean, noise = noise_mean(collection, stage), self._noise.at(f"{step} noise")
         drawn = noise.poisson(mean, 2 * n * d).reshape(n, d, 2)
         for users in self._blocks():
             vectors = whole_vectors(stage, asked, self._whole(collection, asked, users))
             vectors += drawn[users, :, 0] - drawn[users, :, 1]
-            _last_shares(vectors, stage.bits, stage.packed, PACK_BYTES, lines[users[0] : users[-1] + 1])
+            _last_shares(vectors, stage.bits, stage.packed, tag, lines[users[0] : users[-1] + 1])
         return lines.reshape(-1, stage.size)
 
     def _permuted(self, lines: Lines, step: str) -> Lines:

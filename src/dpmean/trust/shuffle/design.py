@@ -15,7 +15,16 @@ from dpmean.errors import ArgumentError
 from dpmean.grid import padded
 from dpmean.renyi import security_needed, shares_needed
 from dpmean.trust.shuffle.costs import OUTSIDE, total_cost
-from dpmean.trust.shuffle.schema import SEAL_BYTES, Counters, Stage, Sums, Variant
+from dpmean.trust.shuffle.encoder import twice_inner
+from dpmean.trust.shuffle.schema import (
+    SEAL_BYTES,
+    Counters,
+    Stage,
+    Sums,
+    Variant,
+    bytes_sent,
+    messages_sent,
+)
 from dpmean.uncertainty import length_quantile
 
 VARIANTS: tuple[Variant, ...] = ("mean", "twice", "two", "tree", "binary")
@@ -25,9 +34,8 @@ FEW_ROUNDS: tuple[Variant, ...] = ("mean", "tree")
 FOR_CENTRE = {"mean": 0.04, "twice": 0.05, "two": 0.06, "tree": 0.08, "binary": 0.08}
 FOR_RADIUS, FOR_ROUGH_RADIUS = 0.12, 0.04
 """Shares of the budget; the mean gets the rest."""
-PER_OCTAVE, OCTAVES = 4, 25
-LADDER = PER_OCTAVE * OCTAVES + 1
-"""Radii to choose from: four to an octave, up to twice the bound."""
+OCTAVES = 25
+"""Radii to choose from reach over so many, up to twice the bound."""
 CELLS = 34
 """Cells of a line in one of two rounds: 32, and one beyond either end."""
 TREE_CELLS, TREE_LEVEL = 1024, 5
@@ -74,17 +82,11 @@ class Design:
     @property
     def messages(self) -> float:
         """How many messages a client sends, on average."""
-        return sum(self._messages(stage) for stage in self.stages)
-
-    def _messages(self, stage: Stage) -> float:
-        if isinstance(stage, Sums):
-            return stage.packs * stage.shares
-        return len(stage.levels) + stage.buckets * stage.blanket / self.honest
+        return sum(messages_sent(stage, self.honest) for stage in self.stages)
 
     def bytes(self, *, sealed: bool) -> float:
-        """How many bytes a client sends, on average, frames of messages and batches included."""
-        seal = SEAL_BYTES if sealed else 0
-        return sum(26 + self._messages(stage) * (stage.size + seal + 2) for stage in self.stages)
+        """How many bytes a client sends, on average."""
+        return sum(bytes_sent(stage, self.honest, sealed=sealed) for stage in self.stages)
 
     def clipped(self, beyond: float) -> float:
         """Return how many rows are to be clipped, if ``beyond`` is the noise on the number of them."""
@@ -117,7 +119,7 @@ class Design:
 
     def _noise_of(self, stage: Sums) -> float:
         """Return the noise on the mean of clipped vectors, in radii (l2 norm), if everybody takes part."""
-        return math.sqrt(self.d * stage.variance / (self.honest * self.users)) / inner_radius(stage.radius, self.d)
+        return math.sqrt(self.d * stage.variance / (self.honest * self.users)) / (twice_inner(stage.radius, self.d) / 2)
 
     def error(self, loose: float) -> float:
         """Predict the error of the mean in spreads, for rows that look normal, if the bound is so many spreads.
@@ -135,9 +137,9 @@ class Design:
         return math.hypot(self._noise_of(sums) * radius, 0.2 * min(share, 0.5) * away)
 
 
-def inner_radius(radius: int, d: int) -> float:
-    """Return the norm to which vectors are clipped before they are rounded, so that none exceeds the radius."""
-    return radius - math.isqrt(d) / 2 - 1
+def per_octave(d: int) -> int:
+    """Return how many radii there are to an octave: in many dimensions distances differ little."""
+    return 4 if d < 64 else 8
 
 
 def honest_users(users: int, honest: Fraction) -> int:
@@ -155,7 +157,7 @@ def clients_needed(d: int, budget: ApproxDp, honest: Fraction) -> tuple[float, f
     more = 1 / math.sqrt(honest)
     coarse = FAIR * 2 * math.sqrt(d / (2 * rho * FOR_CENTRE["mean"])) * more
     clipped = CLIP * math.sqrt(2 * d / (0.8 * rho))
-    noise = math.sqrt(LADDER / 2 / (rho * FOR_RADIUS)) * more
+    noise = math.sqrt(OCTAVES * per_octave(d) / 2 / (rho * FOR_RADIUS)) * more
     fewest = 20 / float(honest)
     return max(coarse / 0.5, clipped / 0.1, 15 * noise, fewest), max(coarse / 2, clipped / 0.3, 7 * noise, fewest)
 
@@ -207,7 +209,7 @@ def _stages(variant: Variant, users: int, honest: int, d: int, budget: ApproxDp,
         return Counters(about, lines, cells, levels, max(thinnest, math.ceil(len(levels) / rho)))
 
     def radius(share: float) -> Counters:
-        return counters(rho * share, "radius", LADDER, 0)
+        return counters(rho * share, "radius", OCTAVES * per_octave(d) + 1, 0)
 
     means = {"mean": 1, "twice": 2}.get(variant, 0)
     coarse = [_room(users, honest, d, for_centre / means, 16) for _ in range(means)]

@@ -13,7 +13,6 @@ from dpmean.trust.coins import Coins
 from dpmean.trust.schema import COORDINATE, TICKET, hashed
 from dpmean.trust.shuffle.schema import (
     BUCKET_BYTES,
-    PACK_BYTES,
     Collection,
     Counters,
     Round,
@@ -38,7 +37,7 @@ def messages(
     noise = coins.poissons("noise", noise_mean(collection, stage), 2 * collection.d)
     noisy = [x + up - down for x, up, down in zip(vector, noise[::2], noise[1::2], strict=True)]
     return [
-        number.to_bytes(PACK_BYTES) + share.to_bytes(stage.pack_bytes)
+        number.to_bytes(stage.tag_bytes) + share.to_bytes(stage.pack_bytes)
         for number in range(stage.packs)
         for share in _shares(stage, _packed(stage, noisy, number), number, coins)
     ]

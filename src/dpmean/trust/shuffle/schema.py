@@ -3,15 +3,18 @@
 A *collection* (JSON) is agreed on before anything is sent: who takes part, what may be spent, and for every round what
 is asked and how it is hidden. All that privacy rests on is in it. A *round* (JSON) adds what earlier rounds found:
 where cells lie, a centre, a radius. A client answers a round with a *batch*, a MessagePack array
-``[1, name, round, user, messages]``; its messages have one length that depends on the round alone, and are sealed to
-the analyzer's key. The shuffler hands on a *delivery*, ``[1, name, round, clients, messages]``: the messages of all
-batches, in random order, and how many clients they came from.
+``[1, digest, round, user, messages]``: the digest (BLAKE2b, 32 bytes) is that of the collection as it was published, so
+that nobody can show different collections to different clients, or to the shuffler. Its messages have one length that
+depends on the round alone, and are sealed to the analyzer's key. The shuffler hands on a *delivery*,
+``[1, digest, round, clients, messages]``: the messages of all batches, in random order, and how many clients they came
+from.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from hashlib import blake2b
 from typing import Literal
 
 import msgspec
@@ -24,11 +27,13 @@ VERSION = 1
 Variant = Literal["mean", "twice", "two", "tree", "binary"]
 LARGEST = 1 << 40
 """No length in a round may exceed this."""
-BUCKET_BYTES, PACK_BYTES = 4, 2
+BUCKET_BYTES = 4
 SEAL_BYTES = 48
 """What sealing adds to a message: a key of 32 bytes and a tag of 16."""
 MOST_USERS, MOST_ROUNDS, MOST_SHARES = 1 << 40, 64, 4096
-MOST_CELLS, MOST_BUCKETS, MOST_BLANKET = 1 << 16, 1 << 31, 1 << 40
+MOST_CELLS, MOST_BUCKETS, MOST_BLANKET = 1 << 16, 1 << 31, 1 << 30
+MOST_MESSAGES = 1 << 20
+"""On average, of one client in one round."""
 
 
 class Counters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="counters"):
@@ -95,9 +100,14 @@ class Sums(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sum"):
         return -(-self.bits * self.packed // 8)
 
     @property
+    def tag_bytes(self) -> int:
+        """The length of the number of a pack, which comes first in a message; one pack needs no number."""
+        return 2 if self.packs > 1 else 0
+
+    @property
     def size(self) -> int:
         """The length of a message."""
-        return PACK_BYTES + self.pack_bytes
+        return self.tag_bytes + self.pack_bytes
 
 
 Stage = Counters | Sums
@@ -166,7 +176,7 @@ class Delivery(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     """All messages of a round, in random order."""
 
     version: int
-    name: bytes
+    collection: bytes
     round: int
     clients: int
     messages: list[bytes]
@@ -176,7 +186,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     """All messages of one client in one round."""
 
     version: int
-    name: bytes
+    collection: bytes
     round: int
     user: bytes
     messages: list[bytes]
@@ -199,16 +209,21 @@ def read_budget(text: str) -> ApproxDp:
     raise ArgumentError(f'a budget is written "epsilon 1 delta 1/1000000", got {text!r}')
 
 
+def digest_of(document: bytes) -> bytes:
+    """Return the digest of a collection as it was published."""
+    return blake2b(document, digest_size=32).digest()
+
+
 def check_collection(collection: Collection) -> None:
     """Refuse a collection whose parts do not fit together, or whose numbers are beyond what messages can hold."""
     c = collection
     width = 1 << (c.d - 1).bit_length() if 1 <= c.d <= MOST_COLUMNS else 0
     wrong = {
         "version": c.version != VERSION,
-        "name": len(c.name) != 16 or any(letter not in "0123456789abcdef" for letter in c.name),
+        "name (16 hexadecimal digits)": len(c.name) != 16 or any(letter not in "0123456789abcdef" for letter in c.name),
         "users": not 1 <= c.users <= MOST_USERS,
         "honest": not 1 <= c.honest <= c.users,
-        "quorum": not c.honest <= c.quorum <= c.users,
+        "quorum": not c.users - (c.users - c.honest) // 2 <= c.quorum <= c.users,
         "d": not width,
         "step": not -1000 <= c.step <= 900,
         "reach": not 1 <= c.reach <= LARGEST,
@@ -216,14 +231,15 @@ def check_collection(collection: Collection) -> None:
         "key": len(c.key) not in (0, 64) or any(letter not in "0123456789abcdef" for letter in c.key),
     }
     for number, stage in enumerate(c.stages):
-        right = _counters_fit(stage, width) if isinstance(stage, Counters) else _sums_fit(stage, c)
+        right = _counters_fit(stage, width, c.honest) if isinstance(stage, Counters) else _sums_fit(stage, c)
         wrong[f"stage {number}"] = not right
     for name, is_wrong in wrong.items():
         if is_wrong:
             raise ArgumentError(f"this is not a collection: its {name} cannot be right")
+    read_budget(c.budget)
 
 
-def _counters_fit(stage: Counters, width: int) -> bool:
+def _counters_fit(stage: Counters, width: int, honest: int) -> bool:
     return (
         stage.lines == (width if stage.about == "median" else 1)
         and 2 <= stage.cells <= MOST_CELLS
@@ -232,12 +248,13 @@ def _counters_fit(stage: Counters, width: int) -> bool:
         and len(set(stage.levels)) == len(stage.levels)
         and stage.buckets <= MOST_BUCKETS
         and 1 <= stage.blanket <= MOST_BLANKET
+        and stage.buckets * stage.blanket <= MOST_MESSAGES * honest
     )
 
 
 def _sums_fit(stage: Sums, c: Collection) -> bool:
     return (
-        stage.radius <= 1 << 30
+        1 <= stage.radius <= 1 << 30
         and 4 * stage.radius**2 > c.d
         and 1 <= stage.variance <= 1 << 53
         and 2 <= stage.bits <= 120
@@ -278,6 +295,18 @@ def blanket_mean(collection: Collection, stage: Counters) -> Fraction:
 def noise_mean(collection: Collection, stage: Sums) -> Fraction:
     """Return the mean of the two Poisson numbers whose difference is a client's part of the noise."""
     return Fraction(stage.variance, 2 * collection.honest)
+
+
+def messages_sent(stage: Stage, honest: int) -> float:
+    """Return how many messages a client sends in a round, on average."""
+    if isinstance(stage, Sums):
+        return stage.packs * stage.shares
+    return len(stage.levels) + stage.buckets * stage.blanket / honest
+
+
+def bytes_sent(stage: Stage, honest: int, *, sealed: bool) -> float:
+    """Return how many bytes a client sends in a round, on average, frames of messages and of the batch included."""
+    return 51 + messages_sent(stage, honest) * (stage.size + (SEAL_BYTES if sealed else 0) + 2)
 
 
 def most_messages(collection: Collection, stage: Stage) -> int:

@@ -34,23 +34,25 @@ def new_key() -> tuple[bytes, str]:
 
 
 def public_of(private: bytes) -> str:
-    """Return the public key of a private one."""
+    """Return the public key of a private one; nothing if it is none."""
     _suite()
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw().hex()
+    return (
+        X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw().hex() if len(private) == 32 else ""
+    )
 
 
-def seal(messages: list[bytes], key: str, name: str, number: int) -> list[bytes]:
+def seal(messages: list[bytes], key: str, digest: bytes, number: int) -> list[bytes]:
     """Seal messages to a public key, for one round of one collection."""
     suite = _suite()
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
     public = X25519PublicKey.from_public_bytes(bytes.fromhex(key))
-    return [suite.encrypt(message, public, info=_context(name, number)) for message in messages]
+    return [suite.encrypt(message, public, info=_context(digest, number)) for message in messages]
 
 
-def unseal(envelopes: list[bytes], private: bytes, name: str, number: int) -> list[bytes | None]:
+def unseal(envelopes: list[bytes], private: bytes, digest: bytes, number: int) -> list[bytes | None]:
     """Open envelopes; None stands for one that was not made for this key, round and collection."""
     suite = _suite()
     from cryptography.exceptions import InvalidTag
@@ -60,11 +62,11 @@ def unseal(envelopes: list[bytes], private: bytes, name: str, number: int) -> li
     found: list[bytes | None] = []
     for envelope in envelopes:
         try:
-            found.append(suite.decrypt(envelope, key, info=_context(name, number)))
+            found.append(suite.decrypt(envelope, key, info=_context(digest, number)))
         except (InvalidTag, ValueError):
             found.append(None)
     return found
 
 
-def _context(name: str, number: int) -> bytes:
-    return _PURPOSE + f"{name} {number}".encode()
+def _context(digest: bytes, number: int) -> bytes:
+    return _PURPOSE + digest + number.to_bytes(2)

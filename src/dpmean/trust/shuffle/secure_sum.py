@@ -8,7 +8,7 @@ import numpy as np
 
 from dpmean.compiled import compiled
 from dpmean.errors import DataError
-from dpmean.trust.shuffle.schema import PACK_BYTES, Collection, Sums
+from dpmean.trust.shuffle.schema import Collection, Sums
 from dpmean.trust.wire import Lines
 from dpmean.types import Ints
 
@@ -18,7 +18,9 @@ _RELIABLE = 13.0
 
 def tally(stage: Sums, lines: Lines) -> Lines:
     """Add up shares by pack, to one big number each (big endian); refuse if packs differ in the number of shares."""
-    packs = np.ascontiguousarray(lines[:, :PACK_BYTES]).view(">u2")[:, 0].astype(np.int64)
+    packs = np.zeros(len(lines), dtype=np.int64)
+    if stage.tag_bytes:
+        packs = np.ascontiguousarray(lines[:, : stage.tag_bytes]).view(">u2")[:, 0].astype(np.int64)
     held = np.bincount(packs, minlength=stage.packs)
     if len(held) > stage.packs or held.min() != held.max():
         raise DataError("shares are missing, or there are too many: the sum cannot be told")
