@@ -69,8 +69,8 @@ def mean(
             epsilon = 5.2, and 0.024 is epsilon = 1, at delta = 1e-6. Or else
         epsilon: the budget in approximate differential privacy, together with
         delta: which should be well below 1/n.
-        norm_bound: a bound on the l2 norm of every row, as loose as you like. All columns get the same noise, so use
-            it when they share a unit (pixels, embeddings). Or else
+        norm_bound: a bound on the l2 norm of every row, as loose as you like in the central model. All columns get the
+            same noise, so use it when they share a unit (pixels, embeddings). Or else
         bounds: ``(lower, upper)``, each one number or one per column. Each column gets noise in proportion to its
             range: all ranges may be loose by the same factor for free, but one that is a thousand times looser than
             the others gets a thousand times the noise. Rows outside are clipped to the bound.
@@ -98,6 +98,7 @@ def mean(
         sigma_max: an upper one; ``norm_bound`` then bounds the *mean* of the distribution (section 3.4 of the paper).
         step: the resolution of the answer, a power of two (in half-widths when ``bounds`` are given).
         nan: ``"raise"``, or ``"impute"`` to put zero, or the middle of the bounds, wherever a value is NaN or infinite.
+            In the local and the shuffle model a device always answers: such a row counts as the centre.
         seed: makes the noise reproducible and the release worthless as protection; for experiments only.
         allow_few_rows: go on where the rule says that there are too few rows to expect a useful answer.
 

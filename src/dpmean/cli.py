@@ -56,7 +56,7 @@ def list_figures() -> None:
 
 def _running(command: Callable[..., None]) -> Callable[..., None]:
     options = [
-        click.option("--trials", type=click.IntRange(min=1), help="Trials per cell (default: as the paper)."),
+        click.option("--trials", type=click.IntRange(min=1), help="Trials per cell (default: as the figure says)."),
         click.option("--out", type=_FOLDER, default=Path("results"), show_default=True, help="Where results go."),
         click.option("--quick", is_flag=True, help="Few trials: the shape of things in minutes."),
         click.option("--seed", type=int, default=2021, show_default=True, help="Of data and noise."),

@@ -27,6 +27,8 @@ from dpmean.rows.streamed import Source
 from dpmean.trust.randomizers import MOST_COLUMNS, half_space
 from dpmean.types import Floats
 
+LARGEST_EPSILON = 20
+"""In the shuffle model."""
 _LARGEST = 2.0**500
 _RHO_RANGE = (Fraction(1, 10**12), Fraction(10**12))
 _KINDS = {
@@ -89,8 +91,8 @@ def read_shuffle_budget(rho: Number | None, epsilon: Number | None, delta: Numbe
             f"the shuffle model needs epsilon and delta, got {epsilon} and {delta}: give epsilon=1.0, delta=1e-9, say"
         )
     budget = ApproxDp(epsilon, delta)
-    if not Fraction(1, 100) <= budget.epsilon <= 20:
-        raise ArgumentError(f"in the shuffle model epsilon must lie between 0.01 and 20, got {epsilon}")
+    if not Fraction(1, 100) <= budget.epsilon <= LARGEST_EPSILON:
+        raise ArgumentError(f"in the shuffle model epsilon must lie between 0.01 and {LARGEST_EPSILON}, got {epsilon}")
     if not Fraction(1, 10**30) <= budget.delta <= Fraction(1, 100):
         raise ArgumentError(f"in the shuffle model delta must lie between 1e-30 and 0.01, got {delta}")
     return budget

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpmean.budget import ApproxDp, Number, PureDp, Zcdp
 from dpmean.door import (
+    LARGEST_EPSILON,
     read_budget,
     read_columns,
     read_honest,
@@ -78,7 +79,7 @@ class Outlook:
             dimensions may take it tenfold.
         sampling_error: the error that the rows have anyway, as a sample, in the same unit.
         rows_needed: how many rows would do well with this budget.
-        budget_needed: which rho, or epsilon, would do well with these rows.
+        budget_needed: which rho, or epsilon, would do well with these rows; infinity if none does.
         rows_to_match: from how many rows on privacy adds no more than sampling does, with this budget; 0 in the local
             model, where it hardly ever is, and in the shuffle model, which is planned for one number of users.
         traffic: what each user sends, in the shuffle model.
@@ -117,10 +118,10 @@ class Outlook:
         if ratio > 1 and self.rows_to_match:
             lines.append(f"  from {self.rows_to_match} rows on, privacy adds no more than sampling")
         if self.verdict is not Verdict.FINE:
-            lines.append(
-                f"  {self.rows_needed} rows would do well with this budget, "
-                f"or {notion} = {self.budget_needed:.3g} with these rows"
-            )
+            other = f"or {notion} = {self.budget_needed:.3g} with these rows"
+            if math.isinf(self.budget_needed):
+                other = "and no budget is large enough for these rows"
+            lines.append(f"  {self.rows_needed} rows would do well with this budget, {other}")
         if self.traffic is not None:
             lines.append(str(self.traffic))
         return "\n".join(lines)
@@ -204,6 +205,23 @@ def _local(n: int, d: int, budget: Zcdp | PureDp, *, few_rounds: bool) -> Outloo
     )
 
 
+def _epsilon_needed(n: int, d: int, budget: ApproxDp, honest: Fraction) -> float:
+    """Return an epsilon that would do well with n rows, to two digits and rounded up; infinity if none is allowed."""
+    low, high = float(budget.epsilon), float(LARGEST_EPSILON)
+
+    def enough(epsilon: float) -> bool:
+        return clients_needed(d, ApproxDp(epsilon, budget.delta), honest)[0] <= n
+
+    if enough(low):
+        return low
+    if not enough(high):
+        return math.inf
+    while high - low > 0.005 * high:
+        middle = round((low + high) / 2, 4)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
 def _shuffle(n: int, d: int, budget: ApproxDp, honest: Fraction, *, few_rounds: bool) -> Outlook:
     need = Need(*clients_needed(d, budget, honest))
     enough = math.ceil(need.fine)
@@ -220,7 +238,7 @@ def _shuffle(n: int, d: int, budget: ApproxDp, honest: Fraction, *, few_rounds: 
         error=error,
         sampling_error=1 / math.sqrt(n),
         rows_needed=enough,
-        budget_needed=float(budget.epsilon) * max(need.fine / n, 1.0),
+        budget_needed=_epsilon_needed(n, d, budget, honest),
         rows_to_match=0,
         traffic=Traffic(
             chosen.variant,

@@ -231,7 +231,9 @@ def security_of(honest: int, bits: int, shares: int) -> float:
 
 def _enough(honest: int) -> None:
     if honest < 19:
-        raise ArgumentError(f"split sums need at least 19 honest users, got {honest}")
+        raise ArgumentError(
+            f"split sums need at least 19 honest users, got {honest}: invite more, or rely on more of them"
+        )
 
 
 def security_needed(packs: int, epsilon: Fraction, delta: Fraction) -> float:

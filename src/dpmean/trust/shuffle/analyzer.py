@@ -380,8 +380,8 @@ def decoded(collection: Collection, stage: Stage, lines: Lines, clients: int) ->
     if len(lines) != clients * stage.packs * stage.shares:
         needed = clients * stage.packs * stage.shares
         raise DataError(
-            f"{len(lines)} shares could be read, and {needed} are needed: some are missing, or there are too many, and the "
-            "sum cannot be told. Have the shuffler hand on the same round again"
+            f"{len(lines)} shares could be read, and {needed} are needed: some are missing, or there are too many, and "
+            "the sum cannot be told. Have the shuffler hand on the same round again"
         )
     return secure_sum.decoded(collection, stage, secure_sum.tally(stage, lines), clients)
 
