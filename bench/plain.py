@@ -25,14 +25,14 @@ def write_npy(path: Path, n: int, d: int) -> None:
     rows.flush()
 
 
-def write_parquet(source: Path, folder: Path, files: int, *, vectors: bool) -> None:
-    """Write the rows of a ``.npy`` file as Parquet files with the settings that pyarrow comes with.
+def write_parquet(source: Path, folder: Path, n: int, *, vectors: bool) -> None:
+    """Write the first n rows of a ``.npy`` file as eight Parquet files, with the settings that pyarrow comes with.
 
     A row is a vector in one column, or a number in each of many.
     """
-    rows = np.load(source, mmap_mode="r")
+    rows = np.load(source, mmap_mode="r")[:n]
     folder.mkdir()
-    size = -(-len(rows) // files)
+    size = -(-n // 8)
     for number, start in enumerate(range(0, len(rows), size)):
         tables = (
             _table(np.array(rows[inner : min(inner + _GROUP_ROWS, start + size)]), vectors=vectors)

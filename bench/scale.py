@@ -39,6 +39,8 @@ def _mean(source: Any, **more: Any) -> dpmean.Release:
 def _files(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
     """Measure files beside the plainest loops over them."""
     npy, size = folder / "rows.npy", f"{rows:,} x {_COLUMNS}"
+    for kind in ("vectors", "wide"):
+        plain.write_parquet(npy, folder / kind, rows, vectors=kind == "vectors")
     plainest: dict[str, tuple[Path, float, Callable[[Path], object]]] = {
         "npy": (npy, 2.0, plain.npy_mean),
         "parquet, vectors": (folder / "vectors", 2.5, plain.parquet_mean),
@@ -77,13 +79,16 @@ def _growth(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
     yield Line(job, "refined", best["large"] / best["small"] / 2, "x", 1.1, beside=beside)
 
 
-def _clusters(folder: Path, rounds: int) -> Iterator[Line]:
+def _clusters(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
     """Measure what clusters work, all of their processes together, beside the file engine on the same Parquet files."""
+    for kind in ("vectors", "wide"):
+        plain.write_parquet(folder / "rows.npy", folder / f"{kind} of a quarter", rows // 4, vectors=kind == "vectors")
+    vectors, wide = folder / "vectors of a quarter", folder / "wide of a quarter"
     with _dask() as read:
-        yield from _beside_files("Dask", read(folder / "wide"), folder / "wide", 2.5, rounds)
+        yield from _beside_files("Dask", read(wide), wide, 2.5, rounds)
     with _spark(folder) as read:
-        yield from _beside_files("Spark", read(folder / "vectors"), folder / "vectors", 5.0, rounds, vector_column="v")
-        yield from _beside_files("Spark", read(folder / "wide"), folder / "wide", 5.0, rounds)
+        yield from _beside_files("Spark", read(vectors), vectors, 5.0, rounds, vector_column="v")
+        yield from _beside_files("Spark", read(wide), wide, 5.0, rounds)
 
 
 def _beside_files(name: str, frame: Any, folder: Path, required: float, rounds: int, **more: Any) -> Iterator[Line]:
@@ -149,16 +154,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description="Rows in files and on clusters.")
     parser.add_argument("--quick", action="store_true", help="few rows: nothing is judged")
     parser.add_argument("--folder", type=Path, help="where 8 GB of rows may lie for some minutes (default: temporary)")
+    parser.add_argument("--only", choices=("files", "growth", "clusters"), help="a part of it")
     arguments = parser.parse_args()
     rows, rounds = (200_000, 1) if arguments.quick else (4_000_000, 3)
     folder = Path(tempfile.mkdtemp(prefix="dpmean-scale-", dir=arguments.folder))
     others = Others()
+    parts = {"files": _files, "growth": _growth, "clusters": _clusters}
+    lines = []
     try:
         plain.write_npy(folder / "rows.npy", rows, _COLUMNS)
-        for kind in ("vectors", "wide"):
-            plain.write_parquet(folder / "rows.npy", folder / kind, files=8, vectors=kind == "vectors")
-        jobs = (_files(folder, rows, rounds), _growth(folder, rows, rounds), _clusters(folder, rounds))
-        lines = [line for job in jobs for line in job]
+        for name, part in parts.items():
+            if arguments.only in (None, name):
+                for line in part(folder, rows, rounds):
+                    print(*line.cells(), sep=" | ", file=sys.stderr, flush=True)
+                    lines.append(line)
     finally:
         shutil.rmtree(folder)
     busy = others.cores()

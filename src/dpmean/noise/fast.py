@@ -19,7 +19,7 @@ Taylor polynomial of degree 18 is within 0.63^19 / 19! < 2^-69 of exp(-g), its H
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -46,8 +46,8 @@ _BLOCK = 1 << 14
 ACCEPTED, REJECTED, UNDECIDED = 0, 1, 2
 
 
-def _cells(variance: Fraction, width: int, bits: int) -> list[tuple[int, int]]:
-    """Return bounds on ``2^bits P[cell <= c]`` for c = 0, 1, ... until the rest is below one unit or so.
+def _cells(variance: Fraction, width: int, bits: int) -> Iterator[tuple[int, int]]:
+    """Yield bounds on ``2^bits P[cell <= c]`` for c = 0, 1, ... until the rest is below one unit or so.
 
     Weights follow w(c+1) = w(c) a^(2c+1) with a = exp(-width^2 / (2 variance)), every product rounded outward.
     """
@@ -65,7 +65,8 @@ def _cells(variance: Fraction, width: int, bits: int) -> list[tuple[int, int]]:
     # a^(2c) <= 2^(-2 digits / c); as width >= std / 32, c is at most 32 sqrt(1.4 digits) + 1 and that factor at
     # most 0.67. Together they are less than 3 units; 2^32 are set aside.
     all_low, all_high = sum_low, sum_high + (1 << 32)
-    return [((low << bits) // all_high, min(1 << bits, -(-(high << bits) // all_low))) for low, high in sums]
+    for low, high in sums:  # few of them are looked at
+        yield (low << bits) // all_high, min(1 << bits, -(-(high << bits) // all_low))
 
 
 @final

@@ -52,7 +52,8 @@ def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | 
                 f"column {name!r} must hold real numbers, got {frame.dtypes[name]}: name the columns to use, "
                 "columns=[...], or the one that holds vectors, vector_column=..."
             )
-    blocks = frame[names].to_delayed()
+    chosen = frame if names == list(frame.columns) else frame[names]
+    blocks = chosen.to_delayed()
     counted = _computed([frame[names[:1]].map_partitions(len)])[0]  # of a file, one column is read
     sizes = tuple(int(size) for size in counted) if len(counted) == len(blocks) else _lengths(blocks)
     width = len(names) if vector_column is None else _width(blocks, sizes, vector_column)
@@ -129,17 +130,10 @@ def _as_rows(block: Any, vector_column: str | None) -> NDArray[Any]:
             raise DataError("the vectors in the rows differ in length, so nothing was released")
         return np.stack(vectors) if vectors else np.empty((0, 0))
     if hasattr(block, "columns"):
-        kind = _common(block)
-        missing = {"na_value": np.nan} if kind.kind == "f" else {}  # whole numbers of numpy cannot be missing
-        found: NDArray[Any] = block.to_numpy(dtype=kind, **missing)
+        plain = all(isinstance(kind, np.dtype) for kind in block.dtypes)
+        found: NDArray[Any] = block.to_numpy() if plain else block.to_numpy(dtype=np.float64, na_value=np.nan)
         return found
     return np.asarray(block)
-
-
-def _common(frame: Any) -> np.dtype[Any]:
-    """Return the type that holds all columns; what may be missing is a float."""
-    kinds = [kind if isinstance(kind, np.dtype) else np.dtype(np.float64) for kind in frame.dtypes]
-    return np.result_type(*kinds)
 
 
 def _lengths(blocks: list[Any]) -> tuple[int, ...]:
