@@ -82,7 +82,11 @@ def test_the_kernel_decides_as_exact_arithmetic_does(u, mean):
 @pytest.mark.parametrize("mean", [Fraction(1, 3), Fraction(22, 7), Fraction(900)])
 def test_also_right_at_the_bounds(mean):
     law = tables.table(mean)
-    statuses = [check(u, mean) for bound in law.bounds for u in range(max(bound - 3, 0), min(bound + 4, 2**64))]
+    statuses = [
+        check(u, mean)
+        for bound in law.bounds[:: max(1, len(law.bounds) // 25)]
+        for u in range(max(bound - 3, 0), min(bound + 4, 2**64))
+    ]
     assert fast.UNDECIDED in statuses
     assert fast.ACCEPTED in statuses
     check(0, mean)
