@@ -15,6 +15,7 @@ import pytest
 import dpmean
 from dpmean import ApproxDp, ArgumentError, DataError, OverspendError, PureDp, Zcdp
 from dpmean.trust.client import Client
+from dpmean.trust.schema import Outcome
 from dpmean.trust.shuffle import crowd, encoder
 from dpmean.trust.shuffle.analyzer import Analyzer
 from dpmean.trust.shuffle.costs import total_cost
@@ -32,7 +33,7 @@ from dpmean.trust.shuffle.schema import (
     write_budget,
 )
 from dpmean.trust.shuffle.seal import new_key, public_of, seal, unseal
-from dpmean.trust.shuffle.shuffler import Outcome, Shuffler
+from dpmean.trust.shuffle.shuffler import Shuffler
 from tests.shuffle_parts import (
     BUDGET,
     SMALL,

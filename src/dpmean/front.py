@@ -107,8 +107,7 @@ def run(
     estimator = build(grid, coins)
     setting = f"d={d}, rho={float(budget.rho):.4g} and method {estimator.name}"
     few_rows = _check_rows(estimator.rows_needed(budget), n, setting, allow_few_rows=allow_few_rows)
-    if delta is not None and delta * n >= 1:
-        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=3)
+    _check_delta(delta, n)
 
     rows = CountedRows(source.rows(frame))
     estimate = estimator(rows, budget, noise)
@@ -147,16 +146,12 @@ def run_local(
     """Release the mean of the rows of ``X`` in the local model: every row a device that sends one message."""
     budget = read_local_budget(rho, epsilon, delta)
     few = read_rounds(rounds)
-    array = read_array(X)
+    array, frame = _read_devices(X, norm_bound, bounds, nan, "local")
     n, d = array.shape
-    read_nan(nan)  # a device answers whatever it holds
-    frame = read_frame(d, norm_bound, bounds, impute=True)
-    read_columns(d, "local")
     noise, coins = read_randomness(seed)
     need = Need(*users_needed(d, budget, few_rounds=few))
     few_rows = _check_rows(need, n, f"d={d}, {budget} and the local model", allow_few_rows=allow_few_rows)
-    if delta is not None and delta * n >= 1:
-        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=3)
+    _check_delta(delta, n)
 
     fleet = Fleet(_rows_of_devices(array, frame), noise)
     setup = setup_for(coins.digest(), n, d, frame.reach, budget, few_rounds=few)
@@ -202,16 +197,12 @@ def run_shuffle(
     few = read_rounds(rounds)
     if fidelity not in ("totals", "messages"):
         raise ArgumentError(f'fidelity must be "totals" or "messages", got {fidelity!r}')
-    array = read_array(X)
+    array, frame = _read_devices(X, norm_bound, bounds, nan, "shuffle")
     n, d = array.shape
-    read_nan(nan)  # a client answers whatever it holds
-    frame = read_frame(d, norm_bound, bounds, impute=True)
-    read_columns(d, "shuffle")
     noise, coins = read_randomness(seed)
     need = Need(*clients_needed(d, budget, part))
     few_rows = _check_rows(need, n, f"d={d}, {budget} and the shuffle model", allow_few_rows=allow_few_rows)
-    if delta is not None and delta * n >= 1:
-        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=3)
+    _check_delta(delta, n)
 
     plan = design(n, d, budget, part, few_rounds=few)
     analyzer = ShuffleAnalyzer(collection_for(plan, coins.digest(), frame.reach))
@@ -233,6 +224,22 @@ def run_shuffle(
             **_remarks(delta, few_rows=few_rows),
         },
     )
+
+
+def _read_devices(
+    X: ArrayLike, norm_bound: float | None, bounds: tuple[ArrayLike, ArrayLike] | None, nan: str, trust: str
+) -> tuple[NDArray[Any], Frame]:
+    """Read rows that are devices, and their bound; a device answers whatever it holds."""
+    array = read_array(X)
+    read_nan(nan)
+    frame = read_frame(array.shape[1], norm_bound, bounds, impute=True)
+    read_columns(array.shape[1], trust)
+    return array, frame
+
+
+def _check_delta(delta: Number | None, n: int) -> None:
+    if delta is not None and delta * n >= 1:
+        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=4)
 
 
 def _rows_of_devices(array: NDArray[Any], frame: Frame) -> Floats:

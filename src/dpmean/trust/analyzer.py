@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Generator
-from enum import StrEnum
 from typing import final
 
 import msgspec
@@ -38,26 +37,19 @@ from dpmean.trust.schema import (
     TICKETS,
     VERSION,
     Message,
+    Outcome,
     Question,
     Task,
     read_budget,
     write_budget,
 )
-from dpmean.trust.search import WeighedSearch, halved, shares_from_tree
+from dpmean.trust.search import WeighedSearch, farthest, halved, ladder_up_to, shares_from_tree
 from dpmean.trust.wire import Lines, body_size, hashed_all, header, tree_places
 from dpmean.types import Estimate, Ints
 
 _GRID_BITS = 24
 _PER_OCTAVE = 10
 _GAUSSIAN_REACH = 12  # standard deviations that honest noise does not exceed in the life of the universe
-
-
-class Outcome(StrEnum):
-    """What became of a message."""
-
-    ACCEPTED = "accepted"
-    DUPLICATE = "duplicate"
-    REJECTED = "rejected"
 
 
 class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,13 +92,13 @@ class Analyzer:
         find = self._all_at_once if self.setup.few_rounds else self._step_by_step
 
         half = 1 << (TREE_BITS if self.setup.few_rounds else LINE_BITS) - 1
-        line = (np.arange(2 * half) - half + 1) * -(-self._farthest() // half)
+        line = (np.arange(2 * half) - half + 1) * -(-farthest(self.reach, self.width) // half)
         found = yield from find("median", (0, first), line, self.width, 0.5, signs=self.signs.tolist())
         centre = np.rint(self.signs * hadamard(line[found].astype(np.float64)) / self.width)[: self.setup.d]
         length = float(np.linalg.norm(centre))
         centre = np.rint(centre * min(1.0, self.reach / max(length, 1.0))).astype(np.int64)
 
-        ladder = self._ladder()
+        ladder = ladder_up_to(2 * self.reach, 1 << LADDER_BITS, _PER_OCTAVE)
         index = yield from find("radius", (first, second), ladder, 1, 1 - plan.clipped, centre=centre.tolist())
         radius = int(ladder[index[0]])
 
@@ -140,16 +132,6 @@ class Analyzer:
         tally = yield self._task(tree, *tickets, **asked)
         shares, _ = shares_from_tree(tally[:size, :, 1], tally[:size, :, 0], self.lie / WORD)
         return halved(shares, rank)
-
-    def _farthest(self) -> int:
-        """How far from zero a rotated mean can be: sqrt(2 ln(40 width)) times the reach, nearly always (Lemma 3.4)."""
-        return math.ceil(self.reach * min(math.sqrt(self.width), math.sqrt(2 * math.log(40 * self.width))))
-
-    def _ladder(self) -> Ints:
-        """Return radii to choose from, ten to an octave, up to twice the reach."""
-        numbers = np.arange(1 << LADDER_BITS)
-        radii = np.ceil(2 * self.reach * np.exp2((numbers + 1 - (1 << LADDER_BITS)) / _PER_OCTAVE)).astype(np.int64)
-        return np.maximum.accumulate(radii - numbers) + numbers  # the smallest ones, one by one
 
     def _hiding(self) -> dict[str, object]:
         if isinstance(self.budget, Zcdp):

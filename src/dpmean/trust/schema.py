@@ -9,6 +9,7 @@ signed) per column for a vector.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from fractions import Fraction
 from typing import Literal
 
@@ -28,6 +29,14 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 TICKET, COORDINATE, LEVEL, PATTERN = range(4)
 """What a public hash of a user's number is used for."""
+
+
+class Outcome(StrEnum):
+    """What became of a message, or of a batch of them."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    REJECTED = "rejected"
 
 
 class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

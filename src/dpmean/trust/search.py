@@ -7,6 +7,7 @@ proportion to what it tells, do return.
 
 from __future__ import annotations
 
+import math
 from typing import final
 
 import numpy as np
@@ -57,6 +58,18 @@ class WeighedSearch:
         told = np.clip((shares - self.rank) * 2 * _CLEAR / std**2, -_MOST, _MOST) / 2
         below = np.arange(self._logs.shape[1]) <= asked[:, np.newaxis]
         self._logs += np.where(below, told[:, np.newaxis], -told[:, np.newaxis])
+
+
+def farthest(reach: int, width: int) -> int:
+    """How far from zero a rotated mean can be: sqrt(2 ln(40 width)) times the reach, nearly always (Lemma 3.4)."""
+    return math.ceil(reach * min(math.sqrt(width), math.sqrt(2 * math.log(40 * width))))
+
+
+def ladder_up_to(top: int, points: int, per_octave: float) -> Ints:
+    """Return radii to choose from, so many to an octave, the last of them at the top."""
+    numbers = np.arange(points)
+    radii = np.ceil(top * np.exp2((numbers + 1 - points) / per_octave)).astype(np.int64)
+    return np.maximum.accumulate(radii - numbers) + numbers  # the smallest ones, one by one
 
 
 def _rising(values: Floats, weights: Floats) -> Floats:

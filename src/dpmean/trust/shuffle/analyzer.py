@@ -18,7 +18,7 @@ from dpmean.ledger import Neighbours, Receipt, Release
 from dpmean.trust.shuffle import counters, secure_sum
 from dpmean.trust.shuffle.costs import stage_costs
 from dpmean.trust.shuffle.design import Design
-from dpmean.trust.shuffle.protocol import Found, Protocol, Tally
+from dpmean.trust.shuffle.protocol import Protocol, Result, Tally
 from dpmean.trust.shuffle.schema import (
     VERSION,
     Collection,
@@ -81,7 +81,7 @@ class Analyzer:
         self._protocol = Protocol(collection).play()
         self.round = next(self._protocol)
 
-    def _estimate(self, found: Found) -> Estimate:
+    def _estimate(self, found: Result) -> Estimate:
         unit = math.ldexp(1.0, self.collection.step)
         return Estimate(
             mean=found.mean * unit,
@@ -92,7 +92,7 @@ class Analyzer:
         )
 
     def _receipts(self) -> tuple[Receipt, ...]:
-        """Return what each round cost; split sums are paid for with the last one."""
+        """Return what each round asked and cost."""
         c = self.collection
         budget = read_budget(c.budget)
         costs = stage_costs(c.stages, c.d, c.honest, budget.delta)

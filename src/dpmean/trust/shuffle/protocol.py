@@ -12,7 +12,7 @@ import numpy as np
 from dpmean.errors import ArgumentError
 from dpmean.rotation import hadamard
 from dpmean.trust.schema import COORDINATE
-from dpmean.trust.search import WeighedSearch
+from dpmean.trust.search import WeighedSearch, farthest, ladder_up_to
 from dpmean.trust.shuffle import counters
 from dpmean.trust.shuffle.counters import Counts
 from dpmean.trust.shuffle.design import CELLS, CLIP, HALVINGS, LINE_BITS, OCTAVES
@@ -35,7 +35,7 @@ class Tally:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class Result:
     """What all rounds told, in units of the grid: the mean, the noise on each number of it, centre and radius."""
 
     mean: Floats
@@ -53,7 +53,7 @@ class Protocol:
         self._number = 0
         self._signs = np.array(signs(collection.name, 1 << (collection.d - 1).bit_length()), dtype=np.float64)
 
-    def play(self) -> Generator[Round, Tally, Found]:
+    def play(self) -> Generator[Round, Tally, Result]:
         """Find a centre, then a radius, then the mean."""
         c = self.collection
         match c.variant:
@@ -71,7 +71,7 @@ class Protocol:
                 centre = yield from self._halving()
         radius = yield from self._radius(centre)
         mean, std = yield from self._sum(centre, radius)
-        return Found(mean, std, np.array(centre, dtype=np.float64), radius)
+        return Result(mean, std, np.array(centre, dtype=np.float64), radius)
 
     def _coarse(self, centre: list[int], radius: int) -> Generator[Round, Tally, list[int]]:
         """Take a rough mean for a centre."""
@@ -89,18 +89,19 @@ class Protocol:
     def _radius(self, centre: list[int]) -> Generator[Round, Tally, int]:
         """Choose a radius beyond which few rows lie."""
         stage, last = self._stage(Counters), self.collection.stages[-1]
-        ladder = self._ladder(stage.cells)
+        per_octave = (stage.cells - 1) / OCTAVES
+        ladder = ladder_up_to(2 * self.collection.reach, stage.cells, per_octave)
         if not isinstance(last, Sums):
             raise AssertionError("the last round is a sum")
         tally = yield self._ask(centre=centre, lows=[0], widths=[1], gaps=ladder[:-1].tolist())
         rho = 2 * last.radius**2 / last.variance
         least = CLIP * math.sqrt(2 * self.collection.d / rho)
-        ahead = max(1, (stage.cells - 1) // (2 * OCTAVES))  # half an octave
+        ahead = max(1, int(per_octave / 2))
         return counters.tail_radius(self._counts(stage, tally), ladder, least, tally.clients, ahead)
 
     def _two_rounds(self) -> Generator[Round, Tally, list[int]]:
         """Find the middle of each line in two rounds: 32 cells across it, then as many around the quartiles."""
-        far, stage = self._farthest(), self._stage(Counters)
+        far, stage = farthest(self.collection.reach, len(self._signs)), self._stage(Counters)
         lows, widths = np.full(stage.lines, -far), np.full(stage.lines, -(-2 * far // (CELLS - 2)))
         gaps = np.arange(CELLS - 1)
         for _ in range(2):
@@ -113,7 +114,7 @@ class Protocol:
 
     def _tree(self) -> Generator[Round, Tally, list[int]]:
         """Find the middle of each line in one round, with coarse and fine cells at once."""
-        far, stage = self._farthest(), self._stage(Counters)
+        far, stage = farthest(self.collection.reach, len(self._signs)), self._stage(Counters)
         width, gaps = -(-2 * far // stage.cells), list(range(1, stage.cells))
         tally = yield self._ask(lows=[-far] * stage.lines, widths=[width] * stage.lines, gaps=gaps)
         (low, below), (high, above) = self._quartiles(stage, tally)
@@ -131,7 +132,7 @@ class Protocol:
 
     def _halving(self) -> Generator[Round, Tally, list[int]]:
         """Find medians by asking, round after round, on which side of a point rows lie."""
-        far, stage = self._farthest(), self._stage(Counters)
+        far, stage = farthest(self.collection.reach, len(self._signs)), self._stage(Counters)
         line = (np.arange(1 << LINE_BITS) - (1 << LINE_BITS - 1) + 1) * -(-far // (1 << LINE_BITS - 1))
         search = WeighedSearch(stage.lines, len(line), 0.5)
         for _ in range(HALVINGS):
@@ -153,18 +154,6 @@ class Protocol:
     def _within_reach(self, centre: Floats) -> list[int]:
         shorter = min(1.0, self.collection.reach / max(float(np.linalg.norm(centre)), 1.0))
         return [round(x) for x in (centre * shorter).tolist()]
-
-    def _farthest(self) -> int:
-        """How far from zero a rotated mean can be: sqrt(2 ln(40 width)) times the reach, nearly always (Lemma 3.4)."""
-        width = len(self._signs)
-        return math.ceil(self.collection.reach * min(math.sqrt(width), math.sqrt(2 * math.log(40 * width))))
-
-    def _ladder(self, cells: int) -> Ints:
-        """Return radii to choose from, up to twice the reach."""
-        numbers = np.arange(cells)
-        octaves = (numbers + 1 - cells) * (OCTAVES / (cells - 1))
-        radii = np.ceil(2 * self.collection.reach * np.exp2(octaves)).astype(np.int64)
-        return np.maximum.accumulate(radii - numbers) + numbers  # the smallest ones, one by one
 
     def _counts(self, stage: Counters, tally: Tally) -> Counts:
         return Counts(stage, tally.numbers, stage.blanket * tally.clients / self.collection.honest)

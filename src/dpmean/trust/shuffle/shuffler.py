@@ -8,7 +8,6 @@ shuffler that is restarted accepts no batch twice, and never hands on two sets o
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO, final
@@ -16,7 +15,8 @@ from typing import BinaryIO, final
 import msgspec
 
 from dpmean.errors import ArgumentError, DataError
-from dpmean.noise.entropy import entropy
+from dpmean.trust.coins import SystemCoins
+from dpmean.trust.schema import Outcome
 from dpmean.trust.shuffle.schema import (
     SEAL_BYTES,
     VERSION,
@@ -31,14 +31,6 @@ from dpmean.trust.shuffle.schema import (
 
 _CLOSED = b"closed"
 _TITLE, _LONGEST_TITLE = b"dpmean shuffle journal 1 ", 64
-
-
-class Outcome(StrEnum):
-    """What became of a batch."""
-
-    ACCEPTED = "accepted"
-    DUPLICATE = "duplicate"
-    REJECTED = "rejected"
 
 
 @final
@@ -230,17 +222,8 @@ def _keep_folder(folder: Path) -> None:
 
 def permuted(messages: list[bytes]) -> list[bytes]:
     """Return messages in a uniformly random order (Fisher and Yates, with the operating system's entropy)."""
-    mixed = list(messages)
+    mixed, coins = list(messages), SystemCoins()
     for i in range(len(mixed) - 1, 0, -1):
-        j = _below(i + 1)
+        (j,) = coins.below("order", i + 1, 1)
         mixed[i], mixed[j] = mixed[j], mixed[i]
     return mixed
-
-
-def _below(limit: int) -> int:
-    """Draw uniformly from 0, ..., limit - 1: 128 bits, and again in the rare case that they would not be fair."""
-    fair = (1 << 128) // limit * limit
-    while True:
-        drawn = int.from_bytes(entropy(16))
-        if drawn < fair:
-            return drawn % limit
