@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from dpmean.api import mean
     from dpmean.budget import ApproxDp, PureDp, Zcdp
+    from dpmean.by_group import mean_by
     from dpmean.errors import (
         ArgumentError,
         ArgumentTypeError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         TooFewRowsError,
         TooFewRowsWarning,
     )
+    from dpmean.groups import GroupedRelease, Refusal
     from dpmean.ledger import Found, Neighbours, Receipt, Release
     from dpmean.outlook import Outlook, plan
 
@@ -43,12 +45,14 @@ __all__ = [
     "DpMeanError",
     "EntropyError",
     "Found",
+    "GroupedRelease",
     "Ledger",
     "Neighbours",
     "Outlook",
     "OverspendError",
     "PureDp",
     "Receipt",
+    "Refusal",
     "Release",
     "TooFewRowsError",
     "TooFewRowsWarning",
@@ -57,6 +61,7 @@ __all__ = [
     "compose_basic",
     "compose_zcdp",
     "mean",
+    "mean_by",
     "plan",
     "simple_epsilon",
     "tight_delta",
@@ -66,7 +71,7 @@ __all__ = [
     "zcdp_that_implies",
 ]
 
-_ROOMS = ("errors", "budget", "accountant", "ledger", "account", "api", "outlook")
+_ROOMS = ("errors", "budget", "accountant", "ledger", "groups", "account", "api", "by_group", "outlook")
 
 
 def __getattr__(name: str) -> object:
