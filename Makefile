@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 ENGINES := .venv/.engines
 
-.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit java clean
+.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit docs java clean
 
 help:             ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -45,6 +45,9 @@ accuracy: $(READY) ## errors over the oracle's on many kinds of data; writes doc
 
 audit: $(READY)   ## attack the mechanisms and compare with what they claim
 	@$(BIN)/python -m bench.audit
+
+docs: $(READY)    ## the site, in build/site: open build/site/index.html
+	$(BIN)/python -m sphinx -W --keep-going -n -q docs build/site
 
 java:             ## what Spark needs, from Debian's packages, if it is missing (as root)
 	@command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless)
