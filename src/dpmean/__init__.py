@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from dpmean.ledger import Found, Neighbours, Receipt, Release
     from dpmean.outlook import Outlook, plan
+    from dpmean.pages.document import report
 
 __all__ = [
     "ApproxDp",
@@ -58,6 +59,7 @@ __all__ = [
     "compose_zcdp",
     "mean",
     "plan",
+    "report",
     "simple_epsilon",
     "tight_delta",
     "tight_epsilon",
@@ -66,7 +68,7 @@ __all__ = [
     "zcdp_that_implies",
 ]
 
-_ROOMS = ("errors", "budget", "accountant", "ledger", "account", "api", "outlook")
+_ROOMS = ("errors", "budget", "accountant", "ledger", "account", "pages.document", "api", "outlook")
 
 
 def __getattr__(name: str) -> object:

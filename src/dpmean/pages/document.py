@@ -1,0 +1,151 @@
+"""A release as one page that needs nothing else: no network, no script, no theory."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import os
+from importlib.resources import files
+from pathlib import Path
+
+from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.ledger import Release
+from dpmean.pages import sections
+from dpmean.pages.estimate import estimate
+from dpmean.pages.markup import Html, join, raw, tag
+
+Shape = tuple[int, int]
+
+
+def report(
+    release: Release,
+    path: str | os.PathLike[str],
+    *,
+    image: bool | Shape | None = None,
+    title: str = "A private mean",
+    date: str | None = None,
+) -> Path:
+    """Write a release as one self-contained HTML page that may be published beside a table of results.
+
+    The page draws the estimate and says, in plain words, what error to expect, who is protected and how well, what
+    each step cost, and how it was made. It holds the whole release as JSON, which ``Release.from_json`` reads. The
+    same arguments give the same bytes.
+
+    Args:
+        release: what ``dpmean.mean`` returned. Names of columns are taken from ``release.public["columns"]``.
+        path: where to write the page.
+        image: True to draw the estimate as a square image, or its (height, width).
+        title: what the page is called.
+        date: a date to print, in any form; without one the page has none.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        ValueError: when an argument cannot be used; nothing is written then.
+        TypeError: when an argument has an unusable type.
+
+    """
+    if not isinstance(release, Release):
+        kind = type(release).__name__
+        raise ArgumentTypeError(f"report needs what dpmean.mean returned, a Release, got a {kind}")
+    shape = _shape(image, release.d)
+    for name, value in (("title", title), ("date", "" if date is None else date)):
+        if not isinstance(value, str):
+            raise ArgumentTypeError(f"{name} must be text, got {value!r}")
+    where = Path(path)
+    where.write_bytes(page(release, shape, title, date).encode())
+    return where
+
+
+def page(release: Release, image: Shape | None, title: str, date: str | None) -> str:
+    """Return the page as text."""
+    text = release.to_json()
+    body = tag(
+        "main",
+        tag(
+            "header",
+            tag("h1", title),
+            tag("p", _subtitle(release), class_="lead"),
+            sections.warnings(release),
+            sections.facts(release),
+        ),
+        _section("estimate", "The estimate", estimate(release, image)),
+        _section("accuracy", "How accurate it is", sections.accuracy(release)),
+        _section("privacy", "Who is protected, and how well", sections.privacy(release)),
+        _section("receipts", "What it cost", sections.receipts(release)),
+        _section("choices", "How it was made", join(sections.choices(release, date), _data(text))),
+    )
+    return document(title, body, text)
+
+
+def document(title: str, body: Html, data: str) -> str:
+    """Return a whole document around a body, with the data of it as JSON; nothing in it may use the network."""
+    style, script = _part("page.css"), _part("page.js")
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        raw("style", style),
+    )
+    # In JSON "<" only ever stands in strings, where it may be written by its number: no text can end the element.
+    held = raw("script", data.replace("<", "\\u003c"), type="application/json", id="release")
+    return "<!doctype html>\n" + tag("html", head, tag("body", body, held, raw("script", script)), lang="en") + "\n"
+
+
+def _section(name: str, title: str, *children: Html) -> Html:
+    return tag("section", tag("h2", title, id=name), *children, aria_labelledby=name)
+
+
+def _subtitle(release: Release) -> str:
+    what = "one number" if release.d == 1 else f"{release.d} columns"
+    return (
+        f"The mean of {what} over {release.n} rows, with noise that protects every single one of them. Everything on "
+        "this page may be published."
+        if release.exact and not release.seeded
+        else f"The mean of {what} over {release.n} rows, with noise that does not protect them."
+    )
+
+
+def _data(text: str) -> Html:
+    link = "data:application/json;base64," + base64.b64encode(text.encode()).decode()
+    return tag(
+        "p",
+        "The whole release, with exact numbers, is part of this page: ",
+        tag("a", "download it as JSON", href=link, download="release.json"),
+        ". In Python, ",
+        tag("code", 'dpmean.Release.from_json(Path("release.json").read_text())'),
+        " reads it.",
+    )
+
+
+def _shape(image: bool | Shape | None, d: int) -> Shape | None:
+    if image is None or image is False:
+        return None
+    if image is True:
+        side = math.isqrt(d)
+        if side * side != d:
+            raise ArgumentError(f"image=True needs a square number of columns, got {d}: give image=(height, width)")
+        return side, side
+    whole = isinstance(image, tuple | list) and [type(length) for length in image] == [int, int]
+    if not whole:
+        raise ArgumentTypeError(f"image must be True or (height, width) in whole numbers, got {image!r}")
+    height, width = image
+    if height < 1 or width < 1 or height * width != d:
+        raise ArgumentError(f"an image of {height} x {width} has {height * width} pixels, but there are {d} columns")
+    return height, width
+
+
+def _part(name: str) -> str:
+    return files("dpmean.pages").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
