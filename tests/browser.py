@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ os.dup2(61, 3)
 os.dup2(62, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
+_PATIENCE = 60
 _ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -40,7 +42,7 @@ class Browser:
     """One page of a running browser, which writes down what it loads and what goes wrong."""
 
     def __init__(self, commands, answers):
-        self._commands, self._answers, self._number, self._session = commands, answers, 0, None
+        self._commands, self._answers, self._number, self._session, self._left = commands, answers, 0, None, b""
         self.requests, self.errors = [], []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -52,8 +54,7 @@ class Browser:
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
             message["sessionId"] = self._session
-        self._commands.write(json.dumps(message).encode() + b"\0")
-        self._commands.flush()
+        os.write(self._commands, json.dumps(message).encode() + b"\0")
         while (answer := self._next()).get("id") != self._number:
             pass
         if "error" in answer:
@@ -61,11 +62,13 @@ class Browser:
         return answer["result"]
 
     def _next(self):
-        text = bytearray()
-        while (byte := self._answers.read(1)) != b"\0":
-            if not byte:
-                raise RuntimeError("the browser has gone")
-            text += byte
+        while b"\0" not in self._left:
+            ready, _, _ = select.select([self._answers], [], [], _PATIENCE)
+            found = os.read(self._answers, 1 << 16) if ready else b""
+            if not found:
+                raise RuntimeError(f"the browser has gone, or said nothing for {_PATIENCE} seconds")
+            self._left += found
+        text, self._left = self._left.split(b"\0", 1)
         message = json.loads(text)
         method, parameters = message.get("method"), message.get("params", {})
         if method == "Network.requestWillBeSent":
@@ -122,9 +125,10 @@ def running(program, profile):
     )
     os.close(to_read)
     os.close(from_write)
-    with os.fdopen(to_write, "wb") as commands, os.fdopen(from_read, "rb") as answers:
-        try:
-            yield Browser(commands, answers)
-        finally:
-            process.terminate()
-            process.wait(timeout=20)
+    try:
+        yield Browser(to_write, from_read)
+    finally:
+        process.terminate()
+        process.wait(timeout=_PATIENCE)
+        os.close(to_write)
+        os.close(from_read)

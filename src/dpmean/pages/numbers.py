@@ -11,26 +11,27 @@ from numpy.typing import NDArray
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LARGE, _SMALL = 7, -6  # powers of ten from where on digits are counted in an exponent
+_DIGITS = 17  # that a float has
 
 
 def with_error(value: float, error: float) -> tuple[str, str]:
     """Return a value and its error, which is given two digits, rounded up, and decides where the value ends."""
     if not error > 0 or not math.isfinite(error):
         return plain(value), plain(error)
-    place = Decimal(error).adjusted() - 1
+    place = _read(error).adjusted() - 1
     upper = _round(error, place, up=True)
     if upper.adjusted() - 1 > place:  # 0.0999 is 0.10, not 0.100
         place += 1
         upper = _round(error, place, up=True)
-    nearest = _round(value, place)
-    return _written(nearest, place), _written(upper, place)
+    last = max(place, _read(value).adjusted() - _DIGITS + 1)
+    return _written(_round(value, last), last), _written(upper, place)
 
 
 def plain(value: float, digits: int = 4) -> str:
     """Return a number with this many significant digits, without zeros that say nothing."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}".replace("-0", "0")
-    place = Decimal(value).adjusted() - digits + 1
+    place = _read(value).adjusted() - digits + 1
     rounded = _round(value, place)
     if _SMALL <= rounded.adjusted() < _LARGE:
         text = format(rounded, "f")
@@ -79,13 +80,18 @@ def times_up(factor: float) -> str:
     """Return a factor with three digits, rounded up."""
     if factor >= 10**_LARGE:
         return power(factor * 1.005)
-    place = min(Decimal(factor).adjusted() - 2, 0)
+    place = min(_read(factor).adjusted() - 2, 0)
     return _written(_round(factor, place, up=True), place)
+
+
+def _read(value: float) -> Decimal:
+    """Read a float as the decimal it prints as."""
+    return Decimal(repr(float(value)))
 
 
 def _round(value: float, place: int, *, up: bool = False) -> Decimal:
     unit = Decimal(1).scaleb(place)
-    whole = Decimal(value) / unit
+    whole = _read(value) / unit
     mode = "ROUND_CEILING" if up else "ROUND_HALF_EVEN"
     return whole.to_integral_value(mode) * unit
 
