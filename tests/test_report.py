@@ -232,6 +232,13 @@ def test_names_do_no_harm_as_text(releases, tmp_path):
     assert Release.from_json(_held(path)).public["columns"] == HOSTILE
 
 
+def test_names_can_be_given_later(releases, tmp_path):
+    path = dpmean.report(releases["seeded"], tmp_path / "page.html", columns=(f"<{letter}>" for letter in "abcdef"))
+    assert path.read_text().count("<bdi>&lt;f&gt;</bdi>") == 2
+    assert "column 0" not in _words(path)
+    assert _held(path) == releases["seeded"].to_json()
+
+
 def test_names_that_do_not_fit_are_left_out(releases, tmp_path):
     for names in (["a", "b"], "abcde", None, 5):
         odd = replace(releases["columns"], public={**releases["columns"].public, "columns": names})
@@ -245,6 +252,9 @@ def test_names_that_do_not_fit_are_left_out(releases, tmp_path):
         ({"image": (-8, -8)}, ValueError, "64 columns"),
         ({"image": (8.0, 8.0)}, TypeError, "whole numbers"),
         ({"image": "square"}, TypeError, "whole numbers"),
+        ({"columns": ["a", "b"]}, ValueError, "columns must be 64 names, one for each column, got 2"),
+        ({"columns": "ab"}, TypeError, "columns must be a list of names, got 'ab'"),
+        ({"columns": 5}, TypeError, "columns must be a list of names, got 5"),
         ({"title": 5}, TypeError, "title must be text"),
         ({"date": 2025}, TypeError, "date must be text"),
     ],

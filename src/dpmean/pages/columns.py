@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -55,9 +56,9 @@ class Columns:
         return bool(np.ptp(self.lower) == 0 and np.ptp(self.upper) == 0)
 
 
-def columns_of(release: Release) -> Columns:
-    """Read the columns of a release."""
-    given = release.public.get("columns")
+def columns_of(release: Release, given: Sequence[str] | None = None) -> Columns:
+    """Read the columns of a release; their names are the given ones, or those that the release knows."""
+    given = release.public.get("columns") if given is None else given
     names = tuple(map(str, given)) if isinstance(given, list | tuple) and len(given) == release.d else ()
     bound = release.public.get("bound", {})
     measured = release.found is not None and release.found.noise_std > 0

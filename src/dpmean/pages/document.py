@@ -6,12 +6,14 @@ import base64
 import hashlib
 import math
 import os
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.ledger import Release
 from dpmean.pages import sections
+from dpmean.pages.columns import Columns, columns_of
 from dpmean.pages.estimate import estimate
 from dpmean.pages.markup import Html, join, raw, tag
 
@@ -22,6 +24,7 @@ def report(
     release: Release,
     path: str | os.PathLike[str],
     *,
+    columns: Iterable[str] | None = None,
     image: bool | Shape | None = None,
     title: str = "A private mean",
     date: str | None = None,
@@ -33,8 +36,9 @@ def report(
     same arguments give the same bytes.
 
     Args:
-        release: what ``dpmean.mean`` returned. Names of columns are taken from ``release.public["columns"]``.
+        release: what ``dpmean.mean`` returned.
         path: where to write the page.
+        columns: the names of the columns, if the release does not know them (``release.public["columns"]``).
         image: True to draw the estimate as a square image, or its (height, width).
         title: what the page is called.
         date: a date to print, in any form; without one the page has none.
@@ -50,16 +54,16 @@ def report(
     if not isinstance(release, Release):
         kind = type(release).__name__
         raise ArgumentTypeError(f"report needs what dpmean.mean returned, a Release, got a {kind}")
-    shape = _shape(image, release.d)
+    shape, names = _shape(image, release.d), _names(columns, release.d)
     for name, value in (("title", title), ("date", "" if date is None else date)):
         if not isinstance(value, str):
             raise ArgumentTypeError(f"{name} must be text, got {value!r}")
     where = Path(path)
-    where.write_bytes(page(release, shape, title, date).encode())
+    where.write_bytes(page(release, columns_of(release, names), shape, title, date).encode())
     return where
 
 
-def page(release: Release, image: Shape | None, title: str, date: str | None) -> str:
+def page(release: Release, columns: Columns, image: Shape | None, title: str, date: str | None) -> str:
     """Return the page as text."""
     text = release.to_json()
     body = tag(
@@ -71,7 +75,7 @@ def page(release: Release, image: Shape | None, title: str, date: str | None) ->
             sections.warnings(release),
             sections.facts(release),
         ),
-        _section("estimate", "The estimate", estimate(release, image)),
+        _section("estimate", "The estimate", estimate(columns, image)),
         _section("accuracy", "How accurate it is", sections.accuracy(release)),
         _section("privacy", "Who is protected, and how well", sections.privacy(release)),
         _section("receipts", "What it cost", sections.receipts(release)),
@@ -124,6 +128,17 @@ def _data(text: str) -> Html:
         tag("code", 'dpmean.Release.from_json(Path("release.json").read_text())'),
         " reads it.",
     )
+
+
+def _names(columns: Iterable[str] | None, d: int) -> tuple[str, ...] | None:
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise ArgumentTypeError(f"columns must be a list of names, got {columns!r}")
+    names = tuple(map(str, columns))
+    if len(names) != d:
+        raise ArgumentError(f"columns must be {d} names, one for each column, got {len(names)}")
+    return names
 
 
 def _shape(image: bool | Shape | None, d: int) -> Shape | None:

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from dpmean.ledger import Release
 from dpmean.pages import charts
-from dpmean.pages.columns import Columns, columns_of
+from dpmean.pages.columns import Columns
 from dpmean.pages.markup import Html, join, tag
 from dpmean.pages.numbers import from_to, plain, with_error
 from dpmean.pages.scale import Scale
@@ -19,9 +18,8 @@ _OPEN, _LISTED = 12, 2000
 """As many rows of a table are shown at once, and at all."""
 
 
-def estimate(release: Release, image: tuple[int, int] | None = None, table: str = "numbers") -> Html:
+def estimate(columns: Columns, image: tuple[int, int] | None = None, table: str = "numbers") -> Html:
     """Return the estimate as a drawing, with words that say how to read it, and the numbers."""
-    columns = columns_of(release)
     hover = table if columns.d <= _LISTED else None
     if image is not None:
         drawing, words = _image(columns, image, hover)
