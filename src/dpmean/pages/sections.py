@@ -12,8 +12,8 @@ from dpmean.ledger import VARIANTS, Receipt, Release
 from dpmean.pages import charts, words
 from dpmean.pages.columns import columns_of
 from dpmean.pages.markup import Html, join, tag
-from dpmean.pages.numbers import fraction, from_to, percent, percent_up, plain, power, small
-from dpmean.pages.odds import best_guess, delta_of, is_pure, is_renyi
+from dpmean.pages.numbers import fraction, from_to, percent, percent_up, plain, power
+from dpmean.pages.odds import best_guess, is_renyi, pure_epsilon
 from dpmean.renyi import Renyi, renyi_of
 
 _SHORT = 24
@@ -213,13 +213,8 @@ def receipts(release: Release) -> Html:
             )
         )
     head = ("step", "what was asked, and who answered", "cost", "share")
-    total = (
-        f"epsilon {plain(release.epsilon(delta_of(release)))} at delta {small(delta_of(release))}"
-        if is_renyi(release)
-        else f"epsilon {plain(release.epsilon(0.5))}"
-        if is_pure(release)
-        else f"rho {plain(float(release.rho), 6)}"
-    )
+    has_rho = not is_renyi(release) and pure_epsilon(release) is None
+    total = f"rho {plain(float(release.rho), 6)}" if has_rho else words.privacy_in_brief(release)
     return tag(
         "table",
         tag("caption", f"Every number derived from rows, and its exact cost; together {total}."),
@@ -255,9 +250,11 @@ def bound_in_words(public: Mapping[str, Any]) -> str:
             every = "" if len(sides) == 1 else ", every column"
             return f"{plain(sides[0][0], 6)} to {plain(sides[0][1], 6)}{every}"
         return "column by column, see the table of numbers"
-    if "norm_bound" in bound:
-        return f"a norm of at most {plain(bound['norm_bound'], 6)}"
-    return f"a norm of at most {plain(bound['reach'], 6)}" if "reach" in bound else "none given"
+    if "norm_bound" not in bound and "reach" not in bound:
+        return "none given"
+    given, reach = bound.get("norm_bound"), bound.get("reach", bound.get("norm_bound"))
+    mean = f", for a mean of norm at most {plain(given, 6)}" if given not in (None, reach) else ""
+    return f"a norm of at most {plain(reach, 6)}{mean}"
 
 
 def _shares(found: tuple[Receipt, ...]) -> list[float]:

@@ -6,7 +6,7 @@ import math
 
 from dpmean.ledger import Release
 from dpmean.pages.numbers import percent_up, plain, small, times_up
-from dpmean.pages.odds import best_guess, delta_of, is_pure, is_renyi
+from dpmean.pages.odds import best_guess, delta_of, is_renyi, pure_epsilon
 
 STEPS = {
     "spread": "how far apart rows typically are",
@@ -14,6 +14,7 @@ STEPS = {
     "extremes": "how far out the outermost rows are",
     "locate": "a first, rough mean, to look from",
     "outline": "how many rows lie how far out",
+    "far": "how far out the farthest rows are",
     "alarm": "whether some rows lie far beyond all others",
     "radius": "where to clip",
     "upper": "where to clip above",
@@ -31,12 +32,15 @@ STEPS = {
 
 
 _DELTAS = (1e-5, 1e-6, 1e-9)
+_LARGE = 20  # an epsilon that lets things become half a billion times as likely
 
 
 def privacy_in_brief(release: Release) -> str:
     """Return the cost in one line."""
-    epsilon = _epsilon(release, delta_of(release))
-    return f"epsilon {epsilon}" if is_pure(release) else f"epsilon {epsilon} at delta {small(delta_of(release))}"
+    pure, delta = pure_epsilon(release), delta_of(release)
+    if pure is not None:
+        return f"epsilon {_up(float(pure))}"
+    return f"epsilon {_up(release.epsilon(delta))} at delta {small(delta)}"
 
 
 def who_is_protected(release: Release) -> str:
@@ -83,23 +87,27 @@ def _seen(release: Release) -> str:
 def how_well(release: Release) -> list[str]:
     """Return what the cost means, in sentences that are exactly true."""
     delta = delta_of(release)
-    epsilon = release.epsilon(delta)
-    factor = times_up(math.exp(epsilon)) if epsilon < 700 else "10³⁰⁰"
+    pure = pure_epsilon(release)
+    epsilon = release.epsilon(delta) if pure is None else float(pure)
     replaced = str(release.neighbours) == "replace-one"
     change = "with that one replaced by any other" if replaced else "if that one were added or left out"
-    if is_pure(release):
-        also, name = "", f"epsilon {_epsilon(release, delta)}, pure differential privacy"
-    else:
-        also = f", apart from an extra probability of at most {small(delta)}"
-        name = f"epsilon {_epsilon(release, delta)} at delta {small(delta)}"
+    name, also = f"{privacy_in_brief(release)}, pure differential privacy", ""
+    if pure is None:
+        name, also = privacy_in_brief(release), f", apart from an extra probability of at most {small(delta)}"
     asked = (
         "and has two candidates for that one, each as likely as the other, names the right one"
         if replaced
         else "and has to say whether that one is in it, as likely as not, says the truth"
     )
+    if epsilon > _LARGE:
+        meaning = "a number so large that it rules out next to nothing"
+    else:
+        meaning = (
+            "whatever anybody might conclude, they come to conclude it at most "
+            f"{times_up(math.exp(epsilon))} times as often as they would {change}{also}"
+        )
     return [
-        f"This is {name}: whatever anybody might conclude, they come to conclude it at most {factor} times as often as "
-        f"they would {change}{also}.",
+        f"This is {name}: {meaning}.",
         f"As a bet: somebody who knows all the rest, {asked} in at most {percent_up(best_guess(release))} of cases; "
         "guessing blindly is right in 50 %.",
     ]
@@ -107,11 +115,11 @@ def how_well(release: Release) -> list[str]:
 
 def conversion(release: Release) -> str | None:
     """Return how rho converts to epsilon, if there is a rho."""
-    if is_pure(release):
+    if pure_epsilon(release) is not None:
         return None
     asked = delta_of(release)
     deltas = sorted({asked, *(delta for delta in _DELTAS if delta > asked or not is_renyi(release))})
-    pairs = ", ".join(f"epsilon {_epsilon(release, delta)} at delta {small(delta)}" for delta in reversed(deltas))
+    pairs = ", ".join(f"epsilon {_up(release.epsilon(delta))} at delta {small(delta)}" for delta in reversed(deltas))
     if is_renyi(release):
         return (
             f"Costs were added up as Rényi divergences and converted once, by a tight formula, rounded up: {pairs}. "
@@ -151,9 +159,8 @@ def _honest(release: Release) -> str:
     return f", and at least {honest} clients are honest in every round" if honest is not None else ""
 
 
-def _epsilon(release: Release, delta: float) -> str:
-    """Return the epsilon with four digits; it is an upper bound, so digits are rounded up, but for a float's error."""
-    epsilon = release.epsilon(delta)
+def _up(epsilon: float) -> str:
+    """Return an epsilon with four digits, rounded up, but for a float's error: it is an upper bound."""
     if not epsilon > 0:
         return "0"
     place = 10.0 ** (math.floor(math.log10(epsilon)) - 3)
