@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from dpmean.api import mean
     from dpmean.budget import ApproxDp, PureDp, Zcdp
+    from dpmean.by_group import mean_by
     from dpmean.errors import (
         ArgumentError,
         ArgumentTypeError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         TooFewRowsError,
         TooFewRowsWarning,
     )
+    from dpmean.groups import GroupedRelease, Refusal
     from dpmean.ledger import Found, Neighbours, Receipt, Release
     from dpmean.outlook import Outlook, plan
     from dpmean.pages.document import report
@@ -44,12 +46,14 @@ __all__ = [
     "DpMeanError",
     "EntropyError",
     "Found",
+    "GroupedRelease",
     "Ledger",
     "Neighbours",
     "Outlook",
     "OverspendError",
     "PureDp",
     "Receipt",
+    "Refusal",
     "Release",
     "TooFewRowsError",
     "TooFewRowsWarning",
@@ -58,6 +62,7 @@ __all__ = [
     "compose_basic",
     "compose_zcdp",
     "mean",
+    "mean_by",
     "plan",
     "report",
     "simple_epsilon",
@@ -68,7 +73,18 @@ __all__ = [
     "zcdp_that_implies",
 ]
 
-_ROOMS = ("errors", "budget", "accountant", "ledger", "account", "pages.document", "api", "outlook")
+_ROOMS = (
+    "errors",
+    "budget",
+    "accountant",
+    "ledger",
+    "groups",
+    "account",
+    "pages.document",
+    "api",
+    "by_group",
+    "outlook",
+)
 
 
 def __getattr__(name: str) -> object:

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import final
+from typing import Protocol, final
 
 from dpmean.budget import Number, Zcdp
 from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError
-from dpmean.ledger import Release
+from dpmean.ledger import Receipt
+
+
+class Recordable(Protocol):
+    """What a ledger takes: the mean of rows, or those of groups."""
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]: ...  # noqa: D102
+    @property
+    def cost(self) -> Zcdp: ...  # noqa: D102
+    @property
+    def seeded(self) -> bool: ...  # noqa: D102
+    @property
+    def exact(self) -> bool: ...  # noqa: D102
+    @property
+    def method(self) -> str: ...  # noqa: D102
 
 
 @final
@@ -36,9 +51,9 @@ class Ledger:
         """What may still be spent."""
         return self.budget.rho - self.spent
 
-    def record(self, release: Release) -> None:
+    def record(self, release: Recordable) -> None:
         """Take the cost of a release from the budget."""
-        if not isinstance(release, Release):
+        if not hasattr(release, "receipts"):
             raise ArgumentTypeError(f"a release is needed, got {release!r} of type {type(release).__name__}")
         if release.seeded:
             raise ArgumentError("this release was made with a seed and protects nobody: make it again without one")
@@ -47,11 +62,23 @@ class Ledger:
                 f"this release of {release.method} has noise in floating point, which may give rows away: "
                 "use dpmean.mean for what is to be published"
             )
-        if release.rho > self.left:
+        if release.cost.rho > self.left:
             raise OverspendError(
-                f"the release costs rho = {float(release.rho):.6g}, and only rho = {float(self.left):.6g} is left"
+                f"the release costs rho = {float(release.cost.rho):.6g}, and only rho = {float(self.left):.6g} is left"
             )
-        self._spent += release.rho
+        self._spent += release.cost.rho
+
+    def check(self, cost: Zcdp) -> None:
+        """Refuse early what costs more than is left."""
+        if cost.rho > self.left:
+            raise OverspendError(
+                f"the release costs rho = {float(cost.rho):.6g}, and only rho = {float(self.left):.6g} is left"
+            )
+
+    def charge(self, cost: Zcdp, what: str) -> None:  # noqa: ARG002  it is written down in a file
+        """Take something that was paid without a release from the budget."""
+        self.check(cost)
+        self._spent += cost.rho
 
     def __repr__(self) -> str:
         return f"<Ledger: rho = {float(self.spent):.6g} spent, {float(self.left):.6g} left>"
