@@ -1,6 +1,7 @@
 """The page of a release: what it says, that it does no harm, and how it looks in a real browser."""
 
 import base64
+import html
 import json
 import math
 import re
@@ -18,10 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpmean
-from dpmean import PureDp, Release, Zcdp, baselines
+from dpmean import GroupedRelease, Neighbours, PureDp, Refusal, Release, Zcdp, baselines
 from dpmean.pages.markup import Html, escaped, raw, tag
 from dpmean.pages.numbers import fraction, percent_up, plain, with_error
-from dpmean.pages.odds import best_guess
+from dpmean.pages.promise import best_guess, promise_of
 from dpmean.pages.scale import Scale
 from dpmean.renyi import renyi_of
 from tests.browser import find_browser, running
@@ -34,7 +35,8 @@ HOSTILE = [
     "a & b &lt; c",
     "\ud800 lone, \x00 nothing, \u202e backwards",
 ]
-WIDTHS = (360, 700, 1400)
+ADD = "add-or-remove-one"
+WIDTHS = (360, 760, 1000, 1400)
 
 
 def _named(release, names):
@@ -58,12 +60,28 @@ def releases():
         "local": dpmean.mean(rows[:, :3], trust="local", epsilon=2.0, norm_bound=60.0, seed=5),
         "shuffle": dpmean.mean(rows[:, :3], trust="shuffle", epsilon=2.0, delta=1e-9, norm_bound=60.0, seed=6),
         "few": few,
+        "persons": dpmean.mean(
+            rows[:, :2], rho=0.5, norm_bound=60.0, privacy_unit=np.arange(4000) // 2, neighbours=ADD, seed=8
+        ),
         "floats": baselines.plan_mean(rows[:, :4], rho=0.5, norm_bound=600.0, seed=7),
     }
     return {"seeded": seeded, **{name: replace(release, seeded=False) for name, release in real.items()}}
 
 
-KINDS = ["seeded", "columns", "vector", "one", "local", "shuffle", "few", "floats"]
+KINDS = ["seeded", "columns", "vector", "one", "local", "shuffle", "few", "floats", "persons"]
+
+
+@pytest.fixture(scope="session")
+def grouped():
+    """Four groups, one of them too small, in two columns; and three with many columns."""
+    random = np.random.default_rng(8)
+    labels = np.array(["North", "South", "<East>", "West"])[random.choice(4, 6000, p=[0.4, 0.3, 0.299, 0.001])]
+    rows = random.normal([40, 33000], [12, 9000], (6000, 2))
+    bounds, groups = ([0, 0], [120, 250000]), ["South", "North", "<East>", "West"]
+    few = dpmean.mean_by(rows, by=labels, groups=groups, rho=0.1, bounds=bounds, seed=1)
+    wide = random.normal(5, 1, (6000, 16))
+    many = dpmean.mean_by(wide, by=labels, groups=groups[:3], rho=0.5, norm_bound=60.0, sizes="public", seed=1)
+    return {"few": replace(few, seeded=False), "many": replace(many, seeded=False), "seeded": few}
 
 
 @pytest.fixture(scope="session")
@@ -181,9 +199,14 @@ def test_remarks_are_shown(releases, tmp_path):
 
 def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
     words = {kind: _words(dpmean.report(releases[kind], tmp_path / "page.html")) for kind in KINDS}
-    for kind in KINDS:
+    for kind in set(KINDS) - {"persons"}:
         assert "Whether any one row is as it is, or has any other values instead" in words[kind]
         assert "is public, and not protected" in words[kind]
+    assert "Whether any one person is in the data at all, with one row or many" in words["persons"]
+    assert "How many persons there are is protected as well" in words["persons"]
+    assert "Every person counts once" in words["persons"]
+    assert f"over about {releases['persons'].n} persons" in words["persons"]
+    assert "if that person were added or left out" in words["persons"]
     assert "from this page, even by somebody" in words["vector"]
     assert "is trusted with them" in words["vector"]
     assert "nobody is trusted" in words["local"]
@@ -218,7 +241,7 @@ def test_no_bet_on_a_gaussian_is_won_more_often_than_said(releases, rho):
     """The noisy sum of cost rho is a Gaussian whose mean moves by sqrt(2 rho) standard deviations."""
     truth = NormalDist().cdf(math.sqrt(2 * rho) / 2)
     for cost, slack in ((Zcdp(rho), 1.4), (renyi_of(Zcdp(rho)), 4.0)):
-        said = best_guess(_costing(releases["one"], cost))
+        said = best_guess(promise_of(_costing(releases["one"], cost)))
         assert truth <= said <= 1
         assert said - 0.5 < slack * (truth - 0.5) + 0.01  # and not much less often either
         assert float(percent_up(said).rstrip(" %")) >= 100 * truth
@@ -227,7 +250,7 @@ def test_no_bet_on_a_gaussian_is_won_more_often_than_said(releases, rho):
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 12.0])
 def test_no_bet_on_randomized_response_is_won_more_often_than_said(releases, epsilon):
     """A bit that is told truly with odds e^epsilon is pure, and guessed with the same odds."""
-    said = best_guess(_costing(releases["local"], PureDp(epsilon)))
+    said = best_guess(promise_of(_costing(releases["local"], PureDp(epsilon))))
     truth = math.exp(epsilon) / (1 + math.exp(epsilon))
     assert truth - 1e-12 <= said <= truth + 1e-12
 
@@ -239,6 +262,55 @@ def test_pure_costs_add_up(releases, tmp_path):
     words = _words(dpmean.report(many, tmp_path / "page.html"))
     assert "This is epsilon 10, pure differential privacy" in words
     assert "together epsilon 10." in words
+
+
+# --- groups --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["few", "many", "seeded"])
+def test_the_page_of_groups_is_whole_and_reproducible(grouped, kind, tmp_path):
+    path = dpmean.report(grouped[kind], tmp_path / "page.html")
+    parser = _Balance()
+    parser.feed(path.read_text())
+    assert parser.open == []
+    read = GroupedRelease.from_json(_held(path))
+    assert read.to_json() == grouped[kind].to_json()
+    assert dpmean.report(read, tmp_path / "other.html").read_bytes() == path.read_bytes()
+    assert ("This protects nobody" in _words(path)) == (kind == "seeded")
+    assert ("may be published" in _words(path)) == (kind != "seeded")
+
+
+def test_groups_without_a_number_say_why(grouped, tmp_path):
+    release = grouped["few"]
+    assert list(release.refused) == ["West"]
+    path = dpmean.report(release, tmp_path / "page.html")
+    words = _words(path)
+    assert "4, 1 without a number" in words
+    assert html.escape(release.refused["West"], quote=True) in path.read_text()
+    assert words.count("no number") == 2  # once in each column
+    for name, found in release.released.items():
+        assert f"{html.escape(name)} about {found.n} rows" in words
+
+
+def test_the_promise_of_groups_is_theirs(grouped, tmp_path):
+    few = _words(dpmean.report(grouped["few"], tmp_path / "page.html"))
+    assert "Whether any one row is in the data at all, and in which group, can hardly be told" in few
+    assert "How many rows a group has is protected as well" in few
+    assert "the dearest group counts for all." in few
+    assert "rho = 0.1." in few
+    many = _words(dpmean.report(grouped["many"], tmp_path / "page.html"))
+    assert "who is in which, is public, and not protected" in many
+    moved = replace(grouped["few"], neighbours=Neighbours.REPLACE_ONE)
+    words = _words(dpmean.report(moved, tmp_path / "page.html"))
+    assert "rho = 0.4." in words
+    assert "counts for all, four times" in words
+
+
+def test_a_page_without_any_number_is_a_page(grouped, tmp_path):
+    alone = replace(grouped["few"], groups={"West": grouped["few"]["West"], 5: Refusal("it has no rows")})
+    words = _words(dpmean.report(alone, tmp_path / "page.html", image=True, columns=["a"]))
+    assert "No group has a number" in words
+    assert "5 it has no rows." in words
 
 
 # --- names and arguments -------------------------------------------------------------------------------------
@@ -424,7 +496,12 @@ _TOO_WIDE = """[...document.querySelectorAll("body *")].filter(e => {
     const box = e.getBoundingClientRect();
     return box.width > 0 && !e.closest("thead") && (box.right > innerWidth + 0.5 || box.left < -0.5);
 }).map(e => e.outerHTML.slice(0, 120))"""
-_CELLS = """[...document.querySelectorAll("#numbers tbody tr")].map(row => [...row.cells].map(
+_OVERLAPPING = """[...document.querySelectorAll("svg")].flatMap(svg => {
+    const texts = [...svg.querySelectorAll(":scope > text")].map(e => [e.textContent, e.getBoundingClientRect()]);
+    const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    return texts.flatMap(([words, box], j) => texts.slice(0, j).filter(other => touch(box, other[1])).map(() => words));
+})"""
+_CELLS = """[...document.querySelectorAll("#numbers tr")].map(row => [...row.cells].map(
     cell => (cell.querySelector("bdi") || cell).textContent))"""
 
 
@@ -482,6 +559,7 @@ def test_nothing_is_wider_than_the_screen(browser, releases, kind, width, tmp_pa
         assert browser.ask("innerWidth") == width
         assert browser.ask("document.documentElement.scrollWidth") == width
         assert browser.ask(_TOO_WIDE) == []
+        assert browser.ask(_OVERLAPPING) == []
 
 
 def test_long_names_and_numbers_stay_on_the_screen(browser, releases, tmp_path):
@@ -537,6 +615,36 @@ def test_readers_who_cannot_see_are_told(browser, releases, kind, tmp_path):
     levels = browser.ask("[...document.querySelectorAll('h1, h2, h3')].map(e => Number(e.tagName[1]))")
     assert levels[0] == 1
     assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_groups_in_a_browser(browser, grouped, width, tmp_path):
+    few = dpmean.report(grouped["few"], tmp_path / "few.html", columns=["Age", "</script><b>"])
+    many = dpmean.report(grouped["many"], tmp_path / "many.html")
+    images = dpmean.report(grouped["many"], tmp_path / "images.html", image=True)
+    for path in (few, many, images):
+        browser.open(path, width=width, dark=True)
+        assert browser.errors == []
+        assert browser.requests == [path.as_uri()]
+        browser.ask("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        assert browser.ask("document.documentElement.scrollWidth") == width
+        assert browser.ask(_TOO_WIDE) == []
+        lines = browser.ask("[...document.querySelectorAll('[id^=numbers-]')].map(e => e.rows.length - 1)")
+        release = grouped["few" if path == few else "many"]
+        assert lines == [found.d for found in release.released.values()]
+        assert browser.ask(_OVERLAPPING) == []
+
+
+def test_hovering_over_a_group_shows_its_number(browser, grouped, tmp_path):
+    browser.open(dpmean.report(grouped["many"], tmp_path / "page.html"))
+    shown = browser.ask("""[...document.querySelectorAll("svg[data-table]")].map(drawing => {
+        const box = drawing.getBoundingClientRect();
+        const at = {clientX: box.left + 7.5 / 16 * box.width, clientY: box.top + 9};
+        drawing.dispatchEvent(new PointerEvent("pointermove", at));
+        return drawing.closest("figure").querySelector(".hover").textContent;
+    })""")
+    pairs = [with_error(found.mean[7], found.column_bounds()[7]) for found in grouped["many"].released.values()]
+    assert shown == [f"column 7: {value} ± {error}" for value, error in pairs]
 
 
 def test_on_paper_it_is_dark_on_white(browser, releases, tmp_path):

@@ -21,11 +21,13 @@ _FINEST = 1000
 """So many places along a line can be told apart; from there on neighbours are drawn together."""
 
 
-def track(value: float, error: float, scale: Scale, label: str, *, ends: tuple[str, str] | None = None) -> Html:
-    """Draw one value and its error on a line of its own; ``ends`` are written below it."""
+def track(
+    value: float, error: float, scale: Scale, label: str, *, ends: tuple[str, str] | None = None, ticks: int = 5
+) -> Html:
+    """Draw one value and its error on a line of its own, with about so many ticks; ``ends`` are written below it."""
     outside = not scale.low <= value <= scale.high
     low, high, place = (scale.at(x) for x in (value - error, value + error, value))
-    grid = [] if ends else [_upright(x, 0, 26, "grid") for x, _ in scale.labels()]
+    grid = [] if ends else [_upright(x, 0, 26, "grid") for x, _ in scale.labels(ticks)]
     written = [_text(0, 36, ends[0], "start"), _text(100, 36, ends[1], "end")] if ends else []
     rail = (
         tag("rect", x="0", y=10, width="100%", height=6, rx=3, class_="whole")
@@ -49,9 +51,9 @@ def track(value: float, error: float, scale: Scale, label: str, *, ends: tuple[s
     )
 
 
-def axis(scale: Scale) -> Html:
+def axis(scale: Scale, ticks: int = 5) -> Html:
     """Draw the numbers below tracks that share a scale."""
-    labels = [_text(x, 14, words, _anchor(x)) for x, words in scale.labels()]
+    labels = [_text(x, 14, words, _anchor(x)) for x, words in scale.labels(ticks)]
     return tag("svg", *labels, class_="track", width="100%", height=20, aria_hidden="true")
 
 

@@ -11,22 +11,22 @@ from importlib.resources import files
 from pathlib import Path
 
 from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.groups import GroupedRelease
 from dpmean.ledger import Release
-from dpmean.pages import sections
-from dpmean.pages.columns import Columns, columns_of
-from dpmean.pages.estimate import estimate
-from dpmean.pages.markup import Html, join, raw, tag
+from dpmean.pages import grouped, one
+from dpmean.pages.columns import columns_of
+from dpmean.pages.markup import Html, raw, tag
 
 Shape = tuple[int, int]
 
 
 def report(
-    release: Release,
+    release: Release | GroupedRelease,
     path: str | os.PathLike[str],
     *,
     columns: Iterable[str] | None = None,
     image: bool | Shape | None = None,
-    title: str = "A private mean",
+    title: str | None = None,
     date: str | None = None,
 ) -> Path:
     """Write a release as one self-contained HTML page that may be published beside a table of results.
@@ -36,7 +36,7 @@ def report(
     same arguments give the same bytes.
 
     Args:
-        release: what ``dpmean.mean`` returned.
+        release: what ``dpmean.mean`` returned, or ``dpmean.mean_by``: one page then has all groups.
         path: where to write the page.
         columns: the names of the columns, if the release does not know them (``release.public["columns"]``).
         image: True to draw the estimate as a square image, or its (height, width).
@@ -51,37 +51,24 @@ def report(
         TypeError: when an argument has an unusable type.
 
     """
-    if not isinstance(release, Release):
+    if not isinstance(release, Release | GroupedRelease):
         kind = type(release).__name__
-        raise ArgumentTypeError(f"report needs what dpmean.mean returned, a Release, got a {kind}")
-    shape, names = _shape(image, release.d), _names(columns, release.d)
-    for name, value in (("title", title), ("date", "" if date is None else date)):
-        if not isinstance(value, str):
+        raise ArgumentTypeError(f"report needs what dpmean.mean or dpmean.mean_by returned, a release, got a {kind}")
+    for name, value in (("title", title), ("date", date)):
+        if value is not None and not isinstance(value, str):
             raise ArgumentTypeError(f"{name} must be text, got {value!r}")
     where = Path(path)
-    where.write_bytes(page(release, columns_of(release, names), shape, title, date).encode())
+    if isinstance(release, Release):
+        name = "A private mean" if title is None else title
+        shape, names = _shape(image, release.d), _names(columns, release.d)
+        body = one.body(release, columns_of(release, names), shape, name, date)
+    else:
+        name = "Private means of groups" if title is None else title
+        d = next((found.d for found in release.released.values()), None)
+        shape, names = (None, None) if d is None else (_shape(image, d), _names(columns, d))
+        body = grouped.body(release, names, shape, name, date)
+    where.write_bytes(document(name, body, release.to_json()).encode())
     return where
-
-
-def page(release: Release, columns: Columns, image: Shape | None, title: str, date: str | None) -> str:
-    """Return the page as text."""
-    text = release.to_json()
-    body = tag(
-        "main",
-        tag(
-            "header",
-            tag("h1", title),
-            tag("p", _subtitle(release), class_="lead"),
-            sections.warnings(release),
-            sections.facts(release),
-        ),
-        _section("estimate", "The estimate", estimate(columns, image)),
-        _section("accuracy", "How accurate it is", sections.accuracy(release)),
-        _section("privacy", "Who is protected, and how well", sections.privacy(release)),
-        _section("receipts", "What it cost", sections.receipts(release)),
-        _section("choices", "How it was made", join(sections.choices(release, date), _data(text))),
-    )
-    return document(title, body, text)
 
 
 def document(title: str, body: Html, data: str) -> str:
@@ -102,32 +89,6 @@ def document(title: str, body: Html, data: str) -> str:
     # In JSON "<" only ever stands in strings, where it may be written by its number: no text can end the element.
     held = raw("script", data.replace("<", "\\u003c"), type="application/json", id="release")
     return "<!doctype html>\n" + tag("html", head, tag("body", body, held, raw("script", script)), lang="en") + "\n"
-
-
-def _section(name: str, title: str, *children: Html) -> Html:
-    return tag("section", tag("h2", title, id=name), *children, aria_labelledby=name)
-
-
-def _subtitle(release: Release) -> str:
-    what = "one number" if release.d == 1 else f"{release.d} columns"
-    return (
-        f"The mean of {what} over {release.n} rows, with noise that protects every single one of them. Everything on "
-        "this page may be published."
-        if release.exact and not release.seeded
-        else f"The mean of {what} over {release.n} rows, with noise that does not protect them."
-    )
-
-
-def _data(text: str) -> Html:
-    link = "data:application/json;base64," + base64.b64encode(text.encode()).decode()
-    return tag(
-        "p",
-        "The whole release, with exact numbers, is part of this page: ",
-        tag("a", "download it as JSON", href=link, download="release.json"),
-        ". In Python, ",
-        tag("code", 'dpmean.Release.from_json(Path("release.json").read_text())'),
-        " reads it.",
-    )
 
 
 def _names(columns: Iterable[str] | None, d: int) -> tuple[str, ...] | None:

@@ -1,7 +1,7 @@
 "use strict";
 // Shows the numbers of a table while somebody points at the drawing of them; the page is complete without.
 for (const drawing of document.querySelectorAll("svg[data-table]")) {
-  const rows = document.getElementById(drawing.dataset.table).tBodies[0].rows;
+  const rows = [...document.getElementById(drawing.dataset.table).rows].filter((row) => row.cells.length > 1);
   const [across, down] = drawing.dataset.cells.split(" ").map(Number);
   const figure = drawing.closest("figure");
   const words = document.createElement("div");
