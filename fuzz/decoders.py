@@ -29,7 +29,8 @@ def _setup() -> Analyzer:
 
 
 def _collection() -> bytes:
-    return msgspec.json.encode(collection_for(calibrated("mean", _USERS, _D, _SHUFFLED, Fraction(4, 5)), "0" * 16, 40.0))
+    plan = calibrated("mean", _USERS, _D, _SHUFFLED, Fraction(4, 5))
+    return msgspec.json.encode(collection_for(plan, "0" * 16, 40.0))
 
 
 def _release() -> dpmean.Release:

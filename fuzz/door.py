@@ -16,8 +16,9 @@ from fuzz.judge import SECRET, judged, told
 
 _NUMBERS = [0, 1, -1, 0.5, 1e-6, 1e-13, 1e13, 1e300, float("nan"), float("inf"), 2**70, True, "1", None, Fraction(1, 3)]
 _NUMBERS += [Decimal("0.1"), [1], (0, 1), {"a": (0, 1)}, ([0, 0], [1, 1]), (1, 0), b"x", 10, 100.0]
-_WORDS = ["refined", "shifted", "clipped", "central", "local", "shuffle", "adaptive", "few", "raise", "impute", "totals"]
-_WORDS += ["messages", "replace-one", "add-or-remove-one", "private", "public", "", "a", "b", 3, None, ["a"], {"a": "impute"}]
+_WORDS = ["refined", "shifted", "clipped", "central", "local", "shuffle", "adaptive", "few", "raise", "impute"]
+_WORDS += ["totals", "messages", "replace-one", "add-or-remove-one", "private", "public", "", "a", "b", 3, None, ["a"]]
+_WORDS += [{"a": "impute"}]
 _NUMERIC = ("rho", "epsilon", "delta", "norm_bound", "bounds", "sigma_min", "sigma_max", "step", "passes", "honest")
 _WORDY = ("method", "trust", "rounds", "fidelity", "nan", "neighbours", "columns", "vector_column")
 _KINDS = ("<f8", "<f4", "<i8", "<i2", "|b1", "<u2", "<f2", "O", "U5")
