@@ -67,7 +67,7 @@ def plain_aliases(_app: Any, _what: str, _name: str, _object: Any, _options: Any
 OUTSIDE = {"README": "/index.md", "CONTRIBUTING": "/contributing.md", "CHANGELOG": "/changes.md"}
 
 
-def links_out_of_the_folder(app: Any, docname: str, source: list[str]) -> None:
+def links_out_of_the_folder(_app: Any, docname: str, source: list[str]) -> None:
     """Send links to the files beside this folder, which code hosts show, to the pages that include them."""
     up = "../" * (docname.count("/") + 1)
     for name, page in OUTSIDE.items():

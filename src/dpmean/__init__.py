@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dpmean.groups import GroupedRelease, Refusal
     from dpmean.ledger import Found, Neighbours, Receipt, Release
     from dpmean.outlook import Outlook, plan
+    from dpmean.pages.document import report
 
 __all__ = [
     "ApproxDp",
@@ -63,6 +64,7 @@ __all__ = [
     "mean",
     "mean_by",
     "plan",
+    "report",
     "simple_epsilon",
     "tight_delta",
     "tight_epsilon",
@@ -71,7 +73,18 @@ __all__ = [
     "zcdp_that_implies",
 ]
 
-_ROOMS = ("errors", "budget", "accountant", "ledger", "groups", "account", "api", "by_group", "outlook")
+_ROOMS = (
+    "errors",
+    "budget",
+    "accountant",
+    "ledger",
+    "groups",
+    "account",
+    "pages.document",
+    "api",
+    "by_group",
+    "outlook",
+)
 
 
 def __getattr__(name: str) -> object:
