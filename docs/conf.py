@@ -36,8 +36,8 @@ html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": True}
 templates_path = []
-pygments_style = "tango"
-pygments_dark_style = "monokai"
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -52,7 +52,7 @@ napoleon_use_rtype = False
 
 # What is not ours has no page here: the site is built without a network, and so without other projects' indices.
 nitpick_ignore_regex = [
-    ("py:.*", r"(numpy|np|fractions|decimal|collections|pathlib|typing|types)\..*"),
+    ("py:.*", r"(numpy|np|fractions|decimal|collections|os|pathlib|typing|types)\..*"),
     ("py:.*", r"(ArrayLike|Bounds|Key|Number)"),  # what these stand for is said in words where they are used
     ("py:.*", r"(dpmean\.front\.)?(Basics|Common)"),  # the arguments of dpmean.mean, as a type
     ("py:.*", r"(Fraction|Decimal|NDArray|Any|Path|Mapping|Sequence|Iterable|optional)"),

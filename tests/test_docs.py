@@ -4,16 +4,31 @@ import ast
 import contextlib
 import doctest
 import io
+import json
 import re
+import subprocess
+import sys
+import tomllib
+from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
+import nbclient
+import nbformat
 import pytest
+
+import dpmean
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
+TRUE_OF = {  # what must hold after a page was run, where it does not say so itself
+    "protocol.md": lambda names: abs(names["analyzer"].estimate.mean - 5).max() < 1,
+    "shuffle.md": lambda names: abs(names["release"].mean - 5).max() < 0.1,
+    "scale.md": lambda names: abs(names["release"].mean - 5).max() < 0.1,
+}
 BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -42,7 +57,7 @@ def agrees(said, printed):
 
 
 def run_page(page, folder):
-    """Run a page from top to bottom, and return what it shows that is not so."""
+    """Run a page from top to bottom, and return what it shows that is not so, and the names it made."""
     names, wrong = {"__name__": "__page__"}, []
     for _, code, said, line in steps(page):
         out = io.StringIO()
@@ -51,10 +66,151 @@ def run_page(page, folder):
             exec(tree, names)  # noqa: S102  our own text
         if said is not None and not agrees(said, out.getvalue()):
             wrong.append((line, said, out.getvalue()))
-    return wrong
+    return wrong, names
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(steps(page))])
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path):
-    for line, said, printed in run_page(page, tmp_path):
+    wrong, names = run_page(page, tmp_path)
+    for line, said, printed in wrong:
         raise AssertionError(f"{page}, block at line {line}: it says\n{said}\nand prints\n{printed}")
+    assert TRUE_OF.get(page, lambda _: True)(names)
+
+
+@pytest.mark.parametrize("said", ["1.5 ... 3", "1.50 2 3\n"])
+def test_a_page_that_shows_what_is_not_printed_is_caught(said, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "DOCS", tmp_path)
+    (tmp_path / "page.md").write_text(f"```python\nprint(1.5, 2, 3)\n```\n```text\n{said}\n```\n")
+    assert bool(run_page("page.md", tmp_path)[0]) == ("1.50" in said)
+    (tmp_path / "page.md").write_text("```{note}\nText.\n```\n\n```python\nassert 1 > 2\n```\n")
+    with pytest.raises(AssertionError):
+        run_page("page.md", tmp_path)
+
+
+def targets(text):
+    """Return where the links and pictures of a page go, without its code."""
+    prose = BLOCK.sub("", text)
+    return re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", prose))
+
+
+def anchors(text):
+    """Return the anchors that code hosts give to the headings of a page."""
+    heads = re.findall(r"^#+ (.*)$", BLOCK.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", [*PAGES, "../README.md", "../CONTRIBUTING.md"])
+def test_links_work_on_a_code_host_too(page):
+    here = (DOCS / page).parent
+    for target in targets((DOCS / page).read_text()):
+        parts = urlsplit(target)
+        if parts.scheme in ("http", "https"):
+            continue
+        there = here / unquote(parts.path) if parts.path else DOCS / page
+        assert there.exists(), f"{page} links to {target}, which is not there"
+        if parts.fragment:
+            assert parts.fragment in anchors(there.read_text()), f"{page} links to {target}, which has no such heading"
+
+
+# --- the map ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_map_names_every_module_and_no_other():
+    house = ROOT / "src" / "dpmean"
+    there = {path.relative_to(house).as_posix() for path in house.rglob("*.py") if path.name != "__init__.py"}
+    named = set(re.findall(r"^\| `([\w/]+\.py)` \|", (DOCS / "architecture.md").read_text(), re.MULTILINE))
+    assert named == there
+
+
+def test_the_map_has_the_layers_that_are_checked():
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    drawn = next(text for language, text, _ in blocks("architecture.md") if language == "text")
+    assert drawn.split("\n")[:-1] == [layer.replace("dpmean.", "") for layer in contract["layers"]]
+
+
+def test_the_reference_has_every_public_name_and_every_decision_is_listed():
+    text = (DOCS / "api.md").read_text()
+    assert not [name for name in dpmean.__all__ if f":: dpmean.{name}\n" not in text]
+    listed = (DOCS / "decisions" / "README.md").read_text()
+    assert not [path.name for path in (DOCS / "decisions").glob("0*.md") if f"({path.name})" not in listed]
+
+
+# --- notebooks and the site ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_stored_without_outputs(path):
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert cells
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build the site as ``make docs`` does; notebooks are run on the way, and one that fails fails the build."""
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-d", str(out / "trees"), str(DOCS)]
+    done = subprocess.run([*command, str(out / "html")], capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    return out / "html"
+
+
+class Loaded(HTMLParser):
+    """What a page loads by itself, and what it links to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.loads, self.links, self.ids = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.ids |= {found["id"]} if "id" in found else set()
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        if tag == "link" and found.get("rel") not in ("canonical", "next", "prev", "index", "search"):
+            self.loads.append(found["href"])
+        if tag in ("script", "img", "iframe", "source", "video", "audio", "embed", "object"):
+            self.loads += [found[name] for name in ("src", "data", "srcset") if found.get(name)]
+
+
+def test_the_site_loads_nothing_from_the_network(site):
+    pages = {path: Loaded(path.read_text()) for path in site.rglob("*.html")}
+    assert len(pages) > len(PAGES)
+    for path, page in pages.items():
+        for target in page.loads:
+            parts = urlsplit(target)
+            assert parts.scheme in ("", "data"), f"{path.name} loads {target}"
+            assert not parts.netloc, f"{path.name} loads {target}"
+            if not parts.scheme:
+                assert (path.parent / unquote(parts.path)).exists(), f"{path.name} loads {target}, which is not there"
+    for path in [*site.rglob("*.css"), *site.rglob("*.svg")]:
+        remote = re.findall(r"(?:url\(|@import|href=)\s*[\"']?(?:https?:)?//[^)\"']*", path.read_text())
+        assert not remote, f"{path.name} loads {remote}"
+
+
+def test_every_link_of_the_site_arrives(site):
+    pages = {path.resolve(): Loaded(path.read_text()) for path in site.rglob("*.html")}
+    for path, page in pages.items():
+        for target in page.links:
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            there = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            assert there.exists(), f"{path.name} links to {target}"
+            if parts.fragment and there in pages:
+                assert unquote(parts.fragment) in pages[there].ids, f"{path.name} links to {target}"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_site_shows_what_notebooks_print(site, path):
+    html = (site / "notebooks" / f"{path.stem}.html").read_text()
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert html.count('class="cell_input') == len(cells)
+    assert html.count('class="cell_output') > len(cells) / 2
+
+
+def test_a_notebook_that_cannot_run_fails():
+    broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import dpmean\nassert dpmean.nothing")])
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="no attribute 'nothing'"):
+        nbclient.NotebookClient(broken, timeout=60).execute()
