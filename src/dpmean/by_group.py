@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dpmean.account import Ledger
 from dpmean.api import method_called
 from dpmean.budget import Number
@@ -82,7 +84,8 @@ def mean_by(
     moves = sizes == "private" and relation is Neighbours.REPLACE_ONE
     each = budget.share(1, MOVED) if moves else budget
     _, coins = read_randomness(seed)
-    table = open_table(X, columns, vector_column, by, privacy_unit, read=read_array)
+    fewest = 1 if sizes == "public" else 0
+    table = open_table(X, columns, vector_column, by, privacy_unit, read=lambda X: read_array(X, fewest=fewest))
     name, sources = rows_of_groups(
         table, by, labels, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d), coins.key
     )
@@ -106,8 +109,10 @@ def mean_by(
                 )
         except TooFewRowsError as error:
             found[label] = Refusal(_reason(str(error)), error.receipts)
-    release = GroupedRelease(name, found, sizes, relation, seed is not None)
-    if ledger is not None:
+    release = GroupedRelease(
+        name, found, sizes, relation, seed is not None, 1e-6 if delta is None else float(delta), coins.key
+    )
+    if ledger is not None and release.rho:
         ledger.record(release)
     return release
 
@@ -115,7 +120,7 @@ def mean_by(
 def _labels(groups: Sequence[Any]) -> list[Any]:
     if isinstance(groups, str | bytes) or not hasattr(groups, "__iter__"):
         raise ArgumentError(f"groups must be several labels, got {groups!r}: give a list")
-    labels = list(groups)
+    labels = [key.item() if isinstance(key, np.number | np.bool_ | np.str_) else key for key in groups]
     if not labels:
         raise ArgumentError("groups is empty: list the labels of the groups, all that may occur")
     try:
