@@ -105,7 +105,7 @@ def mean_by(
                     seed=None if seed is None else _seed(seed, label),
                 )
         except TooFewRowsError as error:
-            found[label] = Refusal(_reason(str(error)), error.receipts)
+            found[label] = Refusal(_reason(str(error)), error.receipts, error.rows_needed)
     release = GroupedRelease(name, found, sizes, relation, seed is not None)
     if ledger is not None:
         ledger.record(release)

@@ -19,7 +19,7 @@ from dpmean.budget import Number
 from dpmean.by_group import mean_by
 from dpmean.door import Bounds
 from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning
-from dpmean.groups import GroupedRelease
+from dpmean.groups import GroupedRelease, Refusal
 from dpmean.ledger import Neighbours, Release
 from dpmean.rows.source import InMemory
 
@@ -210,7 +210,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
             seed=_seed(self.random_state),
         )
         if not releases.released:
-            raise TooFewRowsError(f"no class has a centroid: {_reasons(releases)}", 1, releases.receipts)
+            raise _nothing_left(releases)
         self.classes_, self.releases_ = labels, releases
         self.centroids_ = np.full((len(labels), rows.shape[1]), np.nan)
         for place, label in enumerate(labels.tolist()):
@@ -247,18 +247,29 @@ def _checked(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
 
 
 def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:
-    if classes is None or isinstance(classes, str | bytes) or not len(classes):
+    """Read the listed labels and sort them."""
+    if classes is None or isinstance(classes, str | bytes) or not hasattr(classes, "__len__") or not len(classes):
         raise ArgumentError(
             f"classes must list the labels, got {classes!r}: give classes=[0, 1], say; "
             "labels that were found in the data would tell who is there"
         )
     given = list(classes)
+    if len({isinstance(label, str) for label in given}) > 1 or np.asarray(given).ndim != 1:
+        raise ArgumentError(f"classes must be labels of one kind, numbers or text, got {classes!r}")
     labels: NDArray[Any] = np.unique(np.asarray(given))
-    if len({isinstance(label, str) for label in given}) > 1:
-        raise ArgumentError("classes must be of one kind, got text beside something else")
-    if labels.ndim != 1 or len(labels) < len(given):
-        raise ArgumentError("classes must differ: a label is listed twice")
+    if len(labels) < len(given):
+        raise ArgumentError(f"classes must differ, got {classes!r}: a label is listed twice")
     return labels
+
+
+def _nothing_left(releases: GroupedRelease) -> TooFewRowsError:
+    refused = [found for found in releases.values() if isinstance(found, Refusal)]
+    return TooFewRowsError(
+        f"not one class has a centroid: {_reasons(releases)}. Use more rows or a larger budget, and list the labels "
+        "that are in y (a continuous y has none)",
+        rows_needed=min(found.rows_needed for found in refused),
+        receipts=releases.receipts,
+    )
 
 
 def _reasons(releases: GroupedRelease) -> str:
