@@ -25,6 +25,9 @@ from dpmean.rows.source import InMemory
 
 __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
 
+_DISCREET = ("Input X contains", "Found array with", "X has ", "The feature names should match")
+"""How errors of scikit-learn begin that tell shapes and names, and no number of a row."""
+
 
 class SeededWarning(UserWarning):
     """The noise is known, because ``random_state`` was given: what was fitted protects nobody."""
@@ -37,7 +40,7 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     stored and shown. What ``transform`` returns are rows, and as private as rows are.
 
     **Every fit spends the budget anew.** Cross-validation and searches fit many times, on overlapping rows: five folds
-    cost a row four budgets. Give a ``ledger``: its clones share it, and the fit that would overspend is refused.
+    are five fits. Give a ``ledger``: clones share it, and the fit that would overspend is refused.
 
     Args:
         rho: the privacy budget in zero-concentrated differential privacy. Or else
@@ -237,12 +240,16 @@ def _rows(estimator: BaseEstimator, X: Any, *, private_number: bool) -> InMemory
 
 
 def _checked(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
+    """Check rows as scikit-learn does, but let none of its errors through that may print them."""
     try:
         array: NDArray[Any] = validate_data(estimator, X, **how)
     except ValueError as error:
-        if "could not convert" in str(error):  # it goes on with the value, which is somebody's
-            raise DataError("X must hold real numbers, and some of it is text that is none") from None
-        raise
+        if str(error).startswith(_DISCREET):
+            raise
+        raise DataError(
+            "X must have a line for every row, of real numbers. Reshape your data with X.reshape(-1, 1) if it is "
+            "one column, or X.reshape(1, -1) if it is one row. Complex data not supported, and text neither"
+        ) from None
     return array
 
 
