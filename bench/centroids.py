@@ -34,6 +34,12 @@ BUDGETS = (0.1, 0.5, 2.0)
 DELTA = 1e-6
 MARK = "<!-- from here on written by python -m bench.centroids -->"
 _WORKER = Path(__file__).with_name("diffprivlib_bayes.py")
+OURS: dict[str, dict[str, Any]] = {
+    "dpmean": {},
+    "allow_few_rows": {"allow_few_rows": True},
+    "and replace-one": {"allow_few_rows": True, "neighbours": "replace-one"},
+}
+THEIRS = {"diffprivlib, naive Bayes": "bayes", "nearest of its means": "nearest"}
 Bayes = Callable[["Split", float, int], dict[str, float]]
 
 
@@ -111,22 +117,19 @@ def one_trial(split: Split, trial: int, bayes: Bayes | None) -> Iterator[tuple[s
     yield "nearest", "", NearestCentroid().fit(split.train, split.train_labels).score(*asked)
     yield "bayes", "", GaussianNB().fit(split.train, split.train_labels).score(*asked)
     for rho in BUDGETS:
-        for neighbours in ("add-or-remove-one", "replace-one"):
-            ours = PrivateNearestCentroid(
-                classes=range(10), rho=rho, bounds=split.bounds, neighbours=neighbours, random_state=trial
-            )
+        for variant, how in OURS.items():
+            ours = PrivateNearestCentroid(classes=range(10), rho=rho, bounds=split.bounds, random_state=trial, **how)
             try:
                 ours.fit(split.train, split.train_labels)
             except dpmean.TooFewRowsError:
-                yield f"{neighbours} refused", f"{rho:g}", 10
+                yield f"{variant} refused", f"{rho:g}", 10
                 continue
-            yield neighbours, f"{rho:g}", ours.score(*asked)
-            yield f"{neighbours} refused", f"{rho:g}", len(ours.releases_.refused)
+            yield variant, f"{rho:g}", ours.score(*asked)
+            yield f"{variant} refused", f"{rho:g}", len(ours.releases_.refused)
         if bayes is not None:
             epsilon = float(dpmean.tight_epsilon(dpmean.Zcdp(rho), DELTA))
             found = bayes(split, epsilon, trial)
-            yield "diffprivlib bayes", f"{rho:g}", found["bayes"]
-            yield "diffprivlib nearest", f"{rho:g}", found["nearest"]
+            yield from ((who, f"{rho:g}", found[what]) for who, what in THEIRS.items())
 
 
 def measured(name: str, trials: int, bayes: Bayes | None) -> tuple[str, dict[tuple[str, str], list[float]]]:
@@ -156,16 +159,12 @@ def table(what: str, found: dict[tuple[str, str], list[float]]) -> list[str]:
     out = [
         f"**{what}.** Without privacy: nearest centroid {cell('nearest', '')}, naive Bayes {cell('bayes', '')}.",
         "",
-        "| rho | epsilon | dpmean, nearest centroid | the same, replace-one | diffprivlib, naive Bayes "
-        "| nearest of diffprivlib's means |",
-        "|---|---|---|---|---|---|",
+        f"| rho | epsilon | {' | '.join([*OURS, *THEIRS])} |",
+        "|---|---" + "|---" * len([*OURS, *THEIRS]) + "|",
     ]
     for rho in BUDGETS:
         epsilon = float(dpmean.tight_epsilon(dpmean.Zcdp(rho), DELTA))
-        cells = [
-            cell(who, f"{rho:g}")
-            for who in ("add-or-remove-one", "replace-one", "diffprivlib bayes", "diffprivlib nearest")
-        ]
+        cells = [cell(who, f"{rho:g}") for who in (*OURS, *THEIRS)]
         out.append(f"| {rho:g} | {epsilon:.2f} | {' | '.join(cells)} |")
     return [*out, ""]
 

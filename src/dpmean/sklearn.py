@@ -144,6 +144,8 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         neighbours: ``"add-or-remove-one"``: whether any one row is there, and its label, are protected. Or
             ``"replace-one"``: any row may be another, of another class too; that takes four times the budget for the
             same centroids.
+        allow_few_rows: give classes a centroid where the rule says that they have too few rows to expect a useful one;
+            that of a class with hardly any is noise.
         ledger: a ``dpmean.Ledger`` that every fit is paid from.
         random_state: for experiments only: anything but None makes the noise known. The release protects nobody then,
             says so, and no ledger takes it.
@@ -177,6 +179,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         bounds: Bounds | None = None,
         method: str = "refined",
         neighbours: str = "add-or-remove-one",
+        allow_few_rows: bool = False,
         ledger: Ledger | None = None,
         random_state: Any = None,
     ) -> None:
@@ -188,6 +191,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         self.bounds = bounds
         self.method = method
         self.neighbours = neighbours
+        self.allow_few_rows = allow_few_rows
         self.ledger = ledger
         self.random_state = random_state
 
@@ -211,6 +215,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
             neighbours=self.neighbours,
             ledger=self.ledger,
             seed=_seed(self.random_state),
+            allow_few_rows=self.allow_few_rows,
         )
         if not releases.released:
             raise _nothing_left(releases)
