@@ -216,6 +216,7 @@ def test_a_class_with_too_few_rows_is_never_answered():
     assert fitted.classes_.tolist() == ["a", "b", "c"]
     assert np.isnan(fitted.centroids_).all(axis=1).tolist() == [False, False, True]
     assert fitted.releases_["c"].rows_needed > 20
+    assert dpmean.GroupedRelease.from_json(fitted.releases_.to_json())["c"] == fitted.releases_["c"]
     assert set(fitted.predict(rows)) == {"a", "b"}
     forced = nearest(classes=["a", "b", "c"], allow_few_rows=True).fit(rows[few], labels[few])
     assert np.isfinite(forced.centroids_).all()
