@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Protocol, final
+from typing import Any, NoReturn, Protocol, Self, final
 
 from dpmean.budget import Number, Zcdp
 from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError
@@ -79,6 +79,18 @@ class Ledger:
         """Take something that was paid without a release from the budget."""
         self.check(cost)
         self._spent += cost.rho
+
+    def __copy__(self) -> Self:
+        return self  # two budgets for the same rows are none
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError(
+            "a ledger in memory stays in its process, since a copy could be spent twice: stay in one process "
+            "(n_jobs=None), or leave the ledger out of what you store (set_params(ledger=None))"
+        )
 
     def __repr__(self) -> str:
         return f"<Ledger: rho = {float(self.spent):.6g} spent, {float(self.left):.6g} left>"

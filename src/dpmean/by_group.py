@@ -40,6 +40,7 @@ def mean_by(
     nan: str | Mapping[str, str] = "raise",
     ledger: Ledger | None = None,
     seed: int | None = None,
+    allow_few_rows: bool = False,
 ) -> GroupedRelease:
     """Release the mean of each group of rows under differential privacy.
 
@@ -71,6 +72,8 @@ def mean_by(
         nan: as for ``dpmean.mean``.
         ledger: a ``dpmean.Ledger``: what the release costs is taken from its budget before it is shown.
         seed: makes the noise reproducible and the release worthless as protection; for experiments only.
+        allow_few_rows: give groups a number where the rule says that they have too few rows to expect a useful one; the
+            release of such a group says so.
 
     Returns:
         A ``GroupedRelease``: for every label a ``Release``, or a ``Refusal`` with its reason.
@@ -106,9 +109,10 @@ def mean_by(
                     nan=nan,
                     neighbours="add-or-remove-one" if sizes == "private" else "replace-one",
                     seed=None if seed is None else _seed(seed, label),
+                    allow_few_rows=allow_few_rows,
                 )
         except TooFewRowsError as error:
-            found[label] = Refusal(_reason(str(error)), error.receipts)
+            found[label] = Refusal(_reason(str(error)), error.receipts, error.rows_needed)
     release = GroupedRelease(
         name, found, sizes, relation, seed is not None, 1e-6 if delta is None else float(delta), coins.key
     )

@@ -38,6 +38,8 @@ class Refusal:
 
     reason: str
     receipts: tuple[Receipt, ...] = ()
+    rows_needed: int = 1
+    """How many rows would do."""
 
     @property
     def rho(self) -> Fraction:
@@ -143,7 +145,12 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         entries = [
             {"label": label, "release": json.loads(found.to_json())}
             if isinstance(found, Release)
-            else {"label": label, "refused": found.reason, "receipts": [receipt_to_dict(r) for r in found.receipts]}
+            else {
+                "label": label,
+                "refused": found.reason,
+                "receipts": [receipt_to_dict(r) for r in found.receipts],
+                "rows_needed": found.rows_needed,
+            }
             for label, found in self.groups.items()
         ]
         document = {
@@ -169,7 +176,11 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             groups: dict[Any, Release | Refusal] = {
                 entry["label"]: Release.from_json(json.dumps(entry["release"]))
                 if "release" in entry
-                else Refusal(str(entry["refused"]), tuple(receipt_from_dict(r) for r in entry["receipts"]))
+                else Refusal(
+                    str(entry["refused"]),
+                    tuple(receipt_from_dict(r) for r in entry["receipts"]),
+                    int(entry.get("rows_needed", 1)),
+                )
                 for entry in document["groups"]
             }
             relation = Neighbours(document["neighbours"])

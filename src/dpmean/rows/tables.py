@@ -55,7 +55,7 @@ class ArrayTable:
     """The rows of an array."""
 
     array: NDArray[Any]
-    names = None
+    names: tuple[str, ...] | None = None
 
     @property
     def n(self) -> int:
@@ -100,7 +100,7 @@ def open_table(
     if columns is not None or vector_column is not None:
         given = "columns" if vector_column is None else "vector_column"
         raise ArgumentError(f"{given} is for tables, got {type(X).__name__}: select columns beforehand")
-    return ArrayTable(read(X))
+    return ArrayTable(X.array, X.names) if isinstance(X, InMemory) else ArrayTable(read(X))
 
 
 def keys_of(table: Table, key: Key, name: str) -> Keys:
