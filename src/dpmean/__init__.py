@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         zcdp_that_implies,
     )
     from dpmean.api import mean
+    from dpmean.books.pages import Entry
+    from dpmean.books.recordable import Recordable
     from dpmean.budget import ApproxDp, PureDp, Zcdp
     from dpmean.errors import (
         ArgumentError,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
         DataError,
         DpMeanError,
         EntropyError,
+        LedgerError,
         OverspendError,
         TooFewRowsError,
         TooFewRowsWarning,
@@ -42,13 +45,16 @@ __all__ = [
     "DataError",
     "DpMeanError",
     "EntropyError",
+    "Entry",
     "Found",
     "Ledger",
+    "LedgerError",
     "Neighbours",
     "Outlook",
     "OverspendError",
     "PureDp",
     "Receipt",
+    "Recordable",
     "Release",
     "TooFewRowsError",
     "TooFewRowsWarning",
@@ -66,7 +72,7 @@ __all__ = [
     "zcdp_that_implies",
 ]
 
-_ROOMS = ("errors", "budget", "accountant", "ledger", "account", "api", "outlook")
+_ROOMS = ("errors", "budget", "accountant", "ledger", "books.pages", "books.recordable", "account", "api", "outlook")
 
 
 def __getattr__(name: str) -> object:
