@@ -74,6 +74,11 @@ class Account:
         return self.budget.rho - self.spent
 
     @property
+    def prices(self) -> list[str]:
+        """What each entry costs by itself, in the unit of the budget, rounded up."""
+        return [digits(_amount(cost, self.budget), up=True) for cost in self.costs]
+
+    @property
     def unit(self) -> str:
         """In what the budget is counted."""
         return "rho" if isinstance(self.budget, Zcdp) else "epsilon"
@@ -110,7 +115,7 @@ class Account:
     def in_words(self) -> list[str]:
         """Return what was paid when, and what is left, line by line."""
         delta = f", at delta = {float(self.budget.delta):g}" if isinstance(self.budget, ApproxDp) else ""
-        prices = [f"{self.unit} = {digits(_amount(cost, self.budget), up=True)}" for cost in self.costs]
+        prices = [f"{self.unit} = {price}" for price in self.prices]
         wide = max(map(len, prices), default=0)
         return [
             *(

@@ -1,0 +1,161 @@
+"""Around a release: the files of bounds and groups, the ledger, and the ways to write it down."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import click
+import numpy as np
+
+import dpmean
+from dpmean.books.pages import digits
+from dpmean.budget import Number
+from dpmean.cli import show
+from dpmean.errors import ArgumentError, DataError
+
+_KINDS = {".json": "json", ".csv": "csv", ".npy": "npy"}
+
+
+def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> dpmean.Release:
+    """Release what was asked for, and record it before anybody sees it."""
+    return dpmean.mean(data, **asked)
+
+
+def open_ledger(
+    file: Path | None,
+    dataset: str | None,
+    rho: Number | None,
+    epsilon: Number | None,
+    delta: Number | None,
+    *,
+    seeded: bool,
+) -> dpmean.Ledger | None:
+    """Open the ledger, if there is to be one."""
+    if file is None:
+        if any(value is not None for value in (dataset, rho, epsilon, delta)):
+            raise click.UsageError("--dataset and the budgets of a ledger need --ledger FILE beside them")
+        return None
+    if seeded:
+        raise click.UsageError("a seeded release protects nobody and is not recorded: leave out --seed, or --ledger")
+    return dpmean.Ledger(file, rho, epsilon=epsilon, delta=delta, dataset="data" if dataset is None else dataset)
+
+
+def say_what_is_left(ledger: dpmean.Ledger) -> None:
+    """Say what may still be spent."""
+    unit = "rho" if isinstance(ledger.budget, dpmean.Zcdp) else "epsilon"
+    show.err().print(
+        f"recorded in {ledger.path}: {unit} = {digits(ledger.left, up=False)} is left for {ledger.dataset}"
+    )
+
+
+def read_bounds(
+    data: str, file: Path | None, lower: float | None, upper: float | None, columns: Sequence[str] | None
+) -> dict[str, Any]:
+    """Return bounds, and the columns they are for, as ``dpmean.mean`` takes them."""
+    if file is None:
+        if (lower is None) != (upper is None):
+            raise click.UsageError("--lower and --upper go together: give both")
+        return {} if lower is None else {"bounds": (lower, upper)}
+    if lower is not None or upper is not None:
+        raise click.UsageError("give --bounds, or --lower and --upper, not both")
+    ranges = _ranges(file)
+    for name in columns or ():
+        if name not in ranges:
+            raise ArgumentError(f"{file} has no bounds for the column {name!r}: add a line for it")
+    chosen = list(columns or ranges)
+    sides = tuple([ranges[name][side] for name in chosen] for side in (0, 1))
+    named = not data.lower().endswith(".npy")  # whose columns have no names, and are taken in the order of the file
+    return {"bounds": sides, **({"columns": chosen} if named else {})}
+
+
+def _ranges(file: Path) -> dict[str, tuple[float, float]]:
+    """Read a file with the header column,lower,upper."""
+    with open(file, newline="", encoding="utf-8-sig") as lines:
+        try:
+            reader = csv.DictReader(lines, strict=True)
+            fields = [field.strip().lower() for field in reader.fieldnames or ()]
+            if sorted(fields) != ["column", "lower", "upper"]:
+                raise ArgumentError(f"{file} must begin with the line column,lower,upper")
+            reader.fieldnames = fields
+            found: dict[str, tuple[float, float]] = {}
+            for line in reader:
+                name = (line["column"] or "").strip()
+                if name in found:
+                    raise ArgumentError(f"{file} has two lines for the column {name!r}: keep one")
+                found[name] = float(line["lower"]), float(line["upper"])
+        except (csv.Error, ValueError, TypeError, UnicodeDecodeError) as error:
+            if isinstance(error, ArgumentError):
+                raise
+            raise ArgumentError(f"line {reader.line_num} of {file} is not a name and two numbers") from None
+    if not found:
+        raise ArgumentError(f"{file} has no lines below its header")
+    return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a release goes, and how it is written; found out before anything is spent."""
+
+    file: Path | None
+    kind: str | None
+    as_json: bool
+
+    def __post_init__(self) -> None:
+        if self.file is None:
+            if self.as_json and self.kind not in (None, "json"):
+                raise click.UsageError(f"--json prints JSON: give --out FILE for {self.kind}, or leave one out")
+            if self.kind == "npy" and sys.stdout.isatty():
+                raise click.UsageError("--format npy is no text for a terminal: give --out FILE")
+            return
+        if self.kind is None:
+            kind = _KINDS.get(self.file.suffix.lower())
+            if kind is None:
+                raise click.UsageError(f"--out {self.file} should end in .json, .csv or .npy; or give --format")
+            object.__setattr__(self, "kind", kind)
+        folder = self.file.parent
+        if not folder.is_dir():
+            raise DataError(f"cannot write {self.file}: there is no folder {folder}")
+        if not os.access(self.file if self.file.exists() else folder, os.W_OK):
+            raise DataError(f"cannot write {self.file}: permission denied")
+
+    def write(self, release: dpmean.Release) -> None:
+        """Write a release to its file and print it, or what there is to say of it."""
+        if self.file is not None:
+            try:
+                self.file.write_bytes(_document(release, self.kind))
+            except OSError as error:
+                click.echo(release.to_json())  # it is paid for, and should not be lost
+                raise DataError(
+                    f"cannot write {self.file}, so it is printed: {(error.strerror or '').lower()}"
+                ) from None
+        if self.as_json:
+            click.echo(release.to_json())
+        elif self.file is None and self.kind is not None:
+            click.get_binary_stream("stdout").write(_document(release, self.kind))
+        else:
+            show.release(release)
+            if self.file is not None:
+                show.err().print(f"written to {self.file}")
+
+
+def _document(release: dpmean.Release, kind: str | None) -> bytes:
+    if kind == "json":
+        return release.to_json().encode() + b"\n"
+    if kind == "npy":
+        content = io.BytesIO()
+        np.save(content, release.mean)
+        return content.getvalue()
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(("column", "mean", "noise_std"))
+    names = getattr(release, "columns", None) or range(release.d)
+    lines.writerows(zip(names, release.mean.tolist(), release.noise_std.tolist(), strict=True))
+    return text.getvalue().encode()
