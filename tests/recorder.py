@@ -129,6 +129,9 @@ class RecordingNoise:
         self.log.append((self.step, self.start, variance, count))
         return self.noise.at(self.step, self.start).gaussian(variance, count)
 
+    def words(self, count):
+        return self.noise.at(self.step, self.start).words(count)
+
     def choose(self, exponents, unit):
         self.choices.append((self.step, exponents, unit))
         return self.noise.at(self.step, self.start).choose(exponents, unit)

@@ -204,7 +204,7 @@ def test_one_replaced_row_moves_exact_answers_by_what_the_receipts_say(name, mon
     n, d = 300, 5
     data = np.random.default_rng(7).normal(2, 1, (n, d))
     log, noise = [], RecordingNoise(seeded(3))
-    monkeypatch.setattr(source, "MemoryRows", lambda array, frame: Recorder(MemoryRows(array, frame), log))
+    monkeypatch.setattr(source, "MemoryRows", lambda *given: Recorder(MemoryRows(*given), log))
     monkeypatch.setattr(front, "read_randomness", lambda _: (noise, PublicCoins("known")))
     found = release(name, data, bound=30.0)
 

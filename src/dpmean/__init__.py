@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dpmean.books.pages import Entry
     from dpmean.books.recordable import Recordable
     from dpmean.budget import ApproxDp, PureDp, Zcdp
+    from dpmean.by_group import mean_by
     from dpmean.errors import (
         ArgumentError,
         ArgumentTypeError,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         TooFewRowsError,
         TooFewRowsWarning,
     )
+    from dpmean.groups import GroupedRelease, Refusal
     from dpmean.ledger import Found, Neighbours, Receipt, Release
     from dpmean.outlook import Outlook, plan
 
@@ -47,6 +49,7 @@ __all__ = [
     "EntropyError",
     "Entry",
     "Found",
+    "GroupedRelease",
     "Ledger",
     "LedgerError",
     "Neighbours",
@@ -55,6 +58,7 @@ __all__ = [
     "PureDp",
     "Receipt",
     "Recordable",
+    "Refusal",
     "Release",
     "TooFewRowsError",
     "TooFewRowsWarning",
@@ -63,6 +67,7 @@ __all__ = [
     "compose_basic",
     "compose_zcdp",
     "mean",
+    "mean_by",
     "plan",
     "simple_epsilon",
     "tight_delta",
@@ -72,7 +77,19 @@ __all__ = [
     "zcdp_that_implies",
 ]
 
-_ROOMS = ("errors", "budget", "accountant", "ledger", "books.pages", "books.recordable", "account", "api", "outlook")
+_ROOMS = (
+    "errors",
+    "budget",
+    "accountant",
+    "ledger",
+    "groups",
+    "books.pages",
+    "books.recordable",
+    "account",
+    "api",
+    "by_group",
+    "outlook",
+)
 
 
 def __getattr__(name: str) -> object:

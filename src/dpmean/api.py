@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from numpy.typing import ArrayLike
-
+from dpmean.account import Ledger
 from dpmean.budget import Number
-from dpmean.coins import PublicCoins
-from dpmean.door import read_rows
+from dpmean.devices import Devices, run_local, run_shuffle
+from dpmean.door import Bounds, read_array, read_nan_of_columns, read_rows
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import ClippedMean
-from dpmean.estimators.enough import Planned
 from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
-from dpmean.front import Devices, run, run_local, run_shuffle
-from dpmean.grid import Grid
+from dpmean.front import Build, run
 from dpmean.ledger import Release
-from dpmean.trust.central import Central
+from dpmean.rows.tables import Key, open_table, people
 
-_METHODS: dict[str, Callable[[Grid, PublicCoins], Planned]] = {
-    "refined": RefinedMean,
-    "shifted": lambda grid, coins: ShiftedClippedMean(grid, Central(), coins),
-    "clipped": lambda grid, coins: ClippedMean(grid, Central()),  # noqa: ARG005  one signature for all
+_METHODS: dict[str, Build] = {
+    "refined": lambda grid, coins, trust: RefinedMean(grid, coins, trust=trust),
+    "shifted": lambda grid, coins, trust: ShiftedClippedMean(grid, trust, coins),
+    "clipped": lambda grid, coins, trust: ClippedMean(grid, trust),  # noqa: ARG005  one signature for all
 }
 
-_IN_ONE_PASS: dict[str, Callable[[Grid, PublicCoins], Planned]] = {
-    "refined": lambda grid, coins: RefinedMean(grid, coins, one_pass=True),
-    "shifted": lambda grid, coins: ShiftedClippedMean(grid, Central(), coins, one_pass=True),
-    "clipped": lambda grid, coins: ClippedMean(grid, Central(), one_pass=True),  # noqa: ARG005  one signature for all
+_IN_ONE_PASS: dict[str, Build] = {
+    "refined": lambda grid, coins, trust: RefinedMean(grid, coins, one_pass=True, trust=trust),
+    "shifted": lambda grid, coins, trust: ShiftedClippedMean(grid, trust, coins, one_pass=True),
+    "clipped": lambda grid, coins, trust: ClippedMean(grid, trust, one_pass=True),  # noqa: ARG005  one signature for all
 }
 
 
@@ -40,7 +37,7 @@ def mean(
     epsilon: Number | None = None,
     delta: Number | None = None,
     norm_bound: float | None = None,
-    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    bounds: Bounds | None = None,
     method: str | None = None,
     trust: str = "central",
     rounds: str = "adaptive",
@@ -48,32 +45,38 @@ def mean(
     fidelity: str = "totals",
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    privacy_unit: Key | None = None,
+    neighbours: str = "replace-one",
     passes: int = 2,
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
-    nan: str = "raise",
+    nan: str | Mapping[str, str] = "raise",
+    ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
 ) -> Release:
     """Release the mean of the rows of ``X`` under differential privacy.
 
-    Neighbouring data sets replace one row; the number of rows is public. Nothing needs tuning: the centre and the
-    clipping radius are found privately, and the error follows the spread of the rows, not the bound.
+    Neighbouring data sets replace one row, and the number of rows is public, unless you say otherwise. Nothing needs
+    tuning: the centre and the clipping radius are found privately, and the error follows the spread of the rows, not
+    the bound.
 
     Args:
         X: the rows, an (n, d) array, or (n,) for one dimension; it is neither changed nor copied whole. Or the name of
-            files (.npy, Parquet, Arrow, CSV), a sparse matrix of scipy, a tensor of PyTorch, a Dask array or data
-            frame, a Spark data frame: those are read where they are, and the release is the same.
+            files (.npy, Parquet, Arrow, CSV), a data frame (pandas, polars, pyarrow and others), a sparse matrix of
+            scipy, a tensor of PyTorch, a Dask array or data frame, a Spark data frame: those are read where they are,
+            and the release is the same.
         rho: the privacy budget in zero-concentrated differential privacy (zCDP), smaller is stronger: 0.5 is
             epsilon = 5.2, and 0.024 is epsilon = 1, at delta = 1e-6. Or else
         epsilon: the budget in approximate differential privacy, together with
         delta: which should be well below 1/n.
         norm_bound: a bound on the l2 norm of every row, as loose as you like in the central model. All columns get the
             same noise, so use it when they share a unit (pixels, embeddings). Or else
-        bounds: ``(lower, upper)``, each one number or one per column. Each column gets noise in proportion to its
-            range: all ranges may be loose by the same factor for free, but one that is a thousand times looser than
-            the others gets a thousand times the noise. Rows outside are clipped to the bound.
+        bounds: ``(lower, upper)``, each one number or one per column, or ``{"age": (0, 130), ...}``. Each column gets
+            noise in proportion to its range: all ranges may be loose by the same factor for free, but one that is a
+            thousand times looser than the others gets a thousand times the noise. Rows outside are clipped to the
+            bound.
         method: ``"refined"`` (the default: centre and radius are refined step by step, the most accurate), or the
             paper's ``"shifted"`` (clips around private medians) and ``"clipped"`` (around zero, or the middle of the
             bounds). In the local and the shuffle model ``"shifted"`` is the only one.
@@ -89,16 +92,25 @@ def mean(
             these alone is enough.
         fidelity: in the shuffle model, ``"messages"`` to make and mix every message, or ``"totals"`` to draw what they
             add up to, which has the same law.
-        columns: of a table in files or on a cluster, the columns to use, if not all, or else
+        columns: of a table, the columns to use, if not all, or else
         vector_column: the one that holds vectors.
+        privacy_unit: the column that says whose row it is, or one key per row. Everything that one person contributed
+            is then protected together: it enters as one vector, the mean of that person's rows, and ``n`` is the
+            number of persons. Without it, every row is protected for itself.
+        neighbours: ``"replace-one"``: any one row (or person) may be another; how many there are is public. Or
+            ``"add-or-remove-one"``: any one may be there or not; how many there are is private, and ``release.n`` is
+            a noisy count.
         passes: how often all rows are read at most, beside a small sample: 2, or 1, which clips at one of 16 radii per
             doubling and is a little less accurate. Of rows in files or on a cluster, every pass costs time.
         sigma_min: for independent rows from one distribution, a lower bound on the standard deviation in any
             direction, and
         sigma_max: an upper one; ``norm_bound`` then bounds the *mean* of the distribution (section 3.4 of the paper).
         step: the resolution of the answer, a power of two (in half-widths when ``bounds`` are given).
-        nan: ``"raise"``, or ``"impute"`` to put zero, or the middle of the bounds, wherever a value is NaN or infinite.
-            In the local and the shuffle model a device always answers: such a row counts as the centre.
+        nan: ``"raise"``, or ``"impute"`` to put zero, or the middle of the bounds, wherever a value is NaN or infinite;
+            or ``{"income": "impute", ...}`` for some columns (others raise). Of one person's rows, values that are
+            missing are left out of the mean, and only what is missing in all of them is imputed. In the local and the
+            shuffle model a device always answers: such a row counts as the centre.
+        ledger: a ``dpmean.Ledger``: what the release costs is taken from its budget before it is shown.
         seed: makes the noise reproducible and the release worthless as protection; for experiments only.
         allow_few_rows: go on where the rule says that there are too few rows to expect a useful answer.
 
@@ -120,8 +132,8 @@ def mean(
     """
     if trust not in ("central", "local", "shuffle"):
         raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
-    if trust != "central" and (columns is not None or vector_column is not None or passes != 2):
-        raise ArgumentError(f'columns, vector_column and passes are for trust="central", got {trust!r}: leave them out')
+    if trust != "central" and (privacy_unit is not None or neighbours != "replace-one" or passes != 2):
+        raise ArgumentError(f"privacy_unit, neighbours and passes are for the central model, got trust={trust!r}")
     if trust == "central" and rounds != "adaptive":
         raise ArgumentError(
             f'rounds is for the local and the shuffle model, got {rounds!r}: leave it out, or give trust="local"'
@@ -129,8 +141,12 @@ def mean(
     if trust != "shuffle" and (honest != 0.8 or fidelity != "totals"):
         raise ArgumentError('honest and fidelity are for the shuffle model: leave them out, or give trust="shuffle"')
     if trust != "central":
+        if not isinstance(nan, str):
+            raise ArgumentError(f"in the {trust} model a device always answers: leave nan={{...}} out")
         _refuse(trust, method, sigma_min=sigma_min, sigma_max=sigma_max, step=step)
         shared: Devices = {
+            "columns": columns,
+            "vector_column": vector_column,
             "rho": rho,
             "epsilon": epsilon,
             "delta": delta,
@@ -141,17 +157,21 @@ def mean(
             "seed": seed,
             "allow_few_rows": allow_few_rows,
         }
-        return (
+        made = (
             run_local(X, **shared) if trust == "local" else run_shuffle(X, honest=honest, fidelity=fidelity, **shared)
         )
-    method = "refined" if method is None else method
-    if not isinstance(method, str) or method not in _METHODS:
-        raise ArgumentError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
-    if isinstance(passes, bool) or passes not in (1, 2):
-        raise ArgumentError(f"passes must be 1 or 2, got {passes!r}")
+        if ledger is not None:
+            ledger.record(made)
+        return made
+    build = method_called(method, passes)
+    if privacy_unit is not None:
+        table = open_table(X, columns, vector_column, privacy_unit, read=read_array)
+        X = people(table, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d))
+    else:
+        X = read_rows(X, columns, vector_column, fewest=1 if neighbours == "replace-one" else 0)
     return run(
-        (_METHODS if passes == 2 else _IN_ONE_PASS)[method],
-        read_rows(X, columns, vector_column),
+        build,
+        X,
         rho=rho,
         epsilon=epsilon,
         delta=delta,
@@ -161,9 +181,21 @@ def mean(
         sigma_max=sigma_max,
         step=step,
         nan=nan,
+        neighbours=neighbours,
+        ledger=ledger,
         seed=seed,
         allow_few_rows=allow_few_rows,
     )
+
+
+def method_called(method: str | None, passes: int) -> Build:
+    """Return the estimator of a name, which reads all rows so many times."""
+    method = "refined" if method is None else method
+    if not isinstance(method, str) or method not in _METHODS:
+        raise ArgumentError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
+    if isinstance(passes, bool) or passes not in (1, 2):
+        raise ArgumentError(f"passes must be 1 or 2, got {passes!r}")
+    return (_METHODS if passes == 2 else _IN_ONE_PASS)[method]
 
 
 def _refuse(trust: str, method: str | None, **central: float | None) -> None:

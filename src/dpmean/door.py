@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -20,6 +20,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.estimators.clipped import FAILURE
 from dpmean.frame import Frame
 from dpmean.grid import as_power, finest_step, power_of_two_at_most
+from dpmean.ledger import Neighbours
 from dpmean.noise.entropy import entropy
 from dpmean.noise.source import SecureNoise, SeededNoise, secure, seeded
 from dpmean.rows.source import InMemory, elsewhere
@@ -119,14 +120,16 @@ def read_honest(honest: Number) -> Fraction:
     return part
 
 
-def read_rows(X: Any, columns: Sequence[str] | None = None, vector_column: str | None = None) -> Source:
+def read_rows(
+    X: Any, columns: Sequence[str] | None = None, vector_column: str | None = None, *, fewest: int = 1
+) -> Source:
     """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
     source = elsewhere(X, columns, vector_column)
-    return InMemory(read_array(X)) if source is None else source
+    return InMemory(read_array(X, fewest=fewest)) if source is None else source
 
 
-def read_array(X: ArrayLike) -> NDArray[Any]:
-    """Read the rows as a two-dimensional array of numbers, without copying them."""
+def read_array(X: ArrayLike, *, fewest: int = 1) -> NDArray[Any]:
+    """Read the rows as a two-dimensional array of numbers, without copying them; so many at least."""
     if isinstance(X, np.ma.MaskedArray):
         raise ArgumentTypeError('X is a masked array: pass X.filled(numpy.nan) and nan="impute" instead')
     try:
@@ -146,24 +149,58 @@ def read_array(X: ArrayLike) -> NDArray[Any]:
             f"X must have shape (n, d), or (n,) for one dimension, got shape {array.shape}: "
             "flatten each row with X.reshape(len(X), -1), say"
         )
-    if not array.size:
+    if len(array) < fewest or not array.shape[1]:
         raise DataError(f"X is empty: got shape {array.shape}, need at least one row and one column")
     return array
 
 
 def read_nan(nan: str) -> bool:
     """Read what to do about values that are not finite: whether the public centre takes their place."""
-    if nan not in ("raise", "impute"):
+    if not isinstance(nan, str) or nan not in ("raise", "impute"):
         raise ArgumentError(
             f'nan must be "raise" or "impute", got {nan!r} (dropping rows would change n, which is public)'
         )
     return nan == "impute"
 
 
-def read_frame(d: int, norm_bound: float | None, bounds: tuple[ArrayLike, ArrayLike] | None, *, impute: bool) -> Frame:
+def read_nan_of_columns(nan: str | Mapping[str, str], names: tuple[str, ...] | None, d: int) -> NDArray[np.bool_]:
+    """Read the same column by column: in which of them every value must be finite."""
+    if not isinstance(nan, Mapping):
+        return np.full(d, not read_nan(nan))
+    if names is None:
+        raise ArgumentError('nan={...} is for columns that have names, which these do not: give "raise" or "impute"')
+    for name in nan:
+        if name not in names:
+            raise ArgumentError(f"nan: there is no column {name!r}: there are {', '.join(names[:20])}")
+    return np.array([not read_nan(nan.get(name, "raise")) for name in names])
+
+
+def read_neighbours(neighbours: str) -> Neighbours:
+    """Read which pairs of data sets are to be hard to tell apart."""
+    try:
+        return Neighbours(neighbours)
+    except ValueError:
+        raise ArgumentError(
+            f'neighbours must be "{Neighbours.REPLACE_ONE}" (the number of rows is public) or '
+            f'"{Neighbours.ADD_OR_REMOVE_ONE}" (it is private), got {neighbours!r}'
+        ) from None
+
+
+Bounds = tuple[ArrayLike, ArrayLike] | Mapping[str, tuple[float, float]]
+"""Lower and upper bounds, or those of each column by name."""
+
+
+def read_frame(
+    d: int,
+    norm_bound: float | None,
+    bounds: Bounds | None,
+    *,
+    impute: bool,
+    names: tuple[str, ...] | None = None,
+) -> Frame:
     """Read the bound on the rows."""
     if norm_bound is None and bounds is not None:
-        return _box(d, bounds, impute=impute)
+        return _box(d, _by_name(bounds, names) if isinstance(bounds, Mapping) else bounds, impute=impute)
     if norm_bound is None:
         raise ArgumentError(
             "exactly one of norm_bound and bounds is needed, since how large a row can be must be known in advance: "
@@ -175,6 +212,22 @@ def read_frame(d: int, norm_bound: float | None, bounds: tuple[ArrayLike, ArrayL
     if not 1 / _LARGEST <= reach <= _LARGEST:
         raise ArgumentError(f"norm_bound must lie between 2^-500 and 2^500, got {norm_bound}: change units")
     return Frame.within_norm(d, reach, impute=impute)
+
+
+def _by_name(bounds: Mapping[str, tuple[float, float]], names: tuple[str, ...] | None) -> tuple[ArrayLike, ArrayLike]:
+    """Return the bounds of columns in the order in which these come."""
+    if names is None:
+        raise ArgumentError("bounds={...} is for columns that have names, which these do not: give (lower, upper)")
+    for name in bounds:
+        if name not in names:
+            raise ArgumentError(f"bounds: there is no column {name!r}: there are {', '.join(names[:20])}")
+    for name in names:
+        if name not in bounds:
+            raise ArgumentError(f"bounds: column {name!r} has none: give its lower and upper bound, or leave it out")
+    sides = [bounds[name] for name in names]
+    if not all(isinstance(side, tuple | list) and len(side) == 2 for side in sides):
+        raise ArgumentError('bounds: give (lower, upper) for every column, {"age": (0, 130), ...}')
+    return [side[0] for side in sides], [side[1] for side in sides]
 
 
 def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool) -> Frame:

@@ -1,5 +1,7 @@
 """Errors a caller may catch; every one that is about an argument is a ValueError or a TypeError."""
 
+from typing import Any
+
 
 class DpMeanError(Exception):
     """The parent of every error of this library."""
@@ -18,11 +20,15 @@ class DataError(DpMeanError, ValueError):
 
 
 class TooFewRowsError(DpMeanError, ValueError):
-    """There are too few rows for this budget; decided without looking at them."""
+    """There are too few rows for this budget; decided by their number alone.
 
-    def __init__(self, message: str, rows_needed: int) -> None:
+    ``receipts``: what was paid to know that number, if it is private.
+    """
+
+    def __init__(self, message: str, rows_needed: int, receipts: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
         self.rows_needed = rows_needed
+        self.receipts = receipts
 
 
 class TooFewRowsWarning(UserWarning):

@@ -26,6 +26,8 @@ class Frame:
     upper: Floats | None = None
     impute: bool = False
     """Whether what is not finite becomes the public centre: zero in working units."""
+    strict: tuple[int, ...] = ()
+    """Columns in which it is an error all the same."""
 
     @staticmethod
     def within_norm(d: int, norm_bound: float, *, impute: bool) -> Frame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -34,6 +35,14 @@ class Neighbours(StrEnum):
     """Which pairs of data sets the guarantee makes hard to tell apart."""
 
     REPLACE_ONE = "replace-one"
+    """One row is replaced by any other; the number of rows is public."""
+    ADD_OR_REMOVE_ONE = "add-or-remove-one"
+    """One row more or less; the number of rows is private."""
+
+    @property
+    def contributions(self) -> int:
+        """By how many rows' contributions a sum over rows may differ: one goes and another comes, or only one."""
+        return 2 if self is Neighbours.REPLACE_ONE else 1
 
 
 @final
@@ -95,10 +104,10 @@ def _concentrated(receipts: Iterable[Receipt]) -> Zcdp:
     return compose_zcdp(costs)
 
 
-def total_cost(receipts: Iterable[Receipt], budget: Zcdp) -> Zcdp:
-    """Add up receipts and insist that they stay within the budget."""
+def total_cost(receipts: Iterable[Receipt], budget: Zcdp | None = None) -> Zcdp:
+    """Add up receipts and insist that they stay within the budget, if there is one."""
     spent = _concentrated(receipts)
-    if spent.rho > budget.rho:
+    if budget is not None and spent.rho > budget.rho:
         raise OverspendError(f"the steps cost {spent.rho}, more than the budget of {budget.rho}")
     return spent
 
@@ -164,6 +173,31 @@ class Release:
         """False if any noise was drawn in floats: then this is a measurement, and no protection to rely on."""
         return all(receipt.exact for receipt in self.receipts)
 
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What the columns are called, if they have names."""
+        names = self.public.get("columns")
+        return None if names is None else tuple(names)
+
+    def __getitem__(self, column: str) -> float:
+        """Return the mean of one column by its name."""
+        names = self.columns or ()
+        if column not in names:
+            raise KeyError(f"there is no column {column!r}: there are {', '.join(names[:20]) or 'no names'}")
+        return float(self.mean[names.index(column)])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame of pandas, polars or pyarrow, a line per column: mean, noise and error."""
+        names = self.columns or tuple(f"column {j}" for j in range(self.d))
+        table: dict[str, Any] = {
+            "column": list(names),
+            "mean": self.mean.tolist(),
+            "noise_std": self.noise_std.tolist(),
+        }
+        if self.found is not None:
+            table["within"] = self.column_bounds().tolist()
+        return frame_of(table, library)
+
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
         if any(isinstance(receipt.cost, Renyi) for receipt in self.receipts):
@@ -216,7 +250,7 @@ class Release:
             "noise_std": self.noise_std.tolist(),
             "centre": self.centre.tolist(),
             "radius": self.radius,
-            "receipts": [_receipt_to_dict(receipt) for receipt in self.receipts],
+            "receipts": [receipt_to_dict(receipt) for receipt in self.receipts],
             "n": self.n,
             "d": self.d,
             "method": self.method,
@@ -235,7 +269,7 @@ class Release:
             document = json.loads(text)
             if not isinstance(document, dict) or document.pop("format", None) != _FORMAT:
                 raise ValueError("it does not name this format")
-            receipts = tuple(_receipt_from_dict(entry) for entry in document.pop("receipts"))
+            receipts = tuple(receipt_from_dict(entry) for entry in document.pop("receipts"))
             neighbours = Neighbours(document.pop("neighbours"))
             details = document.pop("found", None)
             found = None if details is None else Found(**details)
@@ -247,12 +281,12 @@ class Release:
 
     def __str__(self) -> str:
         lines = [
-            f"Private mean of {self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}",
+            f"Private mean of {_number_in_words(self)} in {self.d} dimension{'s' if self.d > 1 else ''}",
             *_estimate_in_words(self),
             f"  bound      {_bound_in_words(self.public)}",
             *_radius_in_words(self),
             f"  privacy    {_privacy_in_words(self)}",
-            f"             neighbours: {self.neighbours}; the number of rows is public",
+            f"             {_protected_in_words(self)}",
             *_protocol_in_words(self.public),
             f"  method     {self.method}, {self.trust} model; what it paid for:",
         ]
@@ -271,6 +305,16 @@ class Release:
             lines.append("  SEEDED: made with known noise, for experiments only; it protects nobody")
         return "\n".join(lines)
 
+    def in_brief(self) -> str:
+        """Return one line: how many rows, and the mean, with what it is within at 95 % confidence if that is known."""
+        number = _number_in_words(self)
+        if self.d > 10:
+            return f"{number}: {_brief(self.mean)}"
+        errors = self.noise_std * 1.96 if self.found is None else self.column_bounds()
+        names = [f"{name} " for name in self.columns] if self.columns else [""] * self.d
+        found = zip(names, self.mean, errors, strict=True)
+        return f"{number}: " + ", ".join(f"{name}{mean:.6g} ± {error:.2g}" for name, mean, error in found)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Release.from_json, (self.to_json(),)
 
@@ -278,6 +322,32 @@ class Release:
         seeded = ", seeded" if self.seeded else ""
         privacy = _privacy_in_words(self, brief=True)
         return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, {privacy}{seeded}>"
+
+
+def frame_of(table: dict[str, Any], library: str) -> Any:
+    """Return columns as a data frame of some library."""
+    if library not in ("pandas", "polars", "pyarrow"):
+        raise ArgumentError(f'library must be "pandas", "polars" or "pyarrow", got {library!r}')
+    try:
+        found = importlib.import_module(library)
+    except ModuleNotFoundError:
+        raise ArgumentError(f"{library} is not installed: pip install {library}, or name another library") from None
+    return found.table(table) if library == "pyarrow" else found.DataFrame(table)
+
+
+def _number_in_words(release: Release) -> str:
+    unit = release.public.get("privacy_unit")
+    private = release.neighbours is Neighbours.ADD_OR_REMOVE_ONE
+    return f"{'about ' * private}{release.n} {'rows' if unit is None else f'persons ({unit})'}"
+
+
+def _protected_in_words(release: Release) -> str:
+    unit = release.public.get("privacy_unit")
+    one = "one row" if unit is None else f"all rows of one {unit}"
+    what = "persons" if unit else "rows"
+    if release.neighbours is Neighbours.REPLACE_ONE:
+        return f"neighbours: {release.neighbours}, that is, {one}; the number of {what} is public"
+    return f"neighbours: {release.neighbours}, that is, {one}; the number of {what} is private, and told with noise"
 
 
 def _privacy_in_words(release: Release, *, brief: bool = False) -> str:
@@ -311,6 +381,7 @@ def _check(release: Release) -> None:
     for receipt in release.receipts:
         words += [receipt.step, receipt.asked, receipt.mechanism]
     delta, bound = release.public.get("delta", 0.5), release.public.get("bound", {})
+    names, unit = release.public.get("columns", []), release.public.get("privacy_unit", "")
     right = (
         type(release.n) is int
         and type(release.d) is int
@@ -326,6 +397,9 @@ def _check(release: Release) -> None:
         and type(delta) is float
         and 0 < delta < 1
         and type(bound) is dict
+        and type(names) is list
+        and len(names) in (0, release.d)
+        and all(type(name) is str for name in [*names, unit])
         and (release.found is None or _is_right(release.found))
     )
     if not right:
@@ -343,8 +417,10 @@ def _estimate_in_words(release: Release) -> list[str]:
         within = [""] * release.d
         if release.found is not None:
             within = [f", within {bound:.3g} at 95 % confidence" for bound in release.column_bounds()]
-        columns = enumerate(zip(release.mean, release.noise_std, within, strict=True))
-        return [f"  mean[{j}]    {mean:.6g} with noise of std {std:.3g}{words}" for j, (mean, std, words) in columns]
+        names = release.columns or [f"mean[{j}]" for j in range(release.d)]
+        width = min(max(10, *(len(name) for name in names)), 30)
+        found = zip(names, release.mean, release.noise_std, within, strict=True)
+        return [f"  {name:<{width}} {mean:.6g} with noise of std {std:.3g}{words}" for name, mean, std, words in found]
     noise = math.hypot(*release.noise_std.tolist())
     lines = [f"  mean       {_brief(release.mean)}", f"  noise_std  {_brief(release.noise_std)}"]
     if np.ptp(release.noise_std) == 0:
@@ -416,7 +492,8 @@ def _price(cost: Zcdp | PureDp | Renyi) -> str:
     return f"rho {float(cost.rho):.5g}" if isinstance(cost, Zcdp) else f"epsilon {float(cost.epsilon):.5g}"
 
 
-def _receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
+def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
+    """Return a receipt as JSON has it."""
     cost = receipt.cost
     price: dict[str, Any]
     if isinstance(cost, Renyi):
@@ -427,7 +504,8 @@ def _receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
     return {"step": receipt.step, "asked": receipt.asked, "mechanism": receipt.mechanism, **price, **inexact}
 
 
-def _receipt_from_dict(entry: dict[str, Any]) -> Receipt:
+def receipt_from_dict(entry: dict[str, Any]) -> Receipt:
+    """Read a receipt from JSON."""
     if "renyi" in entry:
         if tuple(entry["orders"]) != ORDERS or not all(type(value) is float for value in entry["renyi"]):
             raise ValueError("a Rényi curve must have the orders of this version, and numbers")

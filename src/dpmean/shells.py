@@ -2,7 +2,7 @@
 
 ``ShellSums`` keep, for every row, the row or its direction or both, by the number of balls it lies in. Everything
 here is linear in what single rows contribute, so that one replaced row changes it by at most twice what one row can
-contribute, plus the rounding of the total.
+contribute (and one row more or less by as much as that), plus the rounding of the total.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def clipped_sum(sums: ShellSums, shells: Shells, k: int) -> Ints:
     return (_clipped(sums, shells, k) // (shells.length << sums.fine)).astype(np.int64)
 
 
-def clipped_sum_sensitivity(shells: Shells, k: int) -> int:
-    """Return by how much one replaced row can move ``clipped_sum``, in the l2 norm.
+def clipped_sum_sensitivity(shells: Shells, k: int, contributions: int = 2) -> int:
+    """Return by how much one replaced row, two contributions, can move ``clipped_sum``, in the l2 norm.
 
     Inside ball k a row counts as itself, outside as radius / length times its direction, of norm at most length.
     """
-    return 2 * shells.radii[k] + root_up(len(shells.centre))
+    return contributions * shells.radii[k] + root_up(len(shells.centre))
 
 
 def bias_gap(sums: ShellSums, shells: Shells, k: int, factors: list[int]) -> int:
@@ -55,8 +55,8 @@ def bias_gap(sums: ShellSums, shells: Shells, k: int, factors: list[int]) -> int
     return math.isqrt(int((wholes * wholes).sum()))
 
 
-def bias_gap_sensitivity(shells: Shells, k: int, factors: list[int]) -> int:
-    """Return by how much one replaced row can move ``bias_gap``.
+def bias_gap_sensitivity(shells: Shells, k: int, factors: list[int], contributions: int = 2) -> int:
+    """Return by how much one replaced row, two contributions, can move ``bias_gap``.
 
     Let R and S be radius k and the largest one, a and b their factors. A row x with direction u contributes
 
@@ -66,13 +66,13 @@ def bias_gap_sensitivity(shells: Shells, k: int, factors: list[int]) -> int:
       direction of x, and |x| u falls short of x by at most 1 + |x|^2 / length;
     - (a R - b S) u, if |x| > S.
 
-    Twice the largest of these, plus the rounding of d coordinates and of the norm.
+    So many times the largest of these, plus the rounding of d coordinates and of the norm.
     """
     small, large, d = shells.radii[k], shells.radii[0], len(shells.centre)
     a, b = factors[k], factors[0]
     row = max(abs(a - b) * small, abs(a * small - b * large))
     row += b * (2 + large**2 // shells.length)
-    return 2 * -(-row // FACTOR_ONE) + root_up(d) + 1
+    return contributions * -(-row // FACTOR_ONE) + root_up(d) + 1
 
 
 def shells_of(bins: Bins, edges: list[int]) -> Shells:

@@ -1,6 +1,7 @@
 """Rows that are hard to treat alike: rounding ties, subnormal numbers, rows on and beyond the bound, both orders."""
 
 import importlib
+import json
 import os
 from functools import lru_cache
 
@@ -50,9 +51,15 @@ def release(X, method, passes, box=False, **more):
 
 
 def assert_same(found, wanted):
-    """Insist on the same bits everywhere."""
+    """Insist on the same bits everywhere, whatever the columns are called."""
     assert np.array_equal(found.mean, wanted.mean)
-    assert found.to_json() == wanted.to_json()
+    assert _nameless(found) == _nameless(wanted)
+
+
+def _nameless(release):
+    document = json.loads(release.to_json())
+    document["public"].pop("columns", None)
+    return document
 
 
 def missing(reason):

@@ -53,7 +53,7 @@ def only_basics(basics: Basics) -> Basics:
 
 def run_peer(name: str, ask: Ask, X: ArrayLike, **common: Unpack[Common]) -> Release:
     """Release a mean in a peer's way."""
-    return run(lambda grid, _: Peer(name, grid, ask), X, **common)
+    return run(lambda grid, _, __: Peer(name, grid, ask), X, **common)
 
 
 def noisy_mean_in_ball(

@@ -13,6 +13,7 @@ from dpmean.estimators.enough import Need, rows_for_radius_and_mean
 from dpmean.grid import Grid, radius_at
 from dpmean.quantile import questions, rank_error, search
 from dpmean.shells import shell_sums, shells_of
+from dpmean.trust.central import Central
 from dpmean.trust.curator import Curator
 from dpmean.types import Estimate, Floats, Noise, Rows, TrustModel
 
@@ -26,14 +27,14 @@ class ClippedMean:
     """Clip rows around the origin (CM)."""
 
     grid: Grid
-    trust: TrustModel
+    trust: Central
     one_pass: bool = False
     name = "clipped"
 
     def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
         """Estimate the mean of the rows within the budget."""
         if self.one_pass:
-            return clipped_in_one_pass(np.zeros(rows.d), self.grid, rows, budget, noise)
+            return clipped_in_one_pass(np.zeros(rows.d), self.grid, self.trust, rows, budget, noise)
         return clipped_around(np.zeros(rows.d), self.grid, self.trust, rows, budget, noise)
 
     def rows_needed(self, budget: Zcdp) -> Need:
@@ -75,9 +76,9 @@ def clipped_around(
     )
 
 
-def clipped_in_one_pass(centre: Floats, grid: Grid, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
+def clipped_in_one_pass(centre: Floats, grid: Grid, trust: Central, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
     """Do the same for a trusted curator who reads the rows once; the radius is one of those of the bins."""
-    curator, for_radius = Curator(budget, noise), budget.share(1, 4).rho
+    curator, for_radius = Curator(budget, noise, trust), budget.share(1, 4).rho
     bins = grid.bins(centre, radius_at(grid.lowest), rows.n)
     sums = rows.add_up_bins(bins)
     histogram = sums.histogram

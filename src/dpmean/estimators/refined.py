@@ -20,7 +20,7 @@ from dpmean.estimators.enough import Need, rows_for_radius_and_mean
 from dpmean.grid import RADII_PER_OCTAVE, Grid, radius_at, radius_index
 from dpmean.ledger import Found
 from dpmean.shells import FACTOR_ONE, bias_gap_sensitivity, shell_sums, shells_of
-from dpmean.trust.central import Central
+from dpmean.trust.central import REPLACING, Central
 from dpmean.trust.curator import WEIGHT_ONE, Curator
 from dpmean.types import Bins, BinSums, Estimate, Floats, Histogram, Ints, Noise, Rows, Shells, ShellSums
 from dpmean.uncertainty import tail_bias
@@ -46,8 +46,8 @@ class RefinedMean:
     coins: PublicCoins
     one_pass: bool = False
     """Whether to read all rows once instead of twice, where a sample finds the centre; see ``Bins``."""
+    trust: Central = REPLACING
     name = "refined"
-    trust = Central()
 
     def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
         """Estimate the mean of the rows within the budget."""
@@ -56,7 +56,7 @@ class RefinedMean:
         drawn = rows.take(self.coins.order(rows.n, m))
         some = rows if m == rows.n else drawn
         shares = plan.divide(budget.rho, rows.n, m, rows.d)
-        work = _Work(self.grid, Curator(budget, noise), rows, some, shares, self.one_pass and m < rows.n)
+        work = _Work(self.grid, Curator(budget, noise, self.trust), rows, some, shares, self.one_pass and m < rows.n)
         work.find_spread_and_reach(drawn)
         work.locate(until=NEAR if m == rows.n else 0.0)
         if work.lumpy:
@@ -65,12 +65,12 @@ class RefinedMean:
 
     def rows_needed(self, budget: Zcdp) -> Need:
         """Return how many rows this takes."""
-        return rows_needed(self.grid.d, budget)
+        return rows_needed(self.grid.d, budget, self.trust)
 
 
-def rows_needed(d: int, budget: Zcdp) -> Need:
+def rows_needed(d: int, budget: Zcdp, trust: Central = REPLACING) -> Need:
     """Return how many rows the refined mean takes; for d = 1 twice as many to find both ends of an interval."""
-    need, root = rows_for_radius_and_mean(d, Central(), budget), math.sqrt(budget.rho)
+    need, root = rows_for_radius_and_mean(d, trust, budget), math.sqrt(budget.rho)
     return need.and_also(Need(200 / root, 110 / root)) if d == 1 else need
 
 
@@ -119,6 +119,10 @@ class _Work:
         self.left = self.rho - self.shares.total
         self.centre = np.zeros(self.rows.d)
 
+    def _as_if_replaced(self, rho: Fraction) -> float:
+        """Return the budget that gives a sum as much noise if neighbours replace a row, as plans take them to do."""
+        return float(rho * 4 / self.curator.trust.neighbours.contributions**2)
+
     # --- spread and reach ------------------------------------------------------------------------------------
 
     def find_spread_and_reach(self, drawn: Rows) -> None:
@@ -148,7 +152,7 @@ class _Work:
         """
         n, m, d = self.rows.n, self.some.n, self.rows.d
         budget, unit = self.left, width or self.spread
-        for step in plan.rounds(n, m, d, float(budget), self.error / unit)[:-1]:
+        for step in plan.rounds(n, m, d, self._as_if_replaced(budget), self.error / unit)[:-1]:
             if self.error <= until * self.spread:
                 break
             cost, radius = plan.part(budget, step.share), step.radius * unit
@@ -287,7 +291,7 @@ class _Work:
 
     def _far_rows(self, radius: float) -> float:
         """Raise an alarm if more rows lie far out than clipping may cost, and find where they end; else return 0."""
-        histogram, harmless = self._distances(), math.sqrt(2 * self.rows.d / self.rho)
+        histogram, harmless = self._distances(), self.curator.trust.rows_to_clip(self.rows.d, Zcdp(self.rho))
         index = self._index(WELL_BEYOND * radius, histogram)
         far = self.curator.count_beyond(histogram, index, self.shares.alarm, "alarm")
         certainty = 1.7 if self.rows.d >= 8 else 3.5  # a false alarm costs more in few dimensions
@@ -300,7 +304,7 @@ class _Work:
     def _end_of_rows(self, histogram: Histogram, cost: Fraction, step: str, start: int = 0, line: int = 0) -> float:
         """Search for the distance that all but a few rows do not exceed, wherever it is, from one rung on."""
         self.left -= cost
-        harmless = math.sqrt(2 * self.rows.d / self.rho)
+        harmless = self.curator.trust.rows_to_clip(self.rows.d, Zcdp(self.rho))
         self.unseen = max(harmless, 3 * self.curator.quantile_std(histogram, cost, start))
         self.pressure = 3 * self.unseen
         found = self.curator.quantile(histogram, self.rows.n - self.unseen, cost, step, start, line)
@@ -311,12 +315,12 @@ class _Work:
     def _release_on_ladder(self, ceiling: int) -> Estimate:
         """Clip at the ceiling or at a smaller radius, whichever promises the smaller error, and release the mean."""
         n, curator = self.rows.n, self.curator
-        indices, shells, sums = self._shells(ceiling, plan.ladder(n, self.rows.d, float(self.rho)))
+        indices, shells, sums = self._shells(ceiling, plan.ladder(n, self.rows.d, self._as_if_replaced(self.rho)))
         radii = [radius_at(self.grid.lowest + index) for index in indices]
         factors = self._factors(indices)
 
         widths = [radius * factor / FACTOR_ONE for radius, factor in zip(radii, factors, strict=True)]
-        noise = plan.noise(n, self.rows.d, float(curator.left))
+        noise = plan.noise(n, self.rows.d, self._as_if_replaced(curator.left))
         best, least, bias, bias_std = 0, noise * widths[0], 0.0, 0.0
         gaps = self.shares.gaps
         for k in range(1, len(radii)):
@@ -341,7 +345,9 @@ class _Work:
 
     def _gap_cost(self, shells: Shells, k: int, factors: list[int], width: float) -> Fraction:
         """Return what it takes to know a bias up to half the noise on the mean."""
-        share = (bias_gap_sensitivity(shells, k, factors) * shells.unit / width) ** 2 / self.rows.d
+        contributions = self.curator.trust.neighbours.contributions
+        moved = bias_gap_sensitivity(shells, k, factors, contributions) * 2 / contributions
+        share = (moved * shells.unit / width) ** 2 / self.rows.d
         return plan.part(self.rho, max(0.003, share))
 
     def _factors(self, indices: list[int]) -> list[int]:

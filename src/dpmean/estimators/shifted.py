@@ -20,6 +20,7 @@ from dpmean.grid import Grid
 from dpmean.ledger import Receipt
 from dpmean.quantile import questions, rank_error, search
 from dpmean.rotation import Rotation
+from dpmean.trust.central import Central
 from dpmean.types import Estimate, Floats, Noise, Rows, TrustModel
 
 ROWS_PER_RANK = 24
@@ -35,7 +36,7 @@ class ShiftedClippedMean:
     """Clip rows around a private centre (Shifted-CM)."""
 
     grid: Grid
-    trust: TrustModel
+    trust: Central
     coins: PublicCoins
     one_pass: bool = False
     name = "shifted"
@@ -49,7 +50,7 @@ class ShiftedClippedMean:
         chosen = rows if some == rows.n else rows.take(self.coins.sample(rows.n, some))
         centre, paid = self._centre(chosen, rotation, for_centre, noise)
         if self.one_pass and some < rows.n:
-            estimate = clipped_in_one_pass(centre, self.grid, rows, for_mean, noise)
+            estimate = clipped_in_one_pass(centre, self.grid, self.trust, rows, for_mean, noise)
         else:
             estimate = clipped_around(centre, self.grid, self.trust, rows, for_mean, noise)
         return replace(estimate, receipts=(paid, *estimate.receipts))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.keys import Keys
 from dpmean.rows.parted import BLOCK_ROWS, stamp
 from dpmean.types import Ints
 
@@ -119,10 +120,14 @@ class TableReader:
     """Of each part: which file, and which row group or batch of it."""
 
     @staticmethod
-    def open(paths: Sequence[Path], columns: Sequence[str] | None, vector_column: str | None) -> TableReader:
-        """Read the ends of all files, where they say what is in them."""
+    def open(
+        paths: Sequence[Path], columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str] = ()
+    ) -> TableReader:
+        """Read the ends of all files, where they say what is in them; columns set ``apart`` are no coordinates."""
         files = tuple(_File(path) for path in paths)
         first = files[0].schema
+        if columns is None and vector_column is None and apart:
+            columns = [name for name in first.names if name not in apart]
         chosen = Columns.choose(first, columns, vector_column)
         for file in files[1:]:
             schema = file.schema
@@ -142,6 +147,21 @@ class TableReader:
         if not width:
             raise DataError("the vectors in the files have no coordinates")
         return TableReader(files, chosen, (stops[-1], width), parts, places)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the coordinates are called."""
+        return None if self.columns.is_vector else self.columns.names
+
+    def keys(self, name: str) -> Keys:
+        """Return a column that tells rows apart."""
+        import pyarrow as pa
+
+        for file in self.files:
+            if name not in file.schema.names:
+                raise ArgumentError(f"there is no column {name!r}: there are {', '.join(file.schema.names[:20])}")
+        columns = [guarded(file.column, name) for file in self.files]
+        return Keys.of_column(name, pa.chunked_array([chunk for column in columns for chunk in column.chunks]))
 
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:
         """Yield the rows of a part."""
@@ -204,6 +224,16 @@ class _File:
         if self.is_parquet:
             return int(self._open().metadata.row_group(group).num_rows)
         return int(self._open().get_batch(group).num_rows)
+
+    def column(self, name: str) -> Any:
+        """Return one column, whole, without a dictionary of its own."""
+        import pyarrow as pa
+
+        if self.is_parquet:
+            found = self._open().read(columns=[name]).column(0)
+        else:
+            found = pa.Table.from_batches([self._open().get_batch(group) for group in range(self.groups)]).column(name)
+        return found.cast(found.type.value_type) if pa.types.is_dictionary(found.type) else found
 
     def batches(self, group: int, columns: Columns) -> Iterator[Any]:
         """Yield the rows of one row group or record batch, some at a time."""

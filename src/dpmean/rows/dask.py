@@ -22,7 +22,9 @@ _FAN_IN = 8
 def open_dask(X: Any, columns: Sequence[str] | None, vector_column: str | None) -> Streamed:
     """Read which blocks a Dask array or data frame is made of; no row is read."""
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
-        return Streamed(_open_frame(X, columns, vector_column))
+        engine = _open_frame(X, columns, vector_column)
+        names = X.columns if columns is None else columns
+        return Streamed(engine, None if vector_column is not None else tuple(map(str, names)))
     if not hasattr(X, "chunks") or not hasattr(X, "dtype"):
         raise ArgumentTypeError(f"X must be a Dask array or data frame, got {type(X).__name__}")
     if columns is not None or vector_column is not None:

@@ -18,23 +18,36 @@ _KINDS = (".npy", *_TABLES, ".csv", ".tsv")
 
 
 def open_files(name: str | Path, columns: Sequence[str] | None, vector_column: str | None) -> Streamed:
-    """Open a file, a folder of files or all files that match a pattern, in the order of their names."""
+    """Open files as a source of rows."""
+    engine = open_engine(name, columns, vector_column)
+    return Streamed(engine, engine.names)
+
+
+def open_engine(
+    name: str | Path, columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str] = ()
+) -> FileEngine:
+    """Open a file, a folder of files or all files that match a pattern, in the order of their names.
+
+    Columns that are set ``apart`` are no coordinates.
+    """
     paths = _paths(name)
     kinds = {path.suffix.lower() for path in paths}
     if len(kinds) > 1:
         raise ArgumentError(f"{name} stands for files of several kinds, {', '.join(sorted(kinds))}: name one kind")
-    return Streamed(FileEngine(_reader(paths, kinds.pop(), columns, vector_column)))
+    return FileEngine(_reader(paths, kinds.pop(), columns, vector_column, apart))
 
 
-def _reader(paths: list[Path], kind: str, columns: Sequence[str] | None, vector_column: str | None) -> Reader:
+def _reader(
+    paths: list[Path], kind: str, columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str]
+) -> Reader:
     if kind in _TABLES:
-        return TableReader.open(paths, columns, vector_column)
+        return TableReader.open(paths, columns, vector_column, apart)
     if len(paths) > 1:
         raise ArgumentError(f"one {kind} file at a time, got {len(paths)}: several files may be Parquet or Arrow")
     if vector_column is not None or (kind == ".npy" and columns is not None):
         given = "columns" if vector_column is None else "vector_column"
         raise ArgumentError(f"{given} is for tables, got a {kind} file: leave it out")
-    return NpyReader.open(paths[0]) if kind == ".npy" else TextReader.open(paths[0], columns)
+    return NpyReader.open(paths[0]) if kind == ".npy" else TextReader.open(paths[0], columns, apart)
 
 
 def _paths(name: str | Path) -> list[Path]:

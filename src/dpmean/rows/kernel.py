@@ -45,7 +45,7 @@ def block_rows(d: int) -> int:
 def as_it_is(rows: NDArray[Any], frame: Frame) -> bool:
     """Whether a loop can read the rows without any conversion."""
     plain = rows.dtype == np.float64 and rows.dtype.isnative and rows.flags.c_contiguous
-    return bool(plain and frame.lower is None)
+    return bool(plain and frame.lower is None and not frame.strict)
 
 
 def convert(rows: NDArray[Any], frame: Frame, block: Floats) -> None:
@@ -55,6 +55,8 @@ def convert(rows: NDArray[Any], frame: Frame, block: Floats) -> None:
     else:
         with np.errstate(over="ignore"):  # what exceeds a float64 becomes infinite, and is treated as such
             block[:] = rows
+    if frame.strict and not np.isfinite(block[:, frame.strict]).all():
+        raise DataError(NOT_FINITE)
     if frame.lower is not None and frame.upper is not None:
         kernels.rescale(block, frame.lower, frame.upper, frame.middle, frame.scale)
 

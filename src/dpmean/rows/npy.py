@@ -12,7 +12,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.errors import ArgumentTypeError, DataError
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.keys import Keys
 from dpmean.rows.parted import BLOCK_ROWS, stamp
 from dpmean.rows.streamed import CHANGED
 from dpmean.types import Ints
@@ -31,6 +32,12 @@ class NpyReader:
     offset: int
     by_column: bool
     parts: list[range]
+
+    names = None
+
+    def keys(self, name: str) -> Keys:
+        """Refuse: an array has no columns by name."""
+        raise ArgumentError(f"there is no column {name!r}: {self.path.name} holds one array; pass one key per row")
 
     @staticmethod
     def open(path: Path) -> NpyReader:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import DataError
 from dpmean.rows.kernel import Kernel
+from dpmean.rows.keys import Keys
 from dpmean.rows.streamed import CHANGED
 from dpmean.rows.threads import shared_out, threads_to_use
 from dpmean.types import Ints
@@ -23,6 +24,11 @@ BLOCK_ROWS = 2048
 
 class Reader(Protocol):
     """How one kind of file is read."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the coordinates are called, if they have names."""
+        ...
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -40,6 +46,10 @@ class Reader(Protocol):
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
         """Return the rows of a part at some places, ascending and counted from its first row."""
+        ...
+
+    def keys(self, name: str) -> Keys:
+        """Return a column that tells rows apart."""
         ...
 
     def fingerprint(self) -> object:
@@ -63,6 +73,27 @@ class FileEngine:
     def shape(self) -> tuple[int, int]:
         """How many rows and how many columns there are."""
         return self.reader.shape
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.shape[0]
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the coordinates are called, if they have names."""
+        return self.reader.names
+
+    def keys(self, name: str) -> Keys:
+        """Return a column that tells rows apart."""
+        return self.reader.keys(name)
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield all rows, in order, some thousand at a time; a block may be overwritten by the next."""
+        self._unchanged()
+        for part in range(len(self.reader.parts)):
+            yield from self.reader.blocks(part)
+        self._unchanged()
 
     def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
         """Read all rows once."""

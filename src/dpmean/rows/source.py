@@ -14,24 +14,29 @@ from dpmean.errors import ArgumentError
 from dpmean.frame import Frame
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.streamed import Source
+from dpmean.types import Ints
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class InMemory:
-    """The rows of an array."""
+    """The rows of an array, or those at some positions."""
 
     array: NDArray[Any]
+    names: tuple[str, ...] | None = None
+    positions: Ints | None = None
+    unit: str | None = None
+    """What everything that one person contributed is known by; each is one row here. None: a row is a row."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """How many rows and how many columns there are."""
         n, d = self.array.shape
-        return n, d
+        return n if self.positions is None else len(self.positions), d
 
     def rows(self, frame: Frame) -> MemoryRows:
         """Return the rows as they are seen through a frame."""
-        return MemoryRows(self.array, frame)
+        return MemoryRows(self.array, frame, self.positions)
 
 
 def elsewhere(X: Any, columns: Sequence[str] | None, vector_column: str | None) -> Source | None:
@@ -49,11 +54,16 @@ def elsewhere(X: Any, columns: Sequence[str] | None, vector_column: str | None) 
         from dpmean.rows.dask import open_dask
 
         return open_dask(X, columns, vector_column)
-    if columns is not None or vector_column is not None:
-        given = "columns" if vector_column is None else "vector_column"
-        raise ArgumentError(f"{given} is for files and clusters, got {type(X).__name__}: select columns beforehand")
     if home == "dpmean":
         return cast(Source, X)  # opened before
+    if is_frame(X):
+        from dpmean.rows.frames import FrameTable
+
+        table = FrameTable.open(X, columns, vector_column)
+        return InMemory(table.array(), table.names)
+    if columns is not None or vector_column is not None:
+        given = "columns" if vector_column is None else "vector_column"
+        raise ArgumentError(f"{given} is for tables, got {type(X).__name__}: select columns beforehand")
     if home == "scipy":
         from dpmean.rows.sparse import SparseSource
 
@@ -63,3 +73,9 @@ def elsewhere(X: Any, columns: Sequence[str] | None, vector_column: str | None) 
 
         return open_tensor(X)
     return None
+
+
+def is_frame(X: Any) -> bool:
+    """Whether something is a data frame in memory, told without importing its library."""
+    tabular = hasattr(X, "__arrow_c_stream__") and hasattr(X, "columns")
+    return type(X).__name__ == "LazyFrame" or tabular or hasattr(X, "__dataframe__")

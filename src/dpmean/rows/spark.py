@@ -40,7 +40,7 @@ def open_spark(frame: Any, columns: Sequence[str] | None, vector_column: str | N
     if not sizes:
         raise DataError("the data frame has no rows")
     if vector_column is None:
-        return Streamed(SparkEngine(chosen, Columns(tuple(names), False, len(names)), sizes, len(names)))
+        return Streamed(SparkEngine(chosen, Columns(tuple(names), False, len(names)), sizes, len(names)), tuple(names))
     first = _ran(chosen.select(functions.size(chosen.columns[0]).alias("width")).first)
     return Streamed(SparkEngine(chosen, Columns((vector_column,), True, None), sizes, max(int(first["width"]), 0)))
 

@@ -20,6 +20,8 @@ class SparseSource:
 
     matrix: Any
 
+    names = None
+
     @staticmethod
     def open(matrix: Any) -> SparseSource:
         """Read a sparse matrix or array of any format."""

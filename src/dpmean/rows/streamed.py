@@ -34,6 +34,11 @@ class Source(Protocol):
     """Rows somewhere, before anybody has said how large they may be."""
 
     @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the columns are called, if they have names."""
+        ...
+
+    @property
     def shape(self) -> tuple[int, int]:
         """How many rows and how many columns there are."""
         ...
@@ -66,6 +71,7 @@ class Streamed:
     """The source that an engine makes."""
 
     engine: Engine
+    names: tuple[str, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

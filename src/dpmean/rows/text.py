@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.arrow import Columns, guarded
+from dpmean.rows.keys import Keys
 from dpmean.rows.parted import BLOCK_ROWS, stamp
 from dpmean.types import Ints
 
@@ -25,7 +26,9 @@ class TextReader:
     """The lines of one file."""
 
     path: Path
-    names: tuple[str, ...]
+    header: tuple[str, ...] | None
+    """What the first line calls all columns, if it does."""
+    fields: tuple[str, ...]
     columns: Columns
     delimiter: str
     shape: tuple[int, int]
@@ -34,8 +37,8 @@ class TextReader:
     """Where in the file each part begins, and the last one ends."""
 
     @staticmethod
-    def open(path: Path, columns: Sequence[str] | None) -> TextReader:
-        """Read the first line and count the others."""
+    def open(path: Path, columns: Sequence[str] | None, apart: Sequence[str] = ()) -> TextReader:
+        """Read the first line and count the others; columns set ``apart`` are no coordinates."""
         delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
         with open(path, "rb") as file:
             head = file.readline(_CHUNK_BYTES)
@@ -47,9 +50,29 @@ class TextReader:
         count, offsets = _lines(path, len(head) if named else 0)
         if not count:
             raise DataError(f"{path.name} has no rows")
+        if columns is None and apart:
+            columns = [name for name in names if name not in apart]
         chosen = _choose(names, columns)
         parts = [range(start, min(start + BLOCK_ROWS, count)) for start in range(0, count, BLOCK_ROWS)]
-        return TextReader(path, names, chosen, delimiter, (count, len(chosen.names)), parts, offsets)
+        return TextReader(
+            path, names if named else None, names, chosen, delimiter, (count, len(chosen.names)), parts, offsets
+        )
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the coordinates are called."""
+        return None if self.header is None else self.columns.names
+
+    def keys(self, name: str) -> Keys:
+        """Return a column that tells rows apart: as text."""
+        import pyarrow as pa
+
+        if name not in self.fields:
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(self.fields[:20])}")
+        found = [self._read(self._text(part), {name: pa.string()}).column(name) for part in range(len(self.parts))]
+        return Keys.of_column(
+            name, pa.chunked_array([chunk for column in found for chunk in column.chunks], pa.string())
+        )
 
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:
         """Yield the rows of a part."""
@@ -71,17 +94,24 @@ class TextReader:
 
     def _parse(self, text: bytes) -> NDArray[Any]:
         import pyarrow as pa
+
+        table = self._read(text, dict.fromkeys(self.columns.names, pa.float64()))
+        return np.concatenate([self.columns.block(batch) for batch in table.to_batches()])
+
+    def _read(self, text: bytes, wanted: dict[str, Any]) -> Any:
+        """Read some columns, as the given types; of text, only what is empty is missing."""
+        import pyarrow as pa
         from pyarrow import csv
 
-        wanted = list(self.columns.names)
-        table = guarded(
+        empty = {"strings_can_be_null": True, "null_values": [""]} if pa.string() in wanted.values() else {}
+
+        return guarded(
             csv.read_csv,
             pa.BufferReader(text),
-            csv.ReadOptions(use_threads=False, block_size=max(len(text), 1) + 1, column_names=list(self.names)),
+            csv.ReadOptions(use_threads=False, block_size=max(len(text), 1) + 1, column_names=list(self.fields)),
             csv.ParseOptions(delimiter=self.delimiter),
-            csv.ConvertOptions(column_types=dict.fromkeys(wanted, pa.float64()), include_columns=wanted),
+            csv.ConvertOptions(column_types=wanted, include_columns=list(wanted), **empty),
         )
-        return np.concatenate([self.columns.block(batch) for batch in table.to_batches()])
 
 
 def _choose(names: tuple[str, ...], columns: Sequence[str] | None) -> Columns:

@@ -65,6 +65,8 @@ class TensorSource:
 
     tensor: Tensor
 
+    names = None
+
     @property
     def shape(self) -> tuple[int, int]:
         """How many rows and how many columns there are."""

@@ -1,27 +1,31 @@
 """The central model: a trusted curator sees the rows and adds noise once to each answer.
 
-Neighbours replace one row, n is public. All noise is discrete Gaussian on whole numbers: an answer of l2
-sensitivity S with variance v in each of its entries costs S^2 / (2 v) zCDP.
+Neighbours replace one row, and n is public; or they have one row more or less, and n is private. All noise is
+discrete Gaussian on whole numbers: an answer of l2 sensitivity S with variance v in each of its entries costs
+S^2 / (2 v) zCDP.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
 from dpmean.budget import Zcdp
 from dpmean.errors import OverspendError
-from dpmean.ledger import Receipt
+from dpmean.ledger import Neighbours, Receipt
 from dpmean.quantile import questions
 from dpmean.types import Ball, Ints, Noise, Rows, Tally, VectorSum, View
 
 
 @final
+@dataclass(frozen=True, slots=True)
 class Central:
     """Adds discrete Gaussian noise to exact counts and sums."""
 
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
     name = "central"
 
     def divide(self, budget: Zcdp, *shares: int) -> Sequence[Zcdp]:
@@ -33,8 +37,8 @@ class Central:
     ) -> tuple[NoisyCounter, Receipt]:
         """Pay for one binary search per value of the view.
 
-        Replacing a row changes each count by at most one, so one question about all values has sensitivity
-        sqrt(size), and all questions together cost questions * size / (2 variance).
+        One row, replaced or not there, changes each count by at most one, so one question about all values has
+        sensitivity sqrt(size), and all questions together cost questions * size / (2 variance).
         """
         asked = questions(view.points)
         variance = _count_variance(view.points, view.size, budget)
@@ -47,24 +51,43 @@ class Central:
         return NoisyCounter(rows.tally(view), view.points, variance, noise, step, view.size, view.first), receipt
 
     def bounded_sum(self, rows: Rows, ball: Ball, budget: Zcdp, noise: Noise, step: str) -> tuple[VectorSum, Receipt]:
-        """Pay for the sum of all rows, each clipped to the ball: replacing one moves it by at most 2 radius."""
-        variance = Fraction((2 * ball.radius) ** 2) / (2 * budget.rho)
+        """Pay for the sum of all rows, each clipped to the ball.
+
+        Replacing one moves it by at most twice the radius, and one more or less by the radius.
+        """
+        sensitivity = self.neighbours.contributions * ball.radius
+        variance = Fraction(sensitivity**2) / (2 * budget.rho)
         total = rows.add_up(ball) + noise.at(step).gaussian(variance, rows.d)
         receipt = Receipt(
             step=step,
             asked=f"sum of clipped rows, of norm at most {ball.radius} units of {ball.unit:.4g}",
-            mechanism=f"discrete Gaussian of std {math.sqrt(variance):.4g} units, sensitivity {2 * ball.radius} units",
+            mechanism=f"discrete Gaussian of std {math.sqrt(variance):.4g} units, sensitivity {sensitivity} units",
             cost=budget,
         )
         return VectorSum(total, ball.unit, variance), receipt
+
+    def count(self, n: int, budget: Zcdp, noise: Noise, step: str) -> tuple[int, Receipt]:
+        """Pay for the number of rows itself, where it is private; it is told as one row at least."""
+        variance = 1 / (2 * budget.rho)
+        receipt = Receipt(
+            step=step,
+            asked="number of rows",
+            mechanism=f"discrete Gaussian of std {math.sqrt(variance):.4g} on a count of sensitivity 1",
+            cost=budget,
+        )
+        return max(n + int(noise.at(step).gaussian(variance, 1)[0]), 1), receipt
 
     def count_std(self, points: int, size: int, budget: Zcdp) -> float:
         """Return the standard deviation of the noise on the counts of ``open_counter``."""
         return math.sqrt(_count_variance(points, size, budget))
 
     def rows_to_clip(self, d: int, budget: Zcdp) -> float:
-        """How many rows are best clipped: sqrt(2 d / rho) (section 3.1)."""
-        return math.sqrt(2 * d / budget.rho)
+        """How many rows are best clipped: sqrt(2 d / rho) (section 3.1), half of it if n is private."""
+        return math.sqrt(2 * d / budget.rho) * self.neighbours.contributions / 2
+
+
+REPLACING = Central()
+"""The model of the paper: neighbours replace one row."""
 
 
 def _count_variance(points: int, size: int, budget: Zcdp) -> Fraction:

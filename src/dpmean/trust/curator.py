@@ -19,7 +19,7 @@ from dpmean.errors import OverspendError
 from dpmean.grid import RADII_PER_OCTAVE
 from dpmean.ledger import Receipt
 from dpmean.quantile import questions, search
-from dpmean.trust.central import Central, NoisyCounter
+from dpmean.trust.central import REPLACING, Central, NoisyCounter
 from dpmean.types import Ball, Floats, Histogram, Ints, Noise, Rows, Shells, ShellSums, VectorSum
 
 _CHOICE_UNIT = 1 << 40
@@ -54,10 +54,8 @@ class _From:
 class Curator:
     """Answers questions with exact noise and keeps the receipts."""
 
-    trust = Central()
-
-    def __init__(self, budget: Zcdp, noise: Noise) -> None:
-        self.left = budget.rho
+    def __init__(self, budget: Zcdp, noise: Noise, trust: Central = REPLACING) -> None:
+        self.left, self.trust = budget.rho, trust
         self.receipts: list[Receipt] = []
         self._noise = noise
 
@@ -80,9 +78,9 @@ class Curator:
     def upper_end(self, histogram: Histogram, line: int, start: int, slope: float, cost: Fraction, step: str) -> int:
         """Choose a point x, from ``start`` on, with weight ``x^-slope exp(-epsilon * rows beyond x)``.
 
-        Replacing one row moves the numbers of rows beyond all points by 0 or +1, or all by 0 or -1: the exponents
-        move within a range of epsilon, and that costs epsilon^2 / 8 (bounded range: Dong et al. 2020, Cesar and
-        Rogers 2021).
+        One row, replaced or not there, moves the numbers of rows beyond all points by 0 or +1, or all by 0 or -1: the
+        exponents move within a range of epsilon, and that costs epsilon^2 / 8 (bounded range: Dong et al. 2020, Cesar
+        and Rogers 2021).
         """
         epsilon = math.isqrt(math.floor(8 * cost * _CHOICE_UNIT**2))
         counts = histogram.counts[line]
@@ -107,7 +105,7 @@ class Curator:
     def mean_weights(self, histogram: Histogram, weights: Ints, cost: Fraction, step: str) -> tuple[Floats, float]:
         """Average some weights of the rows, whole numbers from 0 to WEIGHT_ONE that depend on the distance alone.
 
-        Replacing one row changes each of the sums by at most WEIGHT_ONE.
+        One row, replaced or not there, changes each of the sums by at most WEIGHT_ONE.
         """
         size, n = len(weights), int(histogram.counts[0, -1])
         variance = _variance(size * WEIGHT_ONE**2, cost)
@@ -121,13 +119,13 @@ class Curator:
     def ball_sum(self, rows: Rows, ball: Ball, cost: Fraction, step: str) -> VectorSum:
         """Add up the rows, each clipped to a ball."""
         self._take(step, cost)
-        found, receipt = Central().bounded_sum(rows, ball, Zcdp(cost), self._noise, step)
+        found, receipt = self.trust.bounded_sum(rows, ball, Zcdp(cost), self._noise, step)
         self.receipts.append(receipt)
         return found
 
     def clipped_sum(self, sums: ShellSums, shells: Shells, k: int, cost: Fraction, step: str) -> VectorSum:
         """Add up the rows, each clipped at one of the radii of its shells."""
-        sensitivity = layers.clipped_sum_sensitivity(shells, k)
+        sensitivity = layers.clipped_sum_sensitivity(shells, k, self.trust.neighbours.contributions)
         variance = _variance(sensitivity**2, cost)
         asked = f"sum of clipped rows, of norm at most {shells.radii[k]} units of {shells.unit:.4g}"
         self.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
@@ -141,7 +139,7 @@ class Curator:
 
         In units of the shells; factors correct the sums for what clipping takes away.
         """
-        sensitivity = layers.bias_gap_sensitivity(shells, k, factors)
+        sensitivity = layers.bias_gap_sensitivity(shells, k, factors, self.trust.neighbours.contributions)
         variance = _variance(sensitivity**2, cost)
         asked = f"bias of clipping at {shells.radii[k]} instead of {shells.radii[0]} units of {shells.unit:.4g}"
         self.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)

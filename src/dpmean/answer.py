@@ -1,0 +1,109 @@
+"""What every run has in common: are there enough rows, and the answer in the user's units."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from dpmean.budget import Number
+from dpmean.errors import ArgumentTypeError, TooFewRowsError, TooFewRowsWarning
+from dpmean.estimators.enough import Need, Verdict
+from dpmean.frame import Frame
+from dpmean.ledger import Neighbours, Receipt, Release
+from dpmean.types import Estimate
+from dpmean.version import __version__
+
+
+def check_rows(
+    need: Need, n: int, rows: str, setting: str, *, allow_few_rows: bool, paid: tuple[Receipt, ...] = ()
+) -> bool:
+    """Return whether there are so few rows that the answer is unreliable; refuse that unless it is allowed.
+
+    ``rows`` says how many there are in words, and ``paid`` what it cost to know that.
+    """
+    if not isinstance(allow_few_rows, bool | np.bool_):
+        raise ArgumentTypeError(f"allow_few_rows must be True or False, got {allow_few_rows!r}")
+    fine, risky = math.ceil(need.fine), math.ceil(need.risky)
+    verdict = need.verdict(n)
+    if verdict is Verdict.FINE:
+        return False
+    if verdict is Verdict.RISKY:
+        warnings.warn(
+            f"{rows} are few for {setting}: expect a larger error than usual. {fine} would do well.",
+            TooFewRowsWarning,
+            stacklevel=4,
+        )
+        return True
+    if not allow_few_rows:
+        raise TooFewRowsError(
+            f"{rows} are too few for {setting}: {risky} would do, {fine} would do well. Use more rows "
+            "(rows are people, columns are what is measured) or a larger budget, or go on at your own risk with "
+            "allow_few_rows=True",
+            rows_needed=risky,
+            receipts=paid,
+        )
+    warnings.warn(
+        f"{rows} are too few for {setting}: the answer may be far off, whatever noise_std says.",
+        TooFewRowsWarning,
+        stacklevel=4,
+    )
+    return True
+
+
+def check_delta(delta: Number | None, n: int) -> None:
+    """Warn of a delta that protects single rows badly."""
+    if delta is not None and delta * n >= 1:
+        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=4)
+
+
+def in_user_units(
+    estimate: Estimate,
+    frame: Frame,
+    *,
+    n: int,
+    method: str,
+    trust: str,
+    seeded: bool,
+    public: dict[str, Any],
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+) -> Release:
+    """Put an estimate back into the user's units."""
+    unit = float(frame.scale[0])
+    same = bool(np.all(frame.scale == unit))
+    length = unit if same else 1.0
+    radius_unit = estimate.radius_unit or ("" if same else " half-widths of the bounds")
+    return Release(
+        mean=frame.to_user(estimate.mean),
+        noise_std=frame.scale * estimate.noise_std,
+        centre=frame.to_user(estimate.centre),
+        radius=estimate.radius * length,
+        receipts=estimate.receipts,
+        n=n,
+        d=frame.d,
+        method=method,
+        trust=trust,
+        neighbours=neighbours,
+        seeded=seeded,
+        public={
+            **public,
+            "dpmean": __version__,
+            **({"radius_unit": radius_unit} if radius_unit else {}),
+            **({"note": estimate.note} if estimate.note else {}),
+        },
+        found=estimate.found and estimate.found.times(length),
+    )
+
+
+def remarks(delta: Number | None, *, few_rows: bool) -> dict[str, Any]:
+    """Return what a release says of its budget and its rows, beside the numbers."""
+    return {**({} if delta is None else {"delta": float(delta)}), **({"few_rows": True} if few_rows else {})}
+
+
+def bound_of(frame: Frame, norm_bound: float | None) -> dict[str, Any]:
+    """Return the bound as the release keeps it."""
+    if frame.lower is not None and frame.upper is not None:
+        return {"lower": frame.lower.tolist(), "upper": frame.upper.tolist()}
+    return {"norm_bound": float(norm_bound or 0), "reach": frame.reach}

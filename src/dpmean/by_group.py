@@ -1,0 +1,148 @@
+"""One private mean per group."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpmean.account import Ledger
+from dpmean.api import method_called
+from dpmean.budget import Number
+from dpmean.door import Bounds, read_array, read_budget, read_nan_of_columns, read_neighbours, read_randomness
+from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
+from dpmean.front import run
+from dpmean.groups import MOVED, GroupedRelease, Refusal
+from dpmean.ledger import Neighbours, Release
+from dpmean.rows.tables import Key, open_table
+from dpmean.rows.tables import groups as rows_of_groups
+
+
+def mean_by(
+    X: Any,
+    *,
+    by: Key,
+    groups: Sequence[Any],
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    norm_bound: float | None = None,
+    bounds: Bounds | None = None,
+    method: str | None = None,
+    columns: Sequence[str] | None = None,
+    vector_column: str | None = None,
+    privacy_unit: Key | None = None,
+    sizes: str = "private",
+    neighbours: str | None = None,
+    nan: str | Mapping[str, str] = "raise",
+    ledger: Ledger | None = None,
+    seed: int | None = None,
+) -> GroupedRelease:
+    """Release the mean of each group of rows under differential privacy.
+
+    A row, or a person, is in one group, so every group gets the whole budget and all of them together cost it once.
+    Groups that are too small get no number but a reason. Rows of groups that are not listed are left out, and nothing
+    tells whether there are any.
+
+    Args:
+        X: files, a data frame or an array; the columns that are used are held in memory.
+        by: the column that names the group, or one label per row.
+        groups: the labels of the groups, listed by you: labels found in the data would tell who is there.
+        rho: the privacy budget of all groups together, in zCDP. Or else
+        epsilon: the budget in approximate differential privacy, together with
+        delta: which should be well below one over the number of rows.
+        norm_bound: a bound on the l2 norm of every row, or else
+        bounds: bounds on the columns, as for ``dpmean.mean``.
+        method: as for ``dpmean.mean``.
+        columns: the columns to use, if not all others, or else
+        vector_column: the one that holds vectors.
+        privacy_unit: the column that says whose row it is, or one key per row. A person then counts once, in one of
+            the listed groups; if he has rows in several, a public hash of his key chooses, and those in the others
+            are left out.
+        sizes: ``"private"``: how many rows a group has is told with noise, which costs a small part of the budget, and
+            whether a row is there at all is protected. ``"public"``: it is told exactly; who is in which group is then
+            public, and only what they contributed is protected.
+        neighbours: ``"add-or-remove-one"`` where sizes are private, and ``"replace-one"`` where they are public, if
+            you do not say otherwise. With private sizes and ``"replace-one"``, a row may also move to another group:
+            that costs up to four times as much, so every group gets a quarter of the budget.
+        nan: as for ``dpmean.mean``.
+        ledger: a ``dpmean.Ledger``: what the release costs is taken from its budget before it is shown.
+        seed: makes the noise reproducible and the release worthless as protection; for experiments only.
+
+    Returns:
+        A ``GroupedRelease``: for every label a ``Release``, or a ``Refusal`` with its reason.
+
+    """
+    build, labels = method_called(method, 2), _labels(groups)
+    relation = _relation(sizes, neighbours)
+    budget = read_budget(rho, epsilon, delta)
+    if ledger is not None:
+        ledger.check(budget)
+    moves = sizes == "private" and relation is Neighbours.REPLACE_ONE
+    each = budget.share(1, MOVED) if moves else budget
+    _, coins = read_randomness(seed)
+    table = open_table(X, columns, vector_column, by, privacy_unit, read=read_array)
+    name, sources = rows_of_groups(
+        table, by, labels, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d), coins.key
+    )
+
+    found: dict[Any, Release | Refusal] = {}
+    for label, source in zip(labels, sources, strict=True):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TooFewRowsWarning)  # the release of the group says so
+                if sizes == "public" and not source.shape[0]:
+                    raise TooFewRowsError("it has no rows", rows_needed=1)
+                found[label] = run(
+                    build,
+                    source,
+                    rho=each.rho,
+                    norm_bound=norm_bound,
+                    bounds=bounds,
+                    nan=nan,
+                    neighbours="add-or-remove-one" if sizes == "private" else "replace-one",
+                    seed=None if seed is None else _seed(seed, label),
+                )
+        except TooFewRowsError as error:
+            found[label] = Refusal(_reason(str(error)), error.receipts)
+    release = GroupedRelease(name, found, sizes, relation, seed is not None)
+    if ledger is not None:
+        ledger.record(release)
+    return release
+
+
+def _labels(groups: Sequence[Any]) -> list[Any]:
+    if isinstance(groups, str | bytes) or not hasattr(groups, "__iter__"):
+        raise ArgumentError(f"groups must be several labels, got {groups!r}: give a list")
+    labels = list(groups)
+    if not labels:
+        raise ArgumentError("groups is empty: list the labels of the groups, all that may occur")
+    try:
+        twice = len(set(labels)) < len(labels)
+    except TypeError:
+        raise ArgumentError("groups must be labels: text, numbers or dates") from None
+    if twice:
+        raise ArgumentError("groups must differ: a label is listed twice")
+    return labels
+
+
+def _relation(sizes: str, neighbours: str | None) -> Neighbours:
+    if sizes not in ("private", "public"):
+        raise ArgumentError(f'sizes must be "private" or "public", got {sizes!r}')
+    if neighbours is None:
+        return Neighbours.ADD_OR_REMOVE_ONE if sizes == "private" else Neighbours.REPLACE_ONE
+    relation = read_neighbours(neighbours)
+    if sizes == "public" and relation is Neighbours.ADD_OR_REMOVE_ONE:
+        raise ArgumentError(f'sizes="public" tells who is there: give neighbours="replace-one", not {neighbours!r}')
+    return relation
+
+
+def _reason(words: str) -> str:
+    """Return the first sentence: the cures are for whoever asks, not for readers."""
+    return words.partition(". Use")[0]
+
+
+def _seed(seed: int, label: Any) -> int:
+    """Return a seed of a group's own: known noise too must differ between groups."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}/{label!r}".encode(), digest_size=8).digest())

@@ -1,0 +1,191 @@
+"""The means of groups: what was released for each, or why nothing was, and what it cost together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, final
+
+from dpmean.accountant import tight_epsilon
+from dpmean.budget import Number, Zcdp
+from dpmean.errors import ArgumentError
+from dpmean.ledger import Neighbours, Receipt, Release, frame_of, receipt_from_dict, receipt_to_dict, total_cost
+
+_FORMAT = "dpmean.grouped/1"
+MOVED = 4
+"""What a row that is replaced costs, in multiples of what one row more or less costs.
+
+In its own group it is one row less and another more, two steps, whose cost grows with the square: four times. If it
+moves to another group, each of two separate releases changes by one step: twice.
+"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A group of which no mean was released: why, and what it cost to know."""
+
+    reason: str
+    receipts: tuple[Receipt, ...] = ()
+
+    @property
+    def rho(self) -> Fraction:
+        """The zCDP budget that was spent, exactly."""
+        return total_cost(self.receipts).rho if self.receipts else Fraction(0)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedRelease(Mapping[Any, Release | Refusal]):
+    """The private means of publicly listed groups. All of it may be published.
+
+    Attributes:
+        by: what groups are told apart by.
+        groups: for every listed label, a ``Release`` or a ``Refusal``.
+        sizes: whether the numbers of rows in the groups are ``"private"`` or ``"public"``.
+        neighbours: which pairs of data sets the guarantee makes hard to tell apart.
+        seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
+
+    """
+
+    by: str
+    groups: Mapping[Any, Release | Refusal]
+    sizes: str
+    neighbours: Neighbours
+    seeded: bool = False
+
+    def __getitem__(self, label: Any) -> Release | Refusal:
+        return self.groups[label]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def cost(self) -> Zcdp:
+        """What was spent, exactly: a row is in one group, so groups do not add up, and the dearest one counts.
+
+        If the neighbours of private sizes replace a row, that may change one group twice, or two groups (see MOVED).
+        """
+        dearest = max(found.rho for found in self.groups.values())
+        moves = self.neighbours is Neighbours.REPLACE_ONE and self.sizes == "private"
+        return Zcdp(dearest * MOVED if moves else dearest)
+
+    @property
+    def rho(self) -> Fraction:
+        """The zCDP budget that was spent, exactly."""
+        return self.cost.rho
+
+    def epsilon(self, delta: Number) -> float:
+        """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
+        return float(tight_epsilon(self.cost, delta))
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """The receipts of all groups; those of different groups do not add up, see ``cost``."""
+        return tuple(
+            replace(receipt, step=f"{label}: {receipt.step}")
+            for label, found in self.groups.items()
+            for receipt in found.receipts
+        )
+
+    @property
+    def released(self) -> dict[Any, Release]:
+        """The groups of which there is a mean."""
+        return {label: found for label, found in self.groups.items() if isinstance(found, Release)}
+
+    @property
+    def refused(self) -> dict[Any, str]:
+        """The others, with the reason."""
+        return {label: found.reason for label, found in self.groups.items() if isinstance(found, Refusal)}
+
+    @property
+    def exact(self) -> bool:
+        """False if any noise was drawn in floats."""
+        return all(receipt.exact for receipt in self.receipts)
+
+    @property
+    def method(self) -> str:
+        """Which estimator."""
+        return next((release.method for release in self.released.values()), "none")
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame of pandas, polars or pyarrow, a line per group and column."""
+        lines: dict[str, list[Any]] = {self.by: [], "column": [], "mean": [], "noise_std": [], "n": []}
+        for label, found in self.released.items():
+            lines[self.by] += [label] * found.d
+            lines["column"] += list(found.columns or (f"column {j}" for j in range(found.d)))
+            lines["mean"] += found.mean.tolist()
+            lines["noise_std"] += found.noise_std.tolist()
+            lines["n"] += [found.n] * found.d
+        return frame_of(lines, library)
+
+    def to_json(self) -> str:
+        """Return the whole release as JSON; labels must be text, numbers or truth values to survive it."""
+        entries = [
+            {"label": label, "release": json.loads(found.to_json())}
+            if isinstance(found, Release)
+            else {"label": label, "refused": found.reason, "receipts": [receipt_to_dict(r) for r in found.receipts]}
+            for label, found in self.groups.items()
+        ]
+        document = {
+            "format": _FORMAT,
+            "by": self.by,
+            "sizes": self.sizes,
+            "neighbours": str(self.neighbours),
+            "seeded": self.seeded,
+            "rho": str(self.rho),
+            "groups": entries,
+        }
+        return json.dumps(document, allow_nan=False, default=str)
+
+    @staticmethod
+    def from_json(text: str) -> GroupedRelease:
+        """Read a release that ``to_json`` wrote."""
+        try:
+            document = json.loads(text)
+            if not isinstance(document, dict) or document.get("format") != _FORMAT:
+                raise ValueError("it does not name this format")
+            groups: dict[Any, Release | Refusal] = {
+                entry["label"]: Release.from_json(json.dumps(entry["release"]))
+                if "release" in entry
+                else Refusal(str(entry["refused"]), tuple(receipt_from_dict(r) for r in entry["receipts"]))
+                for entry in document["groups"]
+            }
+            relation = Neighbours(document["neighbours"])
+            found = GroupedRelease(
+                str(document["by"]), groups, str(document["sizes"]), relation, document["seeded"] is not False
+            )
+            if found.sizes not in ("private", "public") or str(found.rho) != document["rho"]:
+                raise ValueError("its groups do not cost what it says")
+        except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
+        return found
+
+    def __str__(self) -> str:
+        what = {
+            ("private", Neighbours.ADD_OR_REMOVE_ONE): "whether any one is there, and in which group",
+            ("private", Neighbours.REPLACE_ONE): "what any one contributed, and in which group",
+            ("public", Neighbours.REPLACE_ONE): "what any one contributed; who is in which group is public",
+        }[self.sizes, self.neighbours]
+        lines = [
+            f"Private means of {len(self)} groups by {self.by}",
+            f"  privacy    rho = {float(self.rho):.6g} zCDP for all together, that is epsilon = "
+            f"{self.epsilon(1e-6):.4g} at delta = 1e-06",
+            f"             neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}",
+        ]
+        for label, found in self.groups.items():
+            words = f"no mean: {found.reason}" if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
+            lines.append(f"  {label}: {words}")
+        if self.seeded:
+            lines.append("  SEEDED: made with known noise, for experiments only; it protects nobody")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        seeded = ", seeded" if self.seeded else ""
+        groups = f"{len(self)} groups, {len(self.refused)} refused"
+        return f"<GroupedRelease by {self.by}: {groups}, rho={float(self.rho):.6g}{seeded}>"

@@ -1,0 +1,106 @@
+"""Data frames in memory, of any library that narwhals knows: pandas, polars, pyarrow and more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.arrow import RAGGED, Columns
+from dpmean.rows.keys import Keys
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class FrameTable:
+    """The columns of a frame that make up rows, as one array, and the others by name."""
+
+    table: Any
+    columns: Columns
+
+    @staticmethod
+    def open(
+        frame: Any, columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str] = ()
+    ) -> FrameTable:
+        """Read a frame; columns that are set ``apart`` are no coordinates."""
+        if isinstance(columns, str):
+            raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
+        wanted = columns if vector_column is None else [*(columns or ()), vector_column]
+        table = _as_arrow(frame, None if wanted is None else [*wanted, *apart])
+        if columns is None and vector_column is None and apart:
+            columns = [name for name in table.column_names if name not in apart]
+        return FrameTable(table, Columns.choose(table.schema, columns, vector_column))
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return int(self.table.num_rows)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the coordinates are called."""
+        return None if self.columns.is_vector else self.columns.names
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield all rows, some at a time."""
+        width = self.columns.width
+        for batch in self.table.select(list(self.columns.names)).to_batches():
+            block = self.columns.block(batch)
+            width = block.shape[1] if width is None else width
+            if block.shape[1] != width:
+                raise DataError(RAGGED)
+            yield block
+
+    def array(self) -> NDArray[Any]:
+        """Return all rows as one array."""
+        blocks = list(self.blocks())
+        if not blocks:
+            raise DataError("the frame is empty: it needs at least one row and one column")
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+    def keys(self, name: str) -> Keys:
+        """Return a column that tells rows apart."""
+        if name not in self.table.column_names:
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(self.table.column_names[:20])}")
+        return Keys.of_column(name, self.table.column(name))
+
+
+def _as_arrow(frame: Any, wanted: Sequence[str] | None) -> Any:
+    """Return a frame as an Arrow table, of some columns or all."""
+    try:
+        import narwhals.stable.v1 as narwhals
+        import pyarrow as pa
+    except ModuleNotFoundError as error:
+        raise ArgumentError(
+            f"data frames need {error.name}: pip install 'dpmean[frames]', or pass frame.to_numpy(dtype=float)"
+        ) from None
+    if type(frame).__name__ == "LazyFrame":
+        raise ArgumentTypeError("X is a lazy frame: pass X.collect(), or the name of the file it reads")
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        frame = _with_names(frame)
+    known = narwhals.from_native(frame, eager_only=True)
+    for name in wanted or ():
+        if name not in known.columns:
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, known.columns[:20]))}")
+    chosen = known if wanted is None else known.select(*dict.fromkeys(wanted))
+    try:
+        if type(frame).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(chosen.to_native(), preserve_index=False)
+        return chosen.to_arrow()
+    except (pa.ArrowException, ValueError, TypeError):  # may quote a value
+        raise ArgumentTypeError(
+            "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
+            "columns=[...], or convert it, with frame[columns].astype(float), say"
+        ) from None
+
+
+def _with_names(frame: Any) -> Any:
+    """Return a frame of pandas whose columns are called by text."""
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        raise DataError("two columns of the frame have the same name: rename one")
+    return frame if names == list(frame.columns) else frame.set_axis(names, axis="columns")

@@ -1,0 +1,367 @@
+"""Where the number of rows is private: one row more or less moves answers by what was paid for.
+
+As in test_refined_sensitivity.py, a run is recorded and its questions are put to a data set with one row less. Which
+rows are sampled, and which make a pair, is secret there, so neighbours are compared under coins that go together: the
+same law for each, and the same rows and pairs but for one (section 13 of docs/privacy_guarantee.md).
+"""
+
+import itertools
+import json
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpmean
+from dpmean import TooFewRowsError, Zcdp, front
+from dpmean import shells as layers
+from dpmean.coins import PublicCoins
+from dpmean.estimators.clipped import ClippedMean
+from dpmean.estimators.refined import RefinedMean
+from dpmean.estimators.shifted import ShiftedClippedMean
+from dpmean.frame import Frame
+from dpmean.grid import Grid
+from dpmean.ledger import Neighbours
+from dpmean.noise.source import seeded
+from dpmean.rows.memory import MemoryRows
+from dpmean.rows.uncounted import UncountedRows
+from dpmean.trust import curator as curators
+from dpmean.trust.central import Central
+from dpmean.trust.curator import WEIGHT_ONE, Curator
+from dpmean.types import Histogram, Pairs
+from tests.recorder import Binned, Counted, Histogrammed, Recorder, RecordingNoise, Shelled, Summed
+from tests.test_refined_sensitivity import ANSWERS, one_way, squared
+
+REACH = 50.0
+TRUST = Central(Neighbours.ADD_OR_REMOVE_ONE)
+OFF = 7
+"""The public number is off by so many rows."""
+
+
+@dataclass(frozen=True)
+class Run:
+    method: str
+    d: int
+    rho: float
+    seed: int
+    n: int = 300
+    far: int = 0
+    lumpy: bool = False
+    one_pass: bool = False
+
+    frame = property(lambda self: Frame.within_norm(self.d, REACH, impute=True))
+
+    @property
+    def data(self):
+        rows = np.random.default_rng(self.seed).normal(3, 1 + self.seed % 3, (self.n, self.d))
+        rows[: self.far] += 15
+        if self.lumpy:
+            rows[np.arange(self.n) % 20 > 0] = 3.0
+        return rows
+
+    def rows(self, data):
+        return MemoryRows(data, self.frame, threads=1)
+
+    @property
+    def estimator(self):
+        grid, coins = Grid(2.0**-20, REACH, self.d), PublicCoins("private")
+        if self.method == "refined":
+            return RefinedMean(grid, coins, self.one_pass, TRUST)
+        if self.method == "shifted":
+            return ShiftedClippedMean(grid, TRUST, coins, self.one_pass)
+        return ClippedMean(grid, TRUST, self.one_pass)
+
+    @cached_property
+    def recorded(self):
+        recorder, noise, gaps = Recorder(self.rows(self.data)), RecordingNoise(seeded(self.seed)), []
+        with pytest.MonkeyPatch.context() as patch:
+            ask = layers.bias_gap
+            patch.setattr(curators.layers, "bias_gap", lambda *a: gaps.append(a[1:]) or ask(*a))
+            rows = UncountedRows(recorder, self.n + OFF, noise)
+            estimate = self.estimator(rows, Zcdp(self.rho), noise)
+        return recorder.log, noise.log, noise.choices, gaps, estimate
+
+
+RUNS = [
+    Run("refined", 1, 0.5, 1),
+    Run("refined", 2, 0.5, 3),
+    Run("refined", 3, 0.01, 4),
+    Run("refined", 9, 2.0, 5, n=301),
+    Run("refined", 9, 2.0, 6, n=1000, far=60),
+    Run("refined", 4, 500.0, 8, n=20_001),
+    Run("refined", 40, 5.0, 9, n=2000),
+    Run("refined", 1, 500.0, 11, lumpy=True),
+    Run("refined", 3, 5.0, 13, lumpy=True),
+    Run("refined", 4, 500.0, 14, n=20_000, one_pass=True),
+    Run("shifted", 5, 1.0, 15),
+    Run("shifted", 3, 400.0, 16, n=9000),
+    Run("shifted", 3, 400.0, 16, n=9000, one_pass=True),
+    Run("clipped", 6, 0.3, 17),
+    Run("clipped", 6, 0.3, 17, one_pass=True),
+]
+
+
+def without(positions, row):
+    """Return the places of a sample without one row, coupled: the same pairs, except for that of the row.
+
+    Its partner is left over, or goes with the one that was left over before.
+    """
+    half, places = len(positions) // 2, list(positions)
+    if row not in places:
+        return np.array(places, dtype=np.int64)
+    at = places.index(row)
+    if len(places) % 2:
+        places[at] = places[-1]
+        return np.array(places[:-1], dtype=np.int64)
+    partner = places[at + half if at < half else at - half]
+    pairs = [(places[i], places[i + half]) for i in range(half) if i not in (at, at - half)]
+    return np.array([first for first, _ in pairs] + [second for _, second in pairs] + [partner], dtype=np.int64)
+
+
+def shifted_to(public, counts):
+    return counts - counts[:, -1:] + public
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_one_row_less_moves_answers_by_what_is_paid_for(run, data):
+    questions, _, _, gaps, _ = run.recorded
+    sampled = next((q.positions for q in questions if q.positions is not None), np.arange(run.n))
+    row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(sampled.tolist())))
+    original = run.data
+    original[row] = data.draw(st.sampled_from([original[row], np.full(run.d, 60.0), np.zeros(run.d), -original[row]]))
+    for question in questions:
+        before, after = run.rows(original), run.rows(original)
+        positions = np.arange(run.n) if question.positions is None else question.positions
+        fewer = without(positions, row)
+        alone = type(question)(None, *list(vars(question).values())[1:])
+        before, after = (alone.ask(rows.take(places)) for rows, places in ((before, positions), (after, fewer)))
+        match question:
+            case Counted():
+                assert np.abs(after - before).max() <= 1
+            case Histogrammed(view=view):
+                size = 100 // 2 if isinstance(view, Pairs) else 100
+                assert one_way(shifted_to(size, before), shifted_to(size, after))
+            case Summed(ball=ball):
+                assert squared(after - before) <= ball.radius**2
+            case Binned(bins=bins):
+                assert one_way(shifted_to(100, before.histogram.counts), shifted_to(100, after.histogram.counts))
+                for b in range(0, len(bins.radii), 16):
+                    shells = layers.shells_of(bins, [b])
+                    sums = [layers.shell_sums(each, bins, [b]) for each in (before, after)]
+                    change = layers.clipped_sum(sums[1], shells, 0) - layers.clipped_sum(sums[0], shells, 0)
+                    assert squared(change) <= layers.clipped_sum_sensitivity(shells, 0, 1) ** 2
+            case Shelled(shells=shells):
+                for k in range(len(shells.radii)):
+                    change = layers.clipped_sum(after, shells, k) - layers.clipped_sum(before, shells, k)
+                    assert squared(change) <= layers.clipped_sum_sensitivity(shells, k, 1) ** 2
+                for _, k, factors in gaps:
+                    change = layers.bias_gap(after, shells, k, factors) - layers.bias_gap(before, shells, k, factors)
+                    assert abs(change) <= layers.bias_gap_sensitivity(shells, k, factors, 1)
+
+
+def test_a_replaced_row_would_not_be_paid_for():
+    """The test above can fail: what is paid for is half of what a replaced row can do."""
+    run = RUNS[3]
+    rows, other = run.data, run.data
+    rows[5], other[5] = 40.0, -40.0
+    ball = next(q.ball for q in run.recorded[0] if isinstance(q, Summed))
+    one, two = (run.rows(x).add_up(ball) for x in (rows, other))
+    assert squared(one - two) > ball.radius**2
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_what_was_drawn_is_what_the_receipts_say(run):
+    questions, draws, choices, gaps, estimate = run.recorded
+    gaps = list(gaps)
+    balls = [question.ball for question in questions if isinstance(question, Summed)]
+    shelled = [question.shells for question in questions if isinstance(question, Shelled)]
+    squares = {}
+    for receipt in estimate.receipts:
+        name = receipt.step
+        if name.startswith("locate") or (name == "mean" and balls):
+            squares[name] = balls.pop(0).radius ** 2
+        elif name.startswith("bias"):
+            squares[name] = layers.bias_gap_sensitivity(*gaps.pop(0), 1) ** 2
+        elif name == "mean" and shelled:
+            asked = shelled[0]
+            k = np.argmin(np.abs(np.array(asked.radii) * asked.unit - estimate.radius))
+            squares[name] = layers.clipped_sum_sensitivity(asked, k, 1) ** 2
+        elif name == "shrinkage":
+            squares[name] = WEIGHT_ONE**2
+    spent = defaultdict(Fraction)
+    for step, _, variance, count in draws:
+        name = step.partition("/")[0]
+        if run.one_pass and (name in ("mean", "shrinkage") or name.startswith("bias")):
+            continue  # their radii are not recorded; test_one_pass.py prices them
+        times = count if name in ("centre", "shrinkage") else 1
+        spent[name] += Fraction(squares.get(name, 1)) * times / (2 * variance)
+    for step, exponents, unit in choices:
+        paid = next(receipt.cost.rho for receipt in estimate.receipts if receipt.step == step)
+        epsilon = math.isqrt(int(8 * paid * unit**2))
+        spent[step] = Fraction(epsilon**2, 8 * unit**2)
+        assert len(exponents) > 1
+    paid = {receipt.step: receipt.cost.rho for receipt in estimate.receipts}
+    assert all(spent[step] == paid[step] for step in spent)
+    assert sum(paid.values()) == Fraction(str(run.rho))
+    assert "places" not in {step for step, *_ in draws}
+
+
+@pytest.mark.parametrize("run", [run for run in RUNS if run.method == "refined"], ids=str)
+@pytest.mark.parametrize("other", ["more", "one less", "none"])
+def test_an_estimate_is_made_of_answers_alone(run, other):
+    """Another number of rows, and other rows, but the same answers: the same estimate. So n is not looked at."""
+    answers = []
+
+    def estimate(data, answer):
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ANSWERS:
+                ask = getattr(Curator, name)
+                patch.setattr(Curator, name, lambda self, *a, ask=ask, **k: answer(ask(self, *a, **k)))
+            noise = seeded(run.seed)
+            rows = UncountedRows(MemoryRows(data, run.frame, threads=1), run.n + OFF, noise)
+            return run.estimator(rows, Zcdp(run.rho), noise)
+
+    one = estimate(run.data, lambda found: answers.append(found) or found)
+    replayed = iter(answers)
+    data = {"more": np.zeros((run.n + 50, run.d)), "one less": run.data[1:], "none": run.data[:0]}[other]
+    two = estimate(data, lambda _: next(replayed))
+    assert next(replayed, None) is None
+    assert (one.receipts, one.found, one.radius, one.noise_std) == (two.receipts, two.found, two.radius, two.noise_std)
+    assert np.array_equal(one.mean, two.mean)
+
+
+# --- secret places -------------------------------------------------------------------------------------------------
+
+
+def pairs_of(places):
+    half = len(places) // 2
+    return frozenset(frozenset((int(places[i]), int(places[i + half]))) for i in range(half))
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 6])
+def test_coupled_pairs_have_the_law_they_should_have(size):
+    """All orders of a sample are equally likely; take one row out, coupled: all pairings of the rest are, too."""
+    for row in range(size):
+        law = Counter(pairs_of(without(np.array(order), row)) for order in itertools.permutations(range(size)))
+        rest = [place for place in range(size) if place != row]
+        direct = Counter(pairs_of(np.array(order)) for order in itertools.permutations(rest))
+        assert set(law) == set(direct)
+        assert len(set(law.values())) == 1
+        for order in itertools.permutations(range(size)):
+            before, after = pairs_of(np.array(order)), pairs_of(without(np.array(order), row))
+            assert len(before - after) <= 1
+            assert len(after - before) <= 1
+
+
+def taken(n, public, size, seed):
+    held = MemoryRows(np.arange(float(n))[:, None], Frame.within_norm(1, 1e9, impute=False))
+    rows = UncountedRows(held, public, seeded(seed))
+    found = rows.take(np.arange(size))
+    assert found.n == size
+    return found.rows.positions
+
+
+def test_every_row_is_taken_by_coins_of_its_own():
+    n, trials = 40, 4000
+    kept = np.zeros(n)
+    together = np.zeros((n, n))
+    for seed in range(trials):
+        here = np.zeros(n)
+        here[taken(n, 50, 10, seed)] = 1
+        kept += here
+        together += np.outer(here, here)
+    std = math.sqrt(trials * 0.2 * 0.8)
+    assert np.abs(kept - trials * 0.2).max() < 5.5 * std
+    off = together[~np.eye(n, dtype=bool)]
+    assert np.abs(off - trials * 0.04).max() < 6 * math.sqrt(trials * 0.04 * 0.96)
+    assert abs(kept.sum() - trials * n * 0.25) > 50 * std  # a share of 10 of 40 rows would be found out
+
+
+def test_all_rows_are_taken_in_any_order():
+    n, trials = 4, 6000
+    law = Counter(tuple(taken(n, 9, 9, seed).tolist()) for seed in range(trials))
+    assert len(law) == 24
+    expected = trials / 24
+    chi2 = sum((count - expected) ** 2 / expected for count in law.values())
+    assert chi2 < 80  # 23 degrees of freedom: 1e-7
+
+
+def test_counts_end_at_the_public_number():
+    rows = UncountedRows(MemoryRows(np.arange(10.0)[:, None], Frame.within_norm(1, 1e3, impute=False)), 25, seeded(1))
+    grid = Grid(2.0**-10, 1e3, 1)
+    exact = rows.rows.histogram(grid.distances(np.zeros(1))).counts
+    for view, total in ((grid.distances(np.zeros(1)), 25), (grid.sides(np.zeros(1)), 25), (grid.pairs(), 12)):
+        counts = rows.histogram(view).counts
+        assert np.array_equal(counts[:, -1], np.full(len(counts), total))
+    assert np.array_equal(exact[:, -1:] - exact, 25 - rows.histogram(grid.distances(np.zeros(1))).counts)
+    assert isinstance(rows.tally(grid.distances(np.zeros(1))), Histogram)
+
+
+# --- the front door ------------------------------------------------------------------------------------------------
+
+SETTINGS = {"rho": 0.5, "norm_bound": 60.0, "neighbours": "add-or-remove-one"}
+
+
+def people(n=3000, d=4, seed=0):
+    return np.random.default_rng(seed).normal(5, 1, (n, d))
+
+
+def test_the_number_of_rows_is_told_with_the_noise_that_was_paid_for(monkeypatch):
+    noise = RecordingNoise(seeded(3))
+    monkeypatch.setattr(front, "read_randomness", lambda _: (noise, PublicCoins("known")))
+    release = dpmean.mean(people(), **SETTINGS)
+    (step, _, variance, count) = noise.log[0]
+    receipt = release.receipts[0]
+    assert (step, count) == ("number", 1) == (receipt.step, 1)
+    assert 1 / (2 * variance) == receipt.cost.rho == Fraction(1, 50)
+    assert release.n == 3000 + seeded(3).at("number").gaussian(variance, 1)[0] != 3000
+    assert release.neighbours is Neighbours.ADD_OR_REMOVE_ONE
+    assert release.rho == Fraction(1, 2)
+
+
+def test_nothing_that_is_shown_depends_on_the_number_of_rows_otherwise():
+    """Public numbers of a release are those of its noisy number, on every engine and in every method."""
+    for method, passes in (("refined", 2), ("refined", 1), ("shifted", 2), ("clipped", 2)):
+        release = dpmean.mean(people(20_011, 3), method=method, passes=passes, seed=5, **SETTINGS)
+        document = json.dumps([json.loads(release.to_json())["public"], release.n, [r.asked for r in release.receipts]])
+        assert "20011" not in document
+        assert "private, and told with noise" in str(release)
+        assert f"about {release.n} rows" in str(release)
+        assert release.public["sample"] in (0, 2000, 8192, release.n) or method == "shifted"
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 40])
+def test_few_rows_are_refused_by_their_noisy_number_and_that_is_paid_for(n):
+    ledger = dpmean.Ledger(rho=1.0)
+    with pytest.raises(TooFewRowsError, match=r"^about \d+ rows are too few") as caught:
+        dpmean.mean(np.zeros((n, 3)), rho=0.5, norm_bound=1.0, neighbours="add-or-remove-one", ledger=ledger)
+    assert caught.value.receipts[0].cost.rho == Fraction(1, 50) == ledger.spent
+
+
+def test_it_is_twice_as_accurate_as_when_rows_are_replaced():
+    """A row more or less moves a sum half as far as a replaced one."""
+    rows = people(4000, 64)
+
+    def error(neighbours):
+        settings = {**SETTINGS, "neighbours": neighbours}
+        return np.mean([np.linalg.norm(dpmean.mean(rows, seed=s, **settings).mean - rows.mean(0)) for s in range(8)])
+
+    assert 0.4 < error("add-or-remove-one") / error("replace-one") < 0.6
+
+
+def test_what_is_given_is_checked():
+    rows = people(500)
+    with pytest.raises(ValueError, match='neighbours must be "replace-one"'):
+        dpmean.mean(rows, rho=0.5, norm_bound=60.0, neighbours="swap")
+    with pytest.raises(ValueError, match="rho must be at least 1e-06 where the number of rows is private, got 1e-07"):
+        dpmean.mean(rows, rho=1e-7, norm_bound=60.0, neighbours="add-or-remove-one")
+    with pytest.raises(ValueError, match="are for the central model"):
+        dpmean.mean(rows, rho=0.5, norm_bound=60.0, trust="local", neighbours="add-or-remove-one")
