@@ -398,8 +398,26 @@ def test_costs_for_other_neighbours_do_not_add_up():
     ledger.record(Others())
     assert ledger.entries[0].columns == ("age", "height")
     assert str(ledger.entries[0]) == "refined, 2 columns"
-    with pytest.raises(ArgumentError, match="about add-or-remove-one neighbours, and this one is about replace-one"):
+    with pytest.raises(
+        ArgumentError, match="about replace-one of rows, and earlier ones on this data set are about add-or"
+    ):
         ledger.record(release())
+
+
+def test_rows_and_persons_do_not_add_up():
+    people = {"who": np.repeat(np.arange(4000), 2), "x": np.ones(8000), "y": np.zeros(8000)}
+    table = pytest.importorskip("pandas").DataFrame(people)
+    for of_persons in (
+        dpmean.mean(table, rho=0.1, norm_bound=10.0, privacy_unit="who"),
+        dpmean.mean_by(table, rho=0.1, norm_bound=10.0, privacy_unit="who", by="y", groups=[0], sizes="public"),
+    ):
+        ledger = Ledger(rho=1)
+        ledger.record(of_persons)
+        assert ledger.entries[0].unit == "who"
+        with pytest.raises(
+            ArgumentError, match=r"is about replace-one of rows, and earlier .* are about replace-one of who"
+        ):
+            ledger.record(dpmean.mean(table[["x", "y"]], rho=0.1, norm_bound=10.0))
 
 
 def test_a_group_of_releases_costs_what_it_says():

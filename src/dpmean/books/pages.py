@@ -28,6 +28,7 @@ class Entry:
         d: how many columns.
         columns: their names, if they have any.
         neighbours: which pairs of data sets the cost is about.
+        unit: the column that says whose row it is, where the cost is about all rows of one person.
 
     """
 
@@ -39,6 +40,12 @@ class Entry:
     d: int | None = None
     columns: tuple[str, ...] | None = None
     neighbours: str | None = None
+    unit: str | None = None
+
+    @property
+    def protects(self) -> str | None:
+        """What the cost is about: which neighbours, and of what; None if nobody said."""
+        return self.neighbours and f"{self.neighbours} of {self.unit or 'rows'}"
 
     def __str__(self) -> str:
         rows = "" if self.n is None else f", {self.n} row{'s' if self.n != 1 else ''}"
@@ -91,12 +98,12 @@ class Account:
 
     def with_entry(self, entry: Entry, what: str) -> Account:
         """Return the account after one more entry, or refuse it."""
-        for known in self.entries:
-            if known.neighbours and entry.neighbours and known.neighbours != entry.neighbours:
-                raise ArgumentError(
-                    f"releases on this data set were about {known.neighbours} neighbours, and this one is about "
-                    f"{entry.neighbours}: their costs do not add up; use one kind, or a data set of another name"
-                )
+        known = next((known.protects for known in self.entries if known.protects), None)
+        if known and entry.protects and known != entry.protects:
+            raise ArgumentError(
+                f"{what} is about {entry.protects}, and earlier ones on this data set are about {known}: costs do not "
+                "add up. Keep to one kind of neighbours and one privacy unit, or use a data set of another name"
+            )
         after = replace(self, entries=(*self.entries, entry))
         if after.is_within():
             return after

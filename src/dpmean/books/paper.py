@@ -40,6 +40,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     d: int | None = None
     columns: tuple[str, ...] | None = None
     neighbours: str | None = None
+    unit: str | None = None
 
 
 class _Account(msgspec.Struct, forbid_unknown_fields=True):

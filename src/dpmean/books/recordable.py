@@ -65,6 +65,7 @@ def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
         d=_said_by(release, "d", int),
         columns=_said_by(release, "columns", tuple),
         neighbours=_said_by(release, "neighbours", str),
+        unit=_unit(release),
     )
 
 
@@ -76,6 +77,14 @@ def entry_for(cost: Cost, what: str, budget: Zcdp | ApproxDp) -> Entry:
 def _title(release: Recordable) -> str:
     trust = getattr(release, "trust", "central")
     return release.method if trust == "central" else f"{release.method}, {trust} model"
+
+
+def _unit(release: Recordable) -> str | None:
+    """Return the column that says whose row it is; groups that were released together have the same."""
+    members = getattr(release, "released", {})
+    public = getattr(next(iter(members.values()), release), "public", {})
+    unit = public.get("privacy_unit")
+    return unit if isinstance(unit, str) else None
 
 
 def _now() -> str:

@@ -10,7 +10,9 @@ from dpmean.cli import arguments, show
 
 
 @click.command(cls=arguments.Command, examples=["dpmean audit --runs 200", "dpmean audit --only sum --json"])
-@click.option("--runs", type=click.IntRange(min=20), default=2000, show_default=True, metavar="N", help="Of each mechanism.")
+@click.option(
+    "--runs", type=click.IntRange(min=20), default=2000, show_default=True, metavar="N", help="Of each mechanism."
+)
 @click.option("--only", metavar="WORDS", help='Only mechanisms with these words in their names: "sum", say.')
 @arguments.as_json
 @click.pass_context

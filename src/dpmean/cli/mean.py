@@ -30,6 +30,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
         "dpmean mean patients.parquet --columns age,height --lower 0 --upper 250 --epsilon 1 --delta 1e-6 --format csv",
         "dpmean mean embeddings.parquet --vector-column embedding --norm-bound 10 --rho 0.1 --ledger budget.json "
         "--ledger-rho 1 --dataset patients",
+        "dpmean mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B,C "
+        "--privacy-unit patient --rho 0.5 --format csv",
     ],
 )
 @click.argument("data", metavar="DATA")
@@ -49,6 +51,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--vector-column", metavar="NAME", help="The column that holds vectors.")
 @click.option("--nan", metavar="WHAT", help="raise (default), or impute: the middle of the bounds for NaN.")
 @click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")
+@click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is: protects persons.")
+@click.option("--by", metavar="NAME", help="The column that names the group of a row.")
+@click.option("--groups", metavar="A,B,C", help="All groups there may be, or a file with one on a line.")
+@click.option("--sizes", type=click.Choice(["private", "public"]), help="Of the groups (default: private).")
+@click.option("--neighbours", metavar="WHICH", help="replace-one (default) or add-or-remove-one: n is private.")
 @click.option("--trust", metavar="MODEL", help="central (default), local or shuffle.")
 @click.option("--method", metavar="NAME", help="refined (default), shifted or clipped.")
 @click.option("--passes", type=int, metavar="1|2", help="How often all rows are read at most (default: 2).")
@@ -72,6 +79,7 @@ def mean(
     out: Path | None,
     format_: str | None,
     as_json: bool,
+    groups: str | None,
     **given: Any,
 ) -> None:
     """Release the private mean of the rows in DATA.
@@ -82,7 +90,9 @@ def mean(
     from dpmean.cli import release
 
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
-    target = release.Target(out, format_, as_json=as_json)
+    if groups is not None:
+        asked["groups"] = release.read_groups(groups)
+    target = release.Target(out, format_, as_json=as_json, grouped="by" in asked)
     asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
     account = release.open_ledger(ledger, dataset, ledger_rho, ledger_epsilon, ledger_delta, seeded="seed" in asked)
     with show.working("reading rows"):

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -23,9 +23,32 @@ from dpmean.errors import ArgumentError, DataError
 _KINDS = {".json": "json", ".csv": "csv", ".npy": "npy"}
 
 
-def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> dpmean.Release:
-    """Release what was asked for, and record it before anybody sees it."""
-    return dpmean.mean(data, **asked)
+Releases = dpmean.Release | dpmean.GroupedRelease
+
+
+def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Releases:
+    """Release what was asked for; it is recorded before anybody sees it."""
+    if "by" not in asked:
+        if extra := {"groups", "sizes"} & set(asked):
+            raise click.UsageError(f"--{min(extra)} is for one mean per group: give --by COLUMN, too")
+        return dpmean.mean(data, ledger=ledger, **asked)
+    if "groups" not in asked:
+        raise click.UsageError("--by needs --groups: labels found in the data would tell who is there, so list them")
+    for name in ("trust", "passes", "rounds", "honest", "allow_few_rows"):
+        if name in asked:
+            raise click.UsageError(f"--{name.replace('_', '-')} is not for means of groups: leave it out")
+    return dpmean.mean_by(data, ledger=ledger, **asked)
+
+
+def read_groups(given: str) -> list[str]:
+    """Read labels: a file with one on a line, or labels divided by commas."""
+    file = Path(given)
+    if not file.is_file():
+        return [label.strip() for label in given.split(",") if label.strip()]
+    try:
+        return [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    except UnicodeDecodeError:
+        raise ArgumentError(f"{file} must be text, with one label on a line") from None
 
 
 def open_ledger(
@@ -69,10 +92,10 @@ def read_bounds(
     for name in columns or ():
         if name not in ranges:
             raise ArgumentError(f"{file} has no bounds for the column {name!r}: add a line for it")
+    if data.lower().endswith(".npy"):  # whose columns have no names, and are taken in the order of the file
+        return {"bounds": tuple(zip(*ranges.values(), strict=True))}
     chosen = list(columns or ranges)
-    sides = tuple([ranges[name][side] for name in chosen] for side in (0, 1))
-    named = not data.lower().endswith(".npy")  # whose columns have no names, and are taken in the order of the file
-    return {"bounds": sides, **({"columns": chosen} if named else {})}
+    return {"columns": chosen, "bounds": {name: ranges[name] for name in chosen}}
 
 
 def _ranges(file: Path) -> dict[str, tuple[float, float]]:
@@ -107,26 +130,31 @@ class Target:
     file: Path | None
     kind: str | None
     as_json: bool
+    grouped: bool = False
 
     def __post_init__(self) -> None:
         if self.file is None:
             if self.as_json and self.kind not in (None, "json"):
                 raise click.UsageError(f"--json prints JSON: give --out FILE for {self.kind}, or leave one out")
-            if self.kind == "npy" and sys.stdout.isatty():
-                raise click.UsageError("--format npy is no text for a terminal: give --out FILE")
+            if self.kind == "npy" and (self.grouped or sys.stdout.isatty()):
+                raise click.UsageError(
+                    "--format npy is for one mean, and no text for a terminal: give --out FILE, or another format"
+                )
             return
         if self.kind is None:
             kind = _KINDS.get(self.file.suffix.lower())
             if kind is None:
                 raise click.UsageError(f"--out {self.file} should end in .json, .csv or .npy; or give --format")
             object.__setattr__(self, "kind", kind)
+        if self.kind == "npy" and self.grouped:
+            raise click.UsageError("npy is for one mean: write those of groups as json or csv")
         folder = self.file.parent
         if not folder.is_dir():
             raise DataError(f"cannot write {self.file}: there is no folder {folder}")
         if not os.access(self.file if self.file.exists() else folder, os.W_OK):
             raise DataError(f"cannot write {self.file}: permission denied")
 
-    def write(self, release: dpmean.Release) -> None:
+    def write(self, release: Releases) -> None:
         """Write a release to its file and print it, or what there is to say of it."""
         if self.file is not None:
             try:
@@ -139,23 +167,35 @@ class Target:
         if self.as_json:
             click.echo(release.to_json())
         elif self.file is None and self.kind is not None:
-            click.get_binary_stream("stdout").write(_document(release, self.kind))
+            click.echo(_document(release, self.kind), nl=False)
         else:
             show.release(release)
             if self.file is not None:
                 show.err().print(f"written to {self.file}")
 
 
-def _document(release: dpmean.Release, kind: str | None) -> bytes:
+def _document(release: Releases, kind: str | None) -> bytes:
     if kind == "json":
         return release.to_json().encode() + b"\n"
     if kind == "npy":
         content = io.BytesIO()
-        np.save(content, release.mean)
+        np.save(content, release.mean if isinstance(release, dpmean.Release) else np.empty(0))
         return content.getvalue()
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(("column", "mean", "noise_std"))
-    names = getattr(release, "columns", None) or range(release.d)
-    lines.writerows(zip(names, release.mean.tolist(), release.noise_std.tolist(), strict=True))
+    if isinstance(release, dpmean.Release):
+        lines.writerow(("column", "mean", "noise_std"))
+        lines.writerows(_lines(release))
+    else:
+        lines.writerow((release.by, "column", "mean", "noise_std", "n", "refused"))
+        for label, found in release.items():
+            if isinstance(found, dpmean.Release):
+                lines.writerows((label, *line, found.n, "") for line in _lines(found))
+            else:
+                lines.writerow((label, "", "", "", "", found.reason))
     return text.getvalue().encode()
+
+
+def _lines(release: dpmean.Release) -> Iterator[tuple[str | int, float, float]]:
+    names = release.columns or range(release.d)
+    return zip(names, release.mean.tolist(), release.noise_std.tolist(), strict=True)

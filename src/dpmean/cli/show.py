@@ -13,9 +13,15 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.table import Table
 from rich.text import Text
 
+from dpmean.groups import GroupedRelease
 from dpmean.ledger import Release
+from dpmean.renyi import renyi_of
 
 _LABEL = re.compile(r"  (\S.*?)(?:  +|$)(.*)")
+_NEW = re.compile(r" +(?:\w+ ){0,2}\w+:|  +that is")
+"""A line that goes on with something new."""
+_INDENT = 13
+"""Where the words of a release begin."""
 
 
 def out() -> Console:
@@ -75,9 +81,23 @@ def sheet(text: str) -> None:
     console.print(grid)
 
 
-def release(found: Release) -> None:
+def release(found: Release | GroupedRelease) -> None:
     """Print a release for people; the receipts, step by step, are in its JSON."""
-    sheet("\n".join(line for line in str(found).split("\n") if not line.startswith("    ") or line[4:13].isspace()))
+    lines = [line for line in str(found).split("\n") if len(line) - len(line.lstrip()) in (0, 2, _INDENT)]
+    lines = [line.replace("; what it paid for:", "") for line in lines]
+    if isinstance(found, Release):
+        lines.append(f"  paid for  {_shares(found)}")
+    sheet("\n".join(lines))
+
+
+def _shares(found: Release) -> str:
+    """Return which part of the budget went into which kind of step, the largest first."""
+    parts: dict[str, float] = {}
+    for receipt in found.receipts:
+        step = receipt.step.rstrip(" 0123456789")
+        parts[step] = parts.get(step, 0.0) + renyi_of(receipt.cost).curve[0]
+    total = sum(parts.values())
+    return ", ".join(f"{step} {part / total:.1%}" for step, part in sorted(parts.items(), key=lambda item: -item[1]))
 
 
 def _paragraphs(lines: list[str]) -> list[tuple[str, str]]:
@@ -89,5 +109,6 @@ def _paragraphs(lines: list[str]) -> list[tuple[str, str]]:
             found.append((match[1], match[2]) if match[2] else ("", match[1]))
         elif found and line.strip():
             label, words = found[-1]
-            found[-1] = (label, f"{words} {line.strip()}")
+            break_ = "\n" if _NEW.match(line) else " "
+            found[-1] = (label, f"{words}{break_}{line.strip()}")
     return found
