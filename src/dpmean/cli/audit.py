@@ -50,10 +50,12 @@ def audit(ctx: click.Context, runs: int, only: str | None, *, as_json: bool) -> 
         click.echo(json.dumps({"runs": runs, "mechanisms": document}, indent=2))
     else:
         heads = ("mechanism", "found", "claimed", "verdict")
-        made = table("Lower bounds on epsilon, by attack", heads, right=("found", "claimed"))
+        made = table(heads, right=("found", "claimed"))
         for name, finding in findings.items():
             numbers = f"{finding.epsilon_found:.3f}", f"{finding.epsilon_claimed:.3f}"
             made.add_row(name, *numbers, "REFUTED" if finding.caught else "not refuted")
-        show.out().print(made)
+        show.table(f"Lower bounds on epsilon, found by attack in {runs} runs", made)
+        if not any(finding.epsilon_found for finding in findings.values()):
+            show.note("so few runs find nothing: --runs 2000 does")
     if any(finding.caught for finding in findings.values()):
         ctx.exit(1)

@@ -113,13 +113,15 @@ def ledger() -> None:
 def show_ledger(file: Path, dataset: str | None, *, as_json: bool) -> None:
     """Show what was spent when, and what is left."""
     from dpmean.account import Ledger, datasets
+    from dpmean.books.pages import Account
     from dpmean.cli.tables import ledger_table
 
     names = datasets(file)
     ledgers = [Ledger(file, dataset=name) for name in (names if dataset is None else [dataset])]
     if not as_json:
         for found in ledgers:
-            show.out().print(ledger_table(found))
+            account = Account(found.budget, found.entries)
+            show.table(f"{found.dataset}: {found.budget}", ledger_table(account))
         return
     document = {
         found.dataset: {

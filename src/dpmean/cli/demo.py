@@ -16,28 +16,21 @@ def demo(rho: float) -> None:
 
     The rows are made on the spot: pictures of a face, each a little different.
     """
-    from dpmean.cli.pictures import draw, faces, usual
-    from dpmean.outlook import plan
+    import numpy as np
+
+    from dpmean import mean
+    from dpmean.cli.pictures import LONGEST, draw, faces, usual
 
     rows, bound = faces()
     n, d = rows.shape
-    console = show.out()
-    console.print(f"{n} pictures of {d} pixels each, made on the spot; rho = {rho:g}.")
-    console.print("No picture is longer than 20. Nobody knew, so the bound is a loose 1000:\n")
-    import dpmean
-
+    console, truth = show.out(), rows.mean(axis=0)
+    console.print(f"{n} pictures of {d} pixels, made on the spot, none longer than {LONGEST:g} (l2 norm).")
+    console.print(f"Say nobody knew, and gave a loose bound of {bound:g}. Their mean, with rho = {rho:g}:\n")
     with show.working("finding the centre, clipping, adding noise"):
-        release = dpmean.mean(rows, rho=rho, norm_bound=bound, allow_few_rows=True)
+        release = mean(rows, rho=rho, norm_bound=bound, allow_few_rows=True)
         other = usual(rows, rho, bound)
-    draw(console, {"the true mean": rows.mean(axis=0), "dpmean": release.mean, "Gaussian mechanism": other.mean})
-    near, far = (float(((found.mean - rows.mean(axis=0)) ** 2).sum() ** 0.5) for found in (release, other))
-    console.print(f"\nErrors (l2): dpmean {near:.2g}, Gaussian mechanism {far:.2g}. ", end="")
-    console.print(f"With these rows, epsilon = {release.epsilon(1e-6):.3g} at delta = 1e-06.")
-    console.print(f"dpmean.plan promised {plan(n, d, rho=rho).error * _spread(rows):.2g}, before it saw any picture.")
-
-
-def _spread(rows: object) -> float:
-    import numpy as np
-
-    array = np.asarray(rows)
-    return float(np.sqrt(((array - array.mean(axis=0)) ** 2).sum(axis=1).mean()))
+    draw(console, {"the true mean": truth, "dpmean": release.mean, "Gaussian mechanism": other.mean})
+    near, far = (float(np.linalg.norm(found.mean - truth)) for found in (release, other))
+    console.print(f"\nl2 error: {near:.2g} with dpmean, {far:.2g} with the Gaussian mechanism for the whole bound.")
+    console.print(f"The release says: at most {release.error_bound():.2g}, at 95 % confidence.")
+    console.print(f"Privacy: rho = {rho:g}, that is epsilon = {release.epsilon(1e-6):.3g} at delta = 1e-06.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -44,13 +45,22 @@ def of(command: Callable[[], Any], *, as_json: bool) -> int:
         return 0
     except (Exception, KeyboardInterrupt) as error:
         code, message = _explained(error)
+        message = _on_the_command_line(message)
         if as_json:
             click.echo(json.dumps({"error": {"kind": _KINDS[code], "message": message}}))
         else:
-            show.trouble(message, error.ctx if isinstance(error, click.UsageError) else None)
+            show.trouble(message)
         if os.environ.get(_TRACEBACK):
             traceback.print_exception(error)
     return code if isinstance(code, int) else 0
+
+
+def _on_the_command_line(message: str) -> str:
+    """Return a message of the library with its cures as they are typed here: rho=0.5 becomes --rho 0.5."""
+    said, give, cure = message.partition(": give ")
+    cure = re.sub(r"\bbounds=\((\S+), (\S+)\)", r"--lower \1 --upper \2", cure)
+    cure = re.sub(r"\b([a-z]+(?:_[a-z]+)?)=\"?([\w.-]+)\"?", lambda m: f"--{m[1].replace('_', '-')} {m[2]}", cure)
+    return (said + give + cure).replace("allow_few_rows=True", "--allow-few-rows")
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
@@ -60,6 +70,8 @@ def _explained(error: BaseException) -> tuple[int, str]:
             return STOPPED, "stopped"
         case click.FileError():
             return DATA, error.format_message()
+        case click.UsageError() if error.ctx is not None:
+            return USAGE, f"{error.format_message().rstrip('.')} ({error.ctx.command_path} --help explains)"
         case click.ClickException():
             return USAGE, error.format_message()
         case DataError() | TooFewRowsError() | LedgerError():

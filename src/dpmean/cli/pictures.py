@@ -14,6 +14,8 @@ from dpmean.ledger import Release
 from dpmean.types import Floats
 
 HEIGHT, WIDTH = 22, 22
+LONGEST = 11.0
+"""No picture is longer."""
 _SIGNS = " .:-=+*#%@"
 
 
@@ -44,7 +46,7 @@ def usual(rows: Floats, rho: float, bound: float) -> Release:
 def draw(console: Console, pictures: Mapping[str, Floats]) -> None:
     """Draw pictures side by side."""
     grid = Table.grid(padding=(0, 3, 0, 0))
-    paint = _blocks if console.color_system else _signs
+    paint = _blocks if console.color_system and not console.no_color else _signs
     grid.add_row(*(Text(title, style="bold") for title in pictures))
     grid.add_row(*(paint(np.clip(picture.reshape(HEIGHT, WIDTH), 0, 1)) for picture in pictures.values()))
     console.print(grid)

@@ -15,11 +15,17 @@ import click
 import numpy as np
 
 import dpmean
+from dpmean.account import datasets
 from dpmean.books.pages import digits
 from dpmean.budget import Number
-from dpmean.cli import show
+from dpmean.cli import show, tables
+from dpmean.door import read_rows
 from dpmean.errors import ArgumentError, DataError
+from dpmean.renyi import renyi_of
+from dpmean.rows.streamed import Streamed
 
+_INDENT = 13
+"""Where the words of a release begin."""
 _KINDS = {".json": "json", ".csv": "csv", ".npy": "npy"}
 
 
@@ -31,13 +37,28 @@ def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Rele
     if "by" not in asked:
         if extra := {"groups", "sizes"} & set(asked):
             raise click.UsageError(f"--{min(extra)} is for one mean per group: give --by COLUMN, too")
-        return dpmean.mean(data, ledger=ledger, **asked)
+        rows, asked = _in_memory(data, asked) if asked.get("trust", "central") != "central" else (data, asked)
+        return dpmean.mean(rows, ledger=ledger, **asked)
     if "groups" not in asked:
         raise click.UsageError("--by needs --groups: labels found in the data would tell who is there, so list them")
     for name in ("trust", "passes", "rounds", "honest", "allow_few_rows"):
         if name in asked:
             raise click.UsageError(f"--{name.replace('_', '-')} is not for means of groups: leave it out")
     return dpmean.mean_by(data, ledger=ledger, **asked)
+
+
+def _in_memory(data: str, asked: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the rows of files as an array or a table, and what was asked of it: devices are played in memory."""
+    rest = {name: value for name, value in asked.items() if name not in ("columns", "vector_column")}
+    source = read_rows(data, asked.get("columns"), asked.get("vector_column"))
+    if not isinstance(source, Streamed):
+        return data, asked
+    array = source.engine.gather(np.arange(source.shape[0]))
+    if source.names is None:
+        return array, rest
+    import pyarrow as pa
+
+    return pa.table(dict(zip(source.names, array.T.copy(), strict=True))), rest
 
 
 def read_groups(given: str) -> list[str]:
@@ -67,7 +88,16 @@ def open_ledger(
         return None
     if seeded:
         raise click.UsageError("a seeded release protects nobody and is not recorded: leave out --seed, or --ledger")
-    return dpmean.Ledger(file, rho, epsilon=epsilon, delta=delta, dataset="data" if dataset is None else dataset)
+    name = "data" if dataset is None else dataset
+    if all(value is None for value in (rho, epsilon, delta)) and name not in _known(file):
+        raise click.UsageError(
+            f"{name!r} has no budget in {file} yet: give --ledger-rho 1, say, or --ledger-epsilon 3 --ledger-delta 1e-6"
+        )
+    return dpmean.Ledger(file, rho, epsilon=epsilon, delta=delta, dataset=name)
+
+
+def _known(file: Path) -> tuple[str, ...]:
+    return datasets(file) if file.exists() else ()
 
 
 def say_what_is_left(ledger: dpmean.Ledger) -> None:
@@ -169,7 +199,7 @@ class Target:
         elif self.file is None and self.kind is not None:
             click.echo(_document(release, self.kind), nl=False)
         else:
-            show.release(release)
+            _print(release)
             if self.file is not None:
                 show.err().print(f"written to {self.file}")
 
@@ -199,3 +229,32 @@ def _document(release: Releases, kind: str | None) -> bytes:
 def _lines(release: dpmean.Release) -> Iterator[tuple[str | int, float, float]]:
     names = release.columns or range(release.d)
     return zip(names, release.mean.tolist(), release.noise_std.tolist(), strict=True)
+
+
+def _print(found: Releases) -> None:
+    """Print a release for people: a table, and what is to be known of it; the receipts are in its JSON."""
+    title, *lines = str(found).split("\n")
+    if isinstance(found, dpmean.Release):
+        start = next((i for i, line in enumerate(lines) if line.startswith("  bound ")), 0)
+        lines = [*_without_receipts(lines[start:]), f"  paid for  {_shares(found)}"]
+        show.table(title, tables.release_table(found))
+    else:
+        groups = tuple(f"  {label}: " for label in found.released)
+        lines = [line for line in lines if not groups or not line.startswith(groups)]
+        show.table(title, tables.grouped_table(found))
+    show.sheet("\n".join(lines))
+
+
+def _without_receipts(lines: list[str]) -> list[str]:
+    kept = [line for line in lines if len(line) - len(line.lstrip()) in (2, _INDENT)]
+    return [line.replace("; what it paid for:", "") for line in kept]
+
+
+def _shares(found: dpmean.Release) -> str:
+    """Return which part of the budget went into which kind of step, the largest first."""
+    parts: dict[str, float] = {}
+    for receipt in found.receipts:
+        step = receipt.step.rstrip(" 0123456789")
+        parts[step] = parts.get(step, 0.0) + renyi_of(receipt.cost).curve[0]
+    total = sum(parts.values())
+    return ", ".join(f"{step} {part / total:.1%}" for step, part in sorted(parts.items(), key=lambda item: -item[1]))

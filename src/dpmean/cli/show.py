@@ -7,21 +7,14 @@ import re
 import warnings
 from collections.abc import Iterator
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from dpmean.groups import GroupedRelease
-from dpmean.ledger import Release
-from dpmean.renyi import renyi_of
-
 _LABEL = re.compile(r"  (\S.*?)(?:  +|$)(.*)")
-_NEW = re.compile(r" +(?:\w+ ){0,2}\w+:|  +that is")
+_NEW = re.compile(r" +(?:\w+ ){0,2}\w+:|  +that is| +played in| +each device")
 """A line that goes on with something new."""
-_INDENT = 13
-"""Where the words of a release begin."""
 
 
 def out() -> Console:
@@ -34,12 +27,9 @@ def err() -> Console:
     return Console(stderr=True, highlight=False, emoji=False, markup=False)
 
 
-def trouble(message: str, ctx: click.Context | None = None) -> None:
+def trouble(message: str) -> None:
     """Say what went wrong."""
-    console = err()
-    if ctx is not None:
-        console.print(Text(f"try '{ctx.command_path} --help'", style="dim"), soft_wrap=True)
-    console.print(Text.assemble(("dpmean: ", "bold red"), message), soft_wrap=True)
+    err().print(Text.assemble(("dpmean: ", "bold red"), message), soft_wrap=True)
 
 
 def note(message: str) -> None:
@@ -68,36 +58,25 @@ def bar(*columns: SpinnerColumn | TextColumn | BarColumn | TaskProgressColumn | 
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def sheet(text: str) -> None:
-    """Print lines of labels and words, as releases and plans write them, as wide as the terminal allows."""
-    title, *lines = text.split("\n")
+def table(title: str, made: Table) -> None:
+    """Print a table under its title."""
     console = out()
     console.print(Text(title, style="bold"))
+    console.print(made)
+
+
+def sheet(text: str) -> None:
+    """Print lines of labels and words, as releases and plans write them, as wide as the terminal allows."""
+    lines = text.split("\n")
+    console = out()
+    if not text.startswith(" "):
+        console.print(Text(lines.pop(0), style="bold"))
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column()
     for label, words in _paragraphs(lines):
         grid.add_row(f"  {label}", words)
     console.print(grid)
-
-
-def release(found: Release | GroupedRelease) -> None:
-    """Print a release for people; the receipts, step by step, are in its JSON."""
-    lines = [line for line in str(found).split("\n") if len(line) - len(line.lstrip()) in (0, 2, _INDENT)]
-    lines = [line.replace("; what it paid for:", "") for line in lines]
-    if isinstance(found, Release):
-        lines.append(f"  paid for  {_shares(found)}")
-    sheet("\n".join(lines))
-
-
-def _shares(found: Release) -> str:
-    """Return which part of the budget went into which kind of step, the largest first."""
-    parts: dict[str, float] = {}
-    for receipt in found.receipts:
-        step = receipt.step.rstrip(" 0123456789")
-        parts[step] = parts.get(step, 0.0) + renyi_of(receipt.cost).curve[0]
-    total = sum(parts.values())
-    return ", ".join(f"{step} {part / total:.1%}" for step, part in sorted(parts.items(), key=lambda item: -item[1]))
 
 
 def _paragraphs(lines: list[str]) -> list[tuple[str, str]]:
