@@ -78,6 +78,7 @@ def test_the_examples_in_the_readme_run(tmp_path, monkeypatch, capsys):
     for other in others:
         exec(other, names)  # noqa: S102  our own text
     assert np.all(np.abs(names["release"].mean - names["table"].mean(axis=0)) < 50 * names["release"].noise_std)
+    assert set(names["clinics"].refused) == {"East"}
     out = capsys.readouterr().out
     assert "Private mean of 4000 rows in 128 dimensions" in out
     assert "rho = 0.02436: enough rows" in out

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmean
+from dpmean import ArgumentError, Neighbours
 from dpmean.estimators import plan
 from dpmean.estimators.enough import Verdict
 from dpmean.outlook import Outlook
@@ -122,3 +123,11 @@ def test_more_rows_and_more_budget_help():
 def test_bad_numbers_are_refused(arguments, error, words):
     with pytest.raises(error, match=words):
         dpmean.plan(*arguments, rho=0.5)
+
+
+def test_a_private_number_of_rows_is_planned_for():
+    replaced, added = (dpmean.plan(4000, 128, rho=0.5, neighbours=name) for name in Neighbours)
+    assert 0.45 < added.error / replaced.error < 0.56
+    assert added.rows_needed < replaced.rows_needed
+    with pytest.raises(ArgumentError, match="neighbours is for the central model"):
+        dpmean.plan(4000, 128, rho=0.5, trust="local", neighbours="add-or-remove-one")

@@ -19,10 +19,12 @@ from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import RADII_PER_OCTAVE, Grid
+from dpmean.ledger import Neighbours
 from dpmean.noise.source import seeded
 from dpmean.quantile import search
 from dpmean.renyi import Renyi
 from dpmean.rows.memory import MemoryRows
+from dpmean.rows.uncounted import UncountedRows
 from dpmean.shells import FACTOR_ONE
 from dpmean.trust.central import Central
 from dpmean.trust.curator import Curator
@@ -78,6 +80,29 @@ def release_step(trust: TrustModel, make_noise: MakeNoise = seeded) -> Target:
     def score(run: int, neighbour: bool) -> float:
         found, _ = trust.bounded_sum(ends[neighbour], ball, claim, make_noise(2 * run + neighbour), "mean")
         return float(found.total[0])
+
+    return Target(score, claim)
+
+
+def absent_step(make_noise: MakeNoise = seeded) -> Target:
+    """Attack the noisy sum where the number of rows is private: one row is at the end of the ball, or not there."""
+    claim, trust = Zcdp(Fraction(1, 2)), Central(Neighbours.ADD_OR_REMOVE_ONE)
+    ball = Ball(np.zeros(1), 2.0**-20, 2**20)
+    ends = [_rows(np.array(rows)) for rows in ([[0.0]], [[0.0], [1.0]])]
+
+    def score(run: int, neighbour: bool) -> float:
+        found, _ = trust.bounded_sum(ends[neighbour], ball, claim, make_noise(2 * run + neighbour), "mean")
+        return float(found.total[0])
+
+    return Target(score, claim)
+
+
+def number_step(make_noise: MakeNoise = seeded) -> Target:
+    """Attack the number of rows, where it is private."""
+    claim, trust = Zcdp(Fraction(1, 2)), Central(Neighbours.ADD_OR_REMOVE_ONE)
+
+    def score(run: int, neighbour: bool) -> float:
+        return float(trust.count(30 + neighbour, claim, make_noise(2 * run + neighbour), "number")[0])
 
     return Target(score, claim)
 
@@ -183,14 +208,20 @@ def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], flo
     claim = Zcdp(Fraction(1, 50))
     grid = Grid(2.0**-20, _REACH, neighbours[0].shape[1])
     sides = [_rows(array) for array in neighbours]
+    uncounted = Central(Neighbours.ADD_OR_REMOVE_ONE)
     estimators: dict[str, Estimator] = {
         "clipped": ClippedMean(grid, Central()),
         "shifted": ShiftedClippedMean(grid, Central(), PublicCoins("attack")),
         "refined": RefinedMean(grid, PublicCoins("attack")),
+        "uncounted": RefinedMean(grid, PublicCoins("attack"), trust=uncounted),
     }
 
     def score(run: int, neighbour: bool) -> float:
-        return look(estimators[method](sides[neighbour], claim, make_noise(2 * run + neighbour)))
+        noise = make_noise(2 * run + neighbour)
+        rows = sides[neighbour]
+        return look(
+            estimators[method](UncountedRows(rows, 3000, noise) if method == "uncounted" else rows, claim, noise)
+        )
 
     return Target(score, claim, whole=True)
 
@@ -219,10 +250,13 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
     apart = _with([0.0] * 30, -1.0, 1.0)
     tied = _with([-0.5] * 15 + [0.5] * 15, -0.5, 0.5)
     alone = _with([0.0] * 3000, -1.0, 1.0)
+    missing = [np.zeros((3000, 1)), alone[1]]
     planar = [np.hstack((array, np.zeros_like(array))) for array in alone]
     ranked = _with([0.1] + [0.9] * 29, 0.1, 0.9)
     return {
         "noisy sum": release_step(Central(), make_noise),
+        "noisy sum, private number": absent_step(make_noise),
+        "private number": number_step(make_noise),
         "search for the radius": radius_step(Central(), make_noise),
         "choice of the radius": choice_step(make_noise),
         "bias gap": gap_step(make_noise),
@@ -235,5 +269,6 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
         "shifted: mean": _whole("shifted", apart, _sum_in_radii, make_noise),
         "shifted: centre": _whole("shifted", tied, lambda estimate: float(estimate.centre[0]), make_noise),
         "refined: mean": _whole("refined", alone, _mean_in_radii, make_noise),
+        "refined, private number: mean": _whole("uncounted", missing, _mean_in_radii, make_noise),
         "refined (d = 2): mean": _whole("refined", planar, _mean_in_radii, make_noise),
     }

@@ -34,13 +34,11 @@ from dpmean.rows.persons import shuffled
 from dpmean.rows.source import InMemory
 from dpmean.rows.streamed import Source
 from dpmean.rows.uncounted import UncountedRows
-from dpmean.trust.central import Central
+from dpmean.trust.central import FOR_NUMBER, Central
 from dpmean.types import Noise
 
 Build = Callable[[Grid, PublicCoins, Central], Planned]
 """How an estimator is made."""
-FOR_COUNT = (1, 24)
-"""How a budget is divided where the number of rows is private: to tell it, and to tell the mean."""
 SMALLEST_TO_COUNT = Fraction(1, 10**6)
 """A smaller budget would say nothing of the number of rows."""
 
@@ -162,6 +160,6 @@ def _number(source: Source, trust: Central, budget: Zcdp, noise: Noise) -> _Numb
     if budget.rho < SMALLEST_TO_COUNT:
         least, given = float(SMALLEST_TO_COUNT), float(budget.rho)
         raise ArgumentError(f"rho must be at least {least:g} where the number of rows is private, got {given:g}")
-    for_count, left = trust.divide(budget, *FOR_COUNT)
+    for_count, left = trust.divide(budget, *FOR_NUMBER)
     about, receipt = trust.count(n, for_count, noise, "number")
     return _Number(about, f"about {about} {what}", (receipt,), left)

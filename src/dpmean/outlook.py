@@ -16,6 +16,7 @@ from dpmean.door import (
     read_columns,
     read_honest,
     read_local_budget,
+    read_neighbours,
     read_rounds,
     read_shuffle_budget,
 )
@@ -23,7 +24,9 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators import plan as planner
 from dpmean.estimators.enough import Need, Verdict
 from dpmean.estimators.refined import rows_needed
+from dpmean.ledger import Neighbours
 from dpmean.trust import division
+from dpmean.trust.central import FOR_NUMBER, REPLACING, Central
 from dpmean.trust.shuffle.design import NEAR, clients_needed, design
 from dpmean.uncertainty import length_quantile
 
@@ -137,6 +140,7 @@ def plan(
     trust: str = "central",
     rounds: str = "adaptive",
     honest: Number = 0.8,
+    neighbours: str = Neighbours.REPLACE_ONE,
 ) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth, before any data are touched.
 
@@ -149,6 +153,7 @@ def plan(
         trust: ``"central"`` (the refined mean), ``"local"``, where epsilon may come without a delta, or ``"shuffle"``.
         rounds: ``"adaptive"`` or ``"few"``, in the local and the shuffle model.
         honest: the part of the users that are, in the shuffle model.
+        neighbours: in the central model, ``"replace-one"``, or ``"add-or-remove-one"``: the number of rows is private.
 
     Returns:
         An ``Outlook``: print it, or read its numbers.
@@ -165,25 +170,30 @@ def plan(
     if trust not in ("central", "local", "shuffle"):
         raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
     few = read_rounds(rounds)
+    relation = read_neighbours(neighbours)
     if trust != "central":
         read_columns(d, trust)
+        if relation is not Neighbours.REPLACE_ONE:
+            raise ArgumentError(f"neighbours is for the central model, got {neighbours!r}: leave it out")
     if trust == "local":
         return _local(n, d, read_local_budget(rho, epsilon, delta), few_rounds=few)
     if trust == "shuffle":
         return _shuffle(n, d, read_shuffle_budget(rho, epsilon, delta), read_honest(honest), few_rounds=few)
     budget = read_budget(rho, epsilon, delta)
-    need = rows_needed(d, budget)
+    model = Central(relation)
+    left = budget if relation is Neighbours.REPLACE_ONE else model.divide(budget, *FOR_NUMBER)[1]
+    need = rows_needed(d, left, model)
     return Outlook(
         n=n,
         d=d,
         budget=budget,
         trust=trust,
         verdict=need.verdict(n),
-        error=expected_error(n, d, budget),
+        error=expected_error(n, d, left, model),
         sampling_error=1 / math.sqrt(n),
         rows_needed=math.ceil(need.fine),
         budget_needed=float(budget.rho) * (need.fine / n) ** 2,
-        rows_to_match=_rows_to_match(d, budget),
+        rows_to_match=_rows_to_match(d, left, model),
     )
 
 
@@ -251,18 +261,19 @@ def _shuffle(n: int, d: int, budget: ApproxDp, honest: Fraction, *, few_rounds: 
     )
 
 
-def _rows_to_match(d: int, budget: Zcdp) -> int:
+def _rows_to_match(d: int, budget: Zcdp, model: Central) -> int:
     """Return from how many rows on the error of privacy is below that of sampling; the former falls faster."""
     low, high = 1, 2
-    while expected_error(high, d, budget) * math.sqrt(high) > 1:
+    while expected_error(high, d, budget, model) * math.sqrt(high) > 1:
         low, high = high, 2 * high
     while high - low > max(1, high // 100):
         middle = (low + high) // 2
-        low, high = (low, middle) if expected_error(middle, d, budget) * math.sqrt(middle) <= 1 else (middle, high)
+        enough = expected_error(middle, d, budget, model) * math.sqrt(middle) <= 1
+        low, high = (low, middle) if enough else (middle, high)
     return high
 
 
-def expected_error(n: int, d: int, budget: Zcdp) -> float:
+def expected_error(n: int, d: int, budget: Zcdp, model: Central = REPLACING) -> float:
     """Predict the error of the refined mean in multiples of the spread, for normal rows.
 
     The planner's prediction is for rows that are all one spread away. The farthest but a few are farther by the ratio
@@ -270,8 +281,9 @@ def expected_error(n: int, d: int, budget: Zcdp) -> float:
     """
     m = planner.rows_to_locate(n, d, float(budget.rho))
     left = float(budget.rho - planner.divide(budget.rho, n, m, d).total)
-    predicted = planner.rounds(n, m, d, left, _FAR)[-1].error
-    clipped = min(max(planner.noise(n, d, float(budget.rho)), 1e-12), 0.25)
+    alike = 4 / model.neighbours.contributions**2
+    predicted = planner.rounds(n, m, d, left * alike, _FAR)[-1].error
+    clipped = min(max(planner.noise(n, d, float(budget.rho) * alike), 1e-12), 0.25)
     return predicted * 0.9 * length_quantile(d, 1 - clipped) / length_quantile(d, 0.75)
 
 

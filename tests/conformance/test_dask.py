@@ -62,6 +62,12 @@ def as_vectors(frame):
     return pd.DataFrame({"v": list(frame[NAMES].to_numpy())}, index=frame.index)
 
 
+def test_a_private_number_of_rows_gives_the_same_bits():
+    private = {"neighbours": "add-or-remove-one"}
+    for X in (chunked(rows("float64")), framed(rows("float64"))):
+        assert_same(release(X, "refined", 2, **private), release(rows("float64"), "refined", 2, **private))
+
+
 @pytest.mark.parametrize("cut", [(17_000, 5), (500, 1)])
 def test_without_a_cluster_and_in_any_chunks(cut):
     import dask

@@ -102,3 +102,10 @@ def test_few_rows_and_boxes_too(engine, tmp_path):
     X = ENGINES[engine](rows("float64", FEW), tmp_path)
     for method in ("refined", "shifted", "clipped"):
         assert_same(release(X, method, 2, box=True), expected("float64", method, 2, FEW, box=True))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_private_number_of_rows_gives_the_same_bits(engine, tmp_path):
+    X, private = ENGINES[engine](rows("float64"), tmp_path), {"neighbours": "add-or-remove-one"}
+    for method, passes in (("refined", 2), ("shifted", 1)):
+        assert_same(release(X, method, passes, **private), release(rows("float64"), method, passes, **private))

@@ -52,6 +52,12 @@ def test_several_partitions_and_vectors(wide, method, passes):
     assert_same(release(vectors, method, passes, vector_column="v"), wanted)
 
 
+def test_a_private_number_of_rows_gives_the_same_bits(wide):
+    private = {"neighbours": "add-or-remove-one"}
+    frame = wide(rows("float64"), parts=1)
+    assert_same(release(frame, "refined", 2, **private), release(rows("float64"), "refined", 2, **private))
+
+
 def test_few_rows_vectors_of_ml_and_large_totals(wide, monkeypatch):
     from pyspark.ml.functions import array_to_vector
     from pyspark.sql import functions

@@ -25,6 +25,8 @@ def tensor(dtype, n=None):
 class AsOnAGpu:
     """A source whose rows are worked on by operations on tensors, in blocks of a size that divides nothing."""
 
+    names = None
+
     def __init__(self, values, block_rows=4999):
         self.values, self.block_rows = values, block_rows
         self.shape = tuple(values.shape)
@@ -53,6 +55,14 @@ def test_operations_on_tensors(dtype, device):
     X = tensor(dtype).to(device)
     for method, passes in METHODS:
         assert_same(release(AsOnAGpu(X), method, passes), expected(dtype, method, passes))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_private_number_of_rows_gives_the_same_bits(device):
+    X, private = tensor("float64").to(device), {"neighbours": "add-or-remove-one"}
+    for method, passes in (("refined", 2), ("shifted", 1)):
+        wanted = release(rows("float64"), method, passes, **private)
+        assert_same(release(AsOnAGpu(X), method, passes, **private), wanted)
 
 
 @pytest.mark.parametrize("device", DEVICES)

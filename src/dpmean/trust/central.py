@@ -86,6 +86,8 @@ class Central:
         return math.sqrt(2 * d / budget.rho) * self.neighbours.contributions / 2
 
 
+FOR_NUMBER = (1, 24)
+"""How a budget is divided where the number of rows is private: to tell it, and to tell the mean."""
 REPLACING = Central()
 """The model of the paper: neighbours replace one row."""
 
