@@ -26,8 +26,13 @@ from dpmean.cli import arguments, show
 @click.option("--d", type=int, required=True, metavar="D", help="How many columns.")
 @arguments.budget
 @click.option("--trust", default="central", show_default=True, metavar="MODEL", help="central, local or shuffle.")
-@click.option("--rounds", default="adaptive", help="adaptive or few, in the local and the shuffle model.")
-@click.option("--honest", type=arguments.NUMBER, default=0.8, help="The part of the users that are (shuffle).")
+@click.option("--neighbours", default="replace-one", metavar="WHICH", help="Or add-or-remove-one: n is private.")
+@click.option(
+    "--rounds", default="adaptive", metavar="WHAT", help="adaptive or few, in the local and the shuffle model."
+)
+@click.option(
+    "--honest", type=arguments.NUMBER, default=0.8, metavar="X", help="The part of the users that are (shuffle)."
+)
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
     """Tell what a mean would be worth, before any data are touched."""

@@ -49,13 +49,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--columns", type=arguments.NAMES, metavar="A,B,C", help="Of a table (default: all, or those in --bounds)."
 )
 @click.option("--vector-column", metavar="NAME", help="The column that holds vectors.")
-@click.option("--nan", metavar="WHAT", help="raise (default), or impute: the middle of the bounds for NaN.")
+@click.option("--nan", metavar="WHAT", help="raise (default) or impute, where values are NaN.")
 @click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")
-@click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is: protects persons.")
+@click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
 @click.option("--by", metavar="NAME", help="The column that names the group of a row.")
-@click.option("--groups", metavar="A,B,C", help="All groups there may be, or a file with one on a line.")
-@click.option("--sizes", type=click.Choice(["private", "public"]), help="Of the groups (default: private).")
-@click.option("--neighbours", metavar="WHICH", help="replace-one (default) or add-or-remove-one: n is private.")
+@click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
+@click.option("--sizes", type=click.Choice(["private", "public"]), metavar="WHAT", help="private (default) or public.")
+@click.option("--neighbours", metavar="WHICH", help="replace-one (default) or add-or-remove-one.")
 @click.option("--trust", metavar="MODEL", help="central (default), local or shuffle.")
 @click.option("--method", metavar="NAME", help="refined (default), shifted or clipped.")
 @click.option("--passes", type=int, metavar="1|2", help="How often all rows are read at most (default: 2).")
@@ -63,7 +63,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--honest", type=arguments.NUMBER, metavar="X", help="The part of the users that are (shuffle).")
 @click.option("--seed", type=int, metavar="N", help="Known noise: for experiments, PROTECTS NOBODY.")
 @click.option("--out", type=_FILE, metavar="FILE", help="Write the release to this file.")
-@click.option("--format", "format_", type=click.Choice(["json", "csv", "npy"]), help="Of --out, or else of the output.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["json", "csv", "npy"]),
+    metavar="KIND",
+    help="json, csv or npy: of --out, or else of the output.",
+)
 @arguments.as_json
 def mean(
     *,

@@ -163,21 +163,18 @@ class Target:
     grouped: bool = False
 
     def __post_init__(self) -> None:
+        kind = self.kind or ("" if self.file is None else _KINDS.get(self.file.suffix.lower()))
+        if kind == "npy" and self.grouped:
+            raise click.UsageError("npy is for one mean: write those of groups as json or csv")
         if self.file is None:
             if self.as_json and self.kind not in (None, "json"):
                 raise click.UsageError(f"--json prints JSON: give --out FILE for {self.kind}, or leave one out")
-            if self.kind == "npy" and (self.grouped or sys.stdout.isatty()):
-                raise click.UsageError(
-                    "--format npy is for one mean, and no text for a terminal: give --out FILE, or another format"
-                )
+            if self.kind == "npy" and sys.stdout.isatty():
+                raise click.UsageError("--format npy is no text for a terminal: give --out FILE")
             return
-        if self.kind is None:
-            kind = _KINDS.get(self.file.suffix.lower())
-            if kind is None:
-                raise click.UsageError(f"--out {self.file} should end in .json, .csv or .npy; or give --format")
-            object.__setattr__(self, "kind", kind)
-        if self.kind == "npy" and self.grouped:
-            raise click.UsageError("npy is for one mean: write those of groups as json or csv")
+        if kind is None:
+            raise click.UsageError(f"--out {self.file} should end in .json, .csv or .npy; or give --format")
+        object.__setattr__(self, "kind", kind)
         folder = self.file.parent
         if not folder.is_dir():
             raise DataError(f"cannot write {self.file}: there is no folder {folder}")

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -62,7 +63,7 @@ def table(title: str, made: Table) -> None:
     """Print a table under its title."""
     console = out()
     console.print(Text(title, style="bold"))
-    console.print(made)
+    console.print(Padding(made, (0, 0, 1, 2)))
 
 
 def sheet(text: str) -> None:
