@@ -104,7 +104,17 @@ def test_examples_run_as_they_stand(path, run, home, request):
             run(line.removeprefix("dpmean "))
 
 
-@pytest.fixture(scope="module")
+def test_the_commands_in_the_readme_run(run, home):
+    text = (Path(__file__).parent.parent / "README.md").read_text().partition("## On the command line\n```\n")[2]
+    lines = [line.partition("#")[0].strip() for line in text.partition("```")[0].splitlines()]
+    assert len(lines) == 6
+    (home / "budget.json").unlink(missing_ok=True)
+    for line in lines:
+        assert line.startswith("dpmean ")
+        run(line.removeprefix("dpmean ") + " --runs 20" * (line == "dpmean audit"))
+
+
+@pytest.fixture
 def ledger_of_patients(home):
     ledger = dpmean.Ledger(home / "budget.json", rho=1, dataset="patients")
     if not ledger.entries:

@@ -14,9 +14,8 @@ import click
 
 from dpmean.cli import show
 from dpmean.errors import (
-    ArgumentError,
-    ArgumentTypeError,
     DataError,
+    DpMeanError,
     EntropyError,
     LedgerError,
     OverspendError,
@@ -78,10 +77,10 @@ def _explained(error: BaseException) -> tuple[int, str]:
             return DATA, str(error)
         case OverspendError():
             return BUDGET, str(error)
-        case ArgumentError() | ArgumentTypeError():
-            return USAGE, str(error)
         case EntropyError():
             return BROKEN, str(error)
+        case DpMeanError():
+            return USAGE, str(error)
         case ModuleNotFoundError():
             extra = _EXTRAS.get((error.name or "").partition(".")[0])
             package = f"'dpmean[{extra}]'" if extra else error.name
