@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 ENGINES := .venv/.engines
 
-.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit java clean
+.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit java browser clean
 
 help:             ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -22,7 +22,7 @@ $(ENGINES): $(READY)
 demo: $(READY)    ## the private mean of scikit-learn's digits, drawn in the terminal
 	@$(BIN)/python examples/digits.py
 
-test: $(ENGINES)  ## all tests; Spark's need Java, see make java
+test: $(ENGINES)  ## all tests; Spark's need Java, see make java, and those of pages a browser, see make browser
 	$(BIN)/python -m pytest
 
 check: $(READY)   ## style, types, layers
@@ -48,6 +48,9 @@ audit: $(READY)   ## attack the mechanisms and compare with what they claim
 
 java:             ## what Spark needs, from Debian's packages, if it is missing (as root)
 	@command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless)
+
+browser:          ## what tests of pages need, from Debian's packages, if it is missing (as root)
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
 
 clean:            ## remove what the other targets made
 	rm -rf .venv .venv-* build dist results

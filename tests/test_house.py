@@ -19,6 +19,12 @@ def test_importing_the_package_loads_neither_numpy_nor_numba():
     assert done.stdout.strip() == "False"
 
 
+def test_report_is_a_function_and_loads_no_compiler():
+    code = "import sys, dpmean, dpmean.pages.document; print(callable(dpmean.report), 'numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "True False"
+
+
 def test_the_version_is_the_projects():
     assert f'version = "{dpmean.__version__}"' in (ROOT / "pyproject.toml").read_text()
 
@@ -78,6 +84,8 @@ def test_the_examples_in_the_readme_run(tmp_path, monkeypatch, capsys):
     for other in others:
         exec(other, names)  # noqa: S102  our own text
     assert np.all(np.abs(names["release"].mean - names["table"].mean(axis=0)) < 50 * names["release"].noise_std)
+    assert "Patients" in (tmp_path / "patients.html").read_text()
+    assert "Groups without a number" in (tmp_path / "clinics.html").read_text()
     assert set(names["clinics"].refused) == {"East"}
     out = capsys.readouterr().out
     assert "Private mean of 4000 rows in 128 dimensions" in out

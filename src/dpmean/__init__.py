@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dpmean.groups import GroupedRelease, Refusal
     from dpmean.ledger import Found, Neighbours, Receipt, Release
     from dpmean.outlook import Outlook, plan
+    from dpmean.pages.document import report
 
 __all__ = [
     "ApproxDp",
@@ -69,6 +70,7 @@ __all__ = [
     "mean",
     "mean_by",
     "plan",
+    "report",
     "simple_epsilon",
     "tight_delta",
     "tight_epsilon",
@@ -86,6 +88,7 @@ _ROOMS = (
     "books.pages",
     "books.recordable",
     "account",
+    "pages.document",
     "api",
     "by_group",
     "outlook",

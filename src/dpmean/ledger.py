@@ -22,13 +22,14 @@ from dpmean.renyi import ORDERS, Renyi, compose, renyi_of
 from dpmean.uncertainty import error_quantile, normal_quantile
 
 _FORMAT = "dpmean.release/1"
-_VARIANTS = {
+VARIANTS = {
     "mean": "a coarse mean",
     "twice": "a coarse mean, taken twice",
     "two": "quartiles, in two rounds",
     "tree": "quartiles, in one round",
     "binary": "medians, by halving",
 }
+"""Ways to the centre in the shuffle model, in words."""
 
 
 class Neighbours(StrEnum):
@@ -454,7 +455,7 @@ def _protocol_in_words(public: Mapping[str, Any]) -> list[str]:
         return [
             f"  protocol   {public['rounds']} rounds, {public['messages_per_user']:.1f} messages and "
             f"{public['bytes_per_user']:.0f} bytes per user, {public['sealed_bytes_per_user']:.0f} when sealed;",
-            f"             centre by {_VARIANTS.get(public['variant'], '?')}; {public['answered']} users answered,",
+            f"             centre by {VARIANTS.get(public['variant'], '?')}; {public['answered']} users answered,",
             f"             of whom {public['honest']} must be honest; shuffler and analyzer must not collude",
             *(
                 [f"             played in one process, which saw all rows, by {public.get('fidelity', 'messages')}"]

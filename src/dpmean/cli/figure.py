@@ -102,8 +102,8 @@ def run_all(**arguments: Any) -> None:
 @click.option("--out", type=_FOLDER, help="Where plots go (default: beside the results).")
 def plot_figures(results: Path, out: Path | None) -> None:
     """Draw every figure in a folder of results, and one page with all of them."""
+    from dpmean.experiments.page import figures_page
     from dpmean.experiments.results import read_folder
-    from dpmean.report import figures_page
 
     page = figures_page(read_folder(results), out or results)
     click.echo(f"{page} has all figures; each is also there as PNG and SVG.")

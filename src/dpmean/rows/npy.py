@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.arrow import guarded
 from dpmean.rows.keys import Keys
 from dpmean.rows.parted import BLOCK_ROWS, stamp
 from dpmean.rows.streamed import CHANGED
@@ -42,7 +43,7 @@ class NpyReader:
     @staticmethod
     def open(path: Path) -> NpyReader:
         """Read the header of a file."""
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        mapped = guarded(np.load, path, mmap_mode="r", allow_pickle=False)
         if not isinstance(mapped, np.memmap) or mapped.dtype.kind not in "fiub":
             raise ArgumentTypeError(f"{path.name} must hold one array of real numbers: convert it, with numpy.save")
         if mapped.ndim not in (1, 2) or not mapped.size:

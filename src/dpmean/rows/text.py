@@ -18,6 +18,7 @@ from dpmean.types import Ints
 
 _CHUNK_BYTES = 4 << 20
 _RETURN = 13
+_FIRST_LINE = "the first line of {} must name all columns, in words, or hold nothing but numbers"
 
 
 @final
@@ -42,8 +43,11 @@ class TextReader:
         delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
         with open(path, "rb") as file:
             head = file.readline(_CHUNK_BYTES)
-        fields = [field.strip().strip('"') for field in head.decode("utf-8-sig", "replace").split(delimiter)]
-        named = not all(_is_number(field) for field in fields)
+        fields = [field.strip().strip('"') for field in _words(head, path).split(delimiter)]
+        numbers = sum(_is_number(field) for field in fields if field)
+        named = numbers < sum(map(bool, fields))
+        if named and numbers:  # a row of a file without names, perhaps: what it holds must not end up as names
+            raise DataError(_FIRST_LINE.format(path.name))
         names = tuple(fields) if named else tuple(f"column {j}" for j in range(len(fields)))
         if len(set(names)) < len(names):
             raise DataError(f"two columns of {path.name} have the same name: rename one")
@@ -96,7 +100,8 @@ class TextReader:
         import pyarrow as pa
 
         table = self._read(text, dict.fromkeys(self.columns.names, pa.float64()))
-        return np.concatenate([self.columns.block(batch) for batch in table.to_batches()])
+        blocks = [self.columns.block(batch) for batch in table.to_batches()]
+        return np.concatenate(blocks) if blocks else np.empty((0, self.shape[1]))
 
     def _read(self, text: bytes, wanted: dict[str, Any]) -> Any:
         """Read some columns, as the given types; of text, only what is empty is missing."""
@@ -131,11 +136,22 @@ def _unknown(name: str, names: tuple[str, ...]) -> str:
     return f"there is no column {name!r}: there are {', '.join(names[:20])}"
 
 
+def _words(head: bytes, path: Path) -> str:
+    """Return the first line as text."""
+    try:
+        words = head.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        words = "\0"
+    if not words.replace("\t", "").rstrip("\r\n").isprintable():
+        raise DataError(_FIRST_LINE.format(path.name))
+    return words
+
+
 def _is_number(field: str) -> bool:
     try:
         float(field)
     except ValueError:
-        return not field  # a missing number in the first row
+        return False
     return True
 
 

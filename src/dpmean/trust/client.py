@@ -241,7 +241,7 @@ _Document = TypeVar("_Document", Task, Collection, Round)
 def _read(document: bytes, kind: type[_Document], name: str) -> _Document:
     try:
         return msgspec.json.decode(document, type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArgumentError(f"this is not a {name}: {error}") from None
 
 

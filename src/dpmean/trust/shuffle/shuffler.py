@@ -40,7 +40,7 @@ class Shuffler:
     def __init__(self, collection: bytes, number: int, journal: Path | str | None = None) -> None:
         try:
             self.collection = msgspec.json.decode(collection, type=Collection)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ArgumentError(f"this is not a collection: {error}") from None
         check_collection(self.collection)
         if not 0 <= number < len(self.collection.stages):

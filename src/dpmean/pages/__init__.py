@@ -1,0 +1,1 @@
+"""Pages to publish: a release as one self-contained document, for readers who know no theory."""

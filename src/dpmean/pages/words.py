@@ -1,0 +1,190 @@
+"""The promise in plain words: who is protected, from whom, and how well."""
+
+from __future__ import annotations
+
+import math
+
+from dpmean.ledger import Neighbours, Release
+from dpmean.pages.numbers import percent_up, plain, small, times_up
+from dpmean.pages.promise import Promise, best_guess
+
+STEPS = {
+    "number": "how many there are",
+    "spread": "how far apart rows typically are",
+    "reach": "how far from zero, or from the middle of the bounds, rows lie",
+    "extremes": "how far out the outermost rows are",
+    "locate": "a first, rough mean, to look from",
+    "outline": "how many rows lie how far out",
+    "far": "how far out the farthest rows are",
+    "alarm": "whether some rows lie far beyond all others",
+    "radius": "where to clip",
+    "upper": "where to clip above",
+    "lower": "where to clip below",
+    "end": "where to clip",
+    "shrinkage": "how much clipping shortens rows",
+    "bias": "how far clipping moves the mean",
+    "centre": "where the rows are",
+    "medians": "where the rows are",
+    "spreads": "how wide each column is",
+    "mean": "the mean itself",
+    "answers": "what each device was asked",
+}
+"""What the steps of our estimators are for, by the first word of their names."""
+
+
+_DELTAS = (1e-5, 1e-6, 1e-9)
+_LARGE = 20  # an epsilon that lets things become half a billion times as likely
+
+
+def in_brief(promise: Promise) -> str:
+    """Return the cost in one line."""
+    if promise.pure is not None:
+        return f"epsilon {_up(float(promise.pure))}"
+    return f"epsilon {_up(promise.epsilon(promise.delta))} at delta {small(promise.delta)}"
+
+
+def who_is_protected(promise: Promise) -> str:
+    """Return, in plain words, which two worlds are hard to tell apart."""
+    seen = {
+        "local": "all that the device sent, and from this page",
+        "shuffle": "all that the analyzer received, and from this page",
+    }.get(promise.trust, "this page")
+    return (
+        f"{_hidden(promise)}, can hardly be told from {seen}, even by somebody who knows everything else in the data. "
+        f"{_numbers(promise)}"
+    )
+
+
+def _hidden(promise: Promise) -> str:
+    group = ", and in which group" if promise.sizes == "private" else ""
+    if promise.unit is None:
+        what = "row is as it is, or has any other values instead" if promise.replaced else "row is in the data at all"
+    elif promise.replaced:
+        what = "person's rows are as they are, or are any others instead"
+    else:
+        what = "person is in the data at all, with one row or many"
+    return f"Whether any one {what}{group}"
+
+
+def _numbers(promise: Promise) -> str:
+    several = "rows" if promise.unit is None else "persons"
+    if promise.sizes == "public":
+        return f"How many {several} each group has, and who is in which, is public, and not protected."
+    if promise.sizes == "private":
+        return f"How many {several} a group has is protected as well, and told with noise."
+    if promise.replaced:
+        return f"How many {several} there are is public, and not protected."
+    return f"How many {several} there are is protected as well, and told with noise."
+
+
+def who_is_a_person(promise: Promise) -> str:
+    """Return what the unit means for people."""
+    if promise.unit is None:
+        return (
+            "One row is protected. If every person has one row, that is the person; somebody who has several rows is "
+            "protected less, for each of them adds to what can be told."
+        )
+    return (
+        f"All rows of one person, that is, all that have the same value of {promise.unit}, are protected together, "
+        "however many they are."
+    )
+
+
+def how_persons_count(promise: Promise) -> str | None:
+    """Return what the estimate is a mean of, if it is not rows."""
+    return None if promise.unit is None else "Every person counts once, with the mean of their rows."
+
+
+def how_well(promise: Promise) -> list[str]:
+    """Return what the cost means, in sentences that are exactly true."""
+    pure, one = promise.pure, "row" if promise.unit is None else "person"
+    epsilon = promise.epsilon(promise.delta) if pure is None else float(pure)
+    change = f"with that {one} replaced by any other" if promise.replaced else f"if that {one} were added or left out"
+    asked = (
+        f"and has two candidates for that {one}, each as likely as the other, names the right one"
+        if promise.replaced
+        else f"and has to say whether that {one} is in it, which is as likely as not, says the truth"
+    )
+    name, also = f"{in_brief(promise)}, pure differential privacy", ""
+    if pure is None:
+        name, also = in_brief(promise), f", apart from an extra probability of at most {small(promise.delta)}"
+    if epsilon > _LARGE:
+        meaning = "a number so large that it rules out next to nothing"
+    else:
+        meaning = (
+            "whatever anybody might conclude, they come to conclude it at most "
+            f"{times_up(math.exp(epsilon))} times as often as they would {change}{also}"
+        )
+    return [
+        f"This is {name}: {meaning}.",
+        f"As a bet: somebody who knows all the rest, {asked} in at most {percent_up(best_guess(promise))} of cases; "
+        "guessing blindly is right in 50 %.",
+    ]
+
+
+def conversion(promise: Promise) -> str | None:
+    """Return how rho converts to epsilon, if there is a rho."""
+    if promise.pure is not None:
+        return None
+    deltas = {promise.delta, *(delta for delta in _DELTAS if delta > promise.delta or promise.rho is not None)}
+    pairs = ", ".join(
+        f"epsilon {_up(promise.epsilon(delta))} at delta {small(delta)}" for delta in sorted(deltas, reverse=True)
+    )
+    if promise.rho is None:
+        return (
+            f"Costs were added up as Rényi divergences and converted once, by a tight formula, rounded up: {pairs}. "
+            "There is no single rho in the shuffle model."
+        )
+    return (
+        f"Accounts are kept in rho, zero-concentrated differential privacy, in which costs of steps simply add up: "
+        f"rho = {plain(float(promise.rho), 6)}. By a tight formula, rounded up, that is {pairs}; "
+        "all of these hold at once."
+    )
+
+
+def of_groups(promise: Promise) -> str | None:
+    """Return why the costs of groups do not add up."""
+    if promise.sizes is None:
+        return None
+    one = "row" if promise.unit is None else "person"
+    words = f"A {one} is in one group alone, so the costs of groups do not add up: the dearest group counts for all"
+    if promise.replaced and promise.sizes == "private":
+        return f"{words}, four times, because a {one} that is replaced is missing in one place and new in another."
+    return f"{words}."
+
+
+def whom_to_trust(promise: Promise) -> list[str]:
+    """Return who saw what."""
+    if promise.trust == "central":
+        return [
+            "Central model: whoever made this page held the rows, and is trusted with them. Everybody else sees what "
+            "went through the noise, and nothing besides."
+        ]
+    if promise.trust == "local":
+        return [
+            "Local model: nobody is trusted. Each device randomized its answer before it sent it, and the promise "
+            "holds against the collector too.",
+            "A collection that is played in one process, to try it out, does not hide rows from that process.",
+        ]
+    honest = "" if promise.honest is None else f", and at least {promise.honest} clients are honest in every round"
+    words = [
+        "Shuffle model: clients sealed their messages, a shuffler mixed them without reading them, and an analyzer "
+        f"added them up. The promise holds as long as shuffler and analyzer do not work together{honest}."
+    ]
+    if promise.played:
+        words.append("This collection was played in one process, which saw all rows: it does not hide them from there.")
+    return words
+
+
+def number_of(release: Release) -> tuple[str, str]:
+    """Return how many there are, and of what."""
+    about = "" if release.neighbours is Neighbours.REPLACE_ONE else "about "
+    return f"{about}{release.n}", "rows" if release.public.get("privacy_unit") is None else "persons"
+
+
+def _up(epsilon: float) -> str:
+    """Return an epsilon with four digits, rounded up, but for a float's error: it is an upper bound."""
+    if not epsilon > 0:
+        return "0"
+    place = 10.0 ** (math.floor(math.log10(epsilon)) - 3)
+    return plain(math.ceil(epsilon / place - 1e-6) * place)
