@@ -58,8 +58,8 @@ def spend_without_end(file, out):
 
 
 def killed(file, times):
-    chance = random.Random(7)
-    for _ in range(times):
+    chance, kills, shown, longest = random.Random(7), 0, 0, 0.005
+    while kills < times or shown < 20:  # a disk may be slow: then wait longer
         inlet, outlet = os.pipe()
         child = os.fork()
         if child == 0:
@@ -68,13 +68,14 @@ def killed(file, times):
             finally:
                 os._exit(1)
         os.close(outlet)
-        with os.fdopen(inlet) as said:
-            print(said.readline(), end="")  # it is at work
-            time.sleep(chance.uniform(0, 0.02))
+        with os.fdopen(inlet) as lines:
+            said = lines.readline()  # it is at work
+            time.sleep(chance.uniform(0, longest))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            print(said.read(), end="")
-        print("killed", len(Ledger(file).entries), flush=True)
+            said += lines.read()
+        print(f"{said}killed {len(Ledger(file).entries)}", flush=True)
+        kills, shown, longest = kills + 1, shown + said.count("shown"), longest * (1 if "shown" in said else 1.2)
 
 
 if __name__ == "__main__":

@@ -136,10 +136,10 @@ def test_a_killed_process_leaves_a_whole_file_with_everything_it_showed(file):
             before, began, shown, kills = int(what), [], [], kills + 1
         else:
             (began if word == "began" else shown).append(what)
-    assert kills == 50
+    assert kills >= 50
     in_file = [entry["id"] for entry in as_in_the_file(file)]
     everything_shown = identities(line.split()[1] for line in lines if line.startswith("shown"))
-    assert len(everything_shown) > 20
+    assert len(everything_shown) >= 20
     assert set(everything_shown) <= set(in_file)
     assert len(in_file) == len(set(in_file)) == before
     Ledger(file).record(release())
@@ -270,6 +270,9 @@ def test_a_file_that_is_damaged_later_is_not_overwritten(file):
     with pytest.raises(LedgerError, match="damaged"):
         ledger.record(release())
     assert Path(file).read_text() == "gone"
+    Path(file).write_bytes(with_budget(b'{"rho": "2"}'))
+    with pytest.raises(LedgerError, match=r"'data' has gone from .*, or its budget changed"):
+        ledger.record(release())
     Path(file).unlink()
     with pytest.raises(LedgerError, match=r"'data' has gone from .*: restore the file from a copy"):
         ledger.record(release())
@@ -325,6 +328,19 @@ def test_missing_permissions_are_said_in_words():
         shutil.rmtree(folder)
 
 
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="needs two users")
+def test_two_users_may_share_a_folder():
+    folder = Path(tempfile.mkdtemp())
+    try:
+        folder.chmod(0o777)
+        Ledger(folder / "budget.json", rho=1).record(release())  # its lock is not for others to write
+        with without_rights():
+            Ledger(folder / "budget.json").record(release())
+        assert len(Ledger(folder / "budget.json").entries) == 2
+    finally:
+        shutil.rmtree(folder)
+
+
 def test_nothing_about_rows_is_in_the_file(file):
     rows = np.full((5000, 3), 7.25)
     rows[17] = 8.0625
@@ -367,8 +383,9 @@ def test_what_protects_nobody_is_refused(file):
         ledger.record(0.5)
     with pytest.raises(TypeError, match=r"a cost such as dpmean.Zcdp\(0.5\) or release.cost is needed, got a float"):
         ledger.charge(0.5, "a count")
-    with pytest.raises(ArgumentError, match="say in a few words what was paid for"):
-        ledger.charge(Zcdp(0.5), " ")
+    for words in (" ", "\ud800", 5):
+        with pytest.raises(ArgumentError, match="say in a few words what was paid for"):
+            ledger.charge(Zcdp(0.5), words)
     assert ledger.entries == ()
 
 
@@ -386,17 +403,17 @@ def test_what_overspends_is_refused_and_nothing_is_written(file):
     assert ledger.left == 0
 
 
-def test_costs_for_other_neighbours_do_not_add_up():
+def test_costs_for_other_neighbours_do_not_add_up(file):
     class Others:
         receipts, cost, seeded, exact, method = release().receipts, Zcdp(PRICE), False, True, "refined"
-        neighbours, n, d, columns = "add-or-remove-one", None, 2, ("age", "height")
+        neighbours, n, d, columns = "add-or-remove-one", None, 2, ("age", "h\udc80")
 
         def to_json(self):
             return "{}"
 
-    ledger = Ledger(rho=1)
+    ledger = Ledger(file, rho=1)
     ledger.record(Others())
-    assert ledger.entries[0].columns == ("age", "height")
+    assert ledger.entries[0].columns == ("age", "h?")
     assert str(ledger.entries[0]) == "refined, 2 columns"
     with pytest.raises(
         ArgumentError, match="about replace-one of rows, and earlier ones on this data set are about add-or"

@@ -33,6 +33,11 @@ class Ledger:
     With a file, all processes that name it spend from the same budgets, also at the same time: a release that was
     recorded is on the disk, and stays there after a crash. Show a release to nobody before it is recorded.
 
+    Attributes:
+        budget: what may be spent in all.
+        dataset: the name of the rows.
+        path: the file, or None.
+
     Args:
         path: the file, which need not be there yet, or None to keep everything in memory.
         rho: the budget in zCDP. Or else
@@ -60,32 +65,30 @@ class Ledger:
         self.dataset = _name(dataset)
         self._shelf: Memory | File = Memory() if path is None else File(path)
         self.path = self._shelf.name or None
-        self._begin(_budget(rho, epsilon, delta))
+        self.budget = self._begin(_budget(rho, epsilon, delta))
 
-    def _begin(self, asked: Zcdp | ApproxDp | None) -> None:
+    def _begin(self, asked: Zcdp | ApproxDp | None) -> Zcdp | ApproxDp:
         found = self._shelf.read()
         if self.dataset not in found:
             if asked is None:
                 raise ArgumentError(_unknown(self.dataset, found, self._shelf.name))
             fresh = Account(asked)
             self._shelf.change(lambda old: old if self.dataset in old else {**old, self.dataset: fresh})
-        budget = self.budget
+        budget = self._shelf.read()[self.dataset].budget
         if asked is not None and asked != budget:
             raise ArgumentError(
                 f"the budget of {self.dataset!r} in {self._shelf.name} is {_said(budget)}, got {_said(asked)}: "
                 "leave it out, or give another data set another name"
             )
+        return budget
 
     def _account(self, found: Book | None = None) -> Account:
         found = self._shelf.read() if found is None else found
-        if self.dataset not in found:
-            raise LedgerError(f"{self.dataset!r} has gone from {self._shelf.name}: restore the file from a copy")
+        if self.dataset not in found or found[self.dataset].budget != self.budget:
+            raise LedgerError(
+                f"{self.dataset!r} has gone from {self._shelf.name}, or its budget changed: restore the file from a copy"
+            )
         return found[self.dataset]
-
-    @property
-    def budget(self) -> Zcdp | ApproxDp:
-        """What may be spent in all."""
-        return self._account().budget
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -122,9 +125,10 @@ class Ledger:
 
     def charge(self, cost: Cost, what: str) -> None:
         """Take from the budget what was paid without a release, such as another library's answer about these rows."""
-        if not isinstance(what, str) or not what.strip():
+        words = " ".join(what.split()) if isinstance(what, str) else ""
+        if not words or not words.isprintable():
             raise ArgumentError(f"say in a few words what was paid for, got {what!r}")
-        self._append(entry_for(cost, " ".join(what.split()), self.budget), "this")
+        self._append(entry_for(cost, words, self.budget), "this")
 
     def check(self, cost: Cost) -> None:
         """Refuse a cost that is more than is left, before any work is done; spends nothing."""

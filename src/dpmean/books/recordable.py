@@ -63,7 +63,7 @@ def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
         cost=_cost(release, budget),
         n=_said_by(release, "n", int),
         d=_said_by(release, "d", int),
-        columns=_said_by(release, "columns", tuple),
+        columns=_names(release),
         neighbours=_said_by(release, "neighbours", str),
         unit=_unit(release),
     )
@@ -85,6 +85,12 @@ def _unit(release: Recordable) -> str | None:
     public = getattr(next(iter(members.values()), release), "public", {})
     unit = public.get("privacy_unit")
     return unit if isinstance(unit, str) else None
+
+
+def _names(release: Recordable) -> tuple[str, ...] | None:
+    """Return the names of the columns, as text that can be written."""
+    names = _said_by(release, "columns", tuple)
+    return None if names is None else tuple(str(name).encode("utf-8", "replace").decode() for name in names)
 
 
 def _now() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -63,7 +64,7 @@ class Vault:
     def _alone(self) -> Iterator[None]:
         lock = self._path.with_name(f"{self._path.name}.lock")
         try:
-            handle = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+            handle = _open_lock(lock)
         except OSError as error:
             self._give_up("write", error)
         try:
@@ -104,6 +105,9 @@ class Vault:
         handle = os.open(self._path.parent, os.O_RDONLY)
         try:
             os.fsync(handle)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems do not do this for folders
+                raise
         finally:
             os.close(handle)
 
@@ -117,6 +121,16 @@ class Vault:
         needed = "may read the file" if verb == "read" else f"may write to {folder}, where its lock and copies go"
         cure = f": make sure that this user {needed}" if isinstance(error, PermissionError) else ""
         raise LedgerError(f"cannot {verb} {self.name}: {reason}{cure}") from None
+
+
+def _open_lock(lock: Path) -> int:
+    """Open the file that is locked; one that another user made may be locked without the right to write it."""
+    try:
+        return os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+    except PermissionError:
+        if not lock.exists():
+            raise
+        return os.open(lock, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
 
 
 if sys.platform == "win32":

@@ -26,7 +26,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     sections=_SECTIONS,
     examples=[
         "dpmean mean data.npy --rho 0.5 --norm-bound 600",
-        "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --out mean.json",
+        "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --out mean.json --report mean.html",
         "dpmean mean patients.parquet --columns age,height --lower 0 --upper 250 --epsilon 1 --delta 1e-6 --format csv",
         "dpmean mean embeddings.parquet --vector-column embedding --norm-bound 10 --rho 0.1 --ledger budget.json "
         "--ledger-rho 1 --dataset patients",
@@ -49,7 +49,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--columns", type=arguments.NAMES, metavar="A,B,C", help="Of a table (default: all, or those in --bounds)."
 )
 @click.option("--vector-column", metavar="NAME", help="The column that holds vectors.")
-@click.option("--nan", metavar="WHAT", help="raise (default) or impute, where values are NaN.")
+@click.option("--nan", metavar="WHAT", help="raise (default) or impute; or income=impute,...")
 @click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")
 @click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
 @click.option("--by", metavar="NAME", help="The column that names the group of a row.")
@@ -70,6 +70,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="KIND",
     help="json, csv or npy: of --out, or else of the output.",
 )
+@click.option("--report", type=_FILE, metavar="HTML", help="Write a page about it that may be published.")
 @arguments.as_json
 def mean(
     *,
@@ -84,6 +85,7 @@ def mean(
     upper: float | None,
     out: Path | None,
     format_: str | None,
+    report: Path | None,
     as_json: bool,
     groups: str | None,
     **given: Any,
@@ -96,9 +98,11 @@ def mean(
     from dpmean.cli import release
 
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
+    if "=" in asked.get("nan", ""):
+        asked["nan"] = dict(pair.split("=", 1) for pair in asked["nan"].split(",") if "=" in pair)
     if groups is not None:
         asked["groups"] = release.read_groups(groups)
-    target = release.Target(out, format_, as_json=as_json, grouped="by" in asked)
+    target = release.Target(out, format_, report, as_json=as_json, grouped="by" in asked)
     asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
     account = release.open_ledger(ledger, dataset, ledger_rho, ledger_epsilon, ledger_delta, seeded="seed" in asked)
     with show.working("reading rows"):

@@ -159,10 +159,14 @@ class Target:
 
     file: Path | None
     kind: str | None
+    report: Path | None
     as_json: bool
     grouped: bool = False
 
     def __post_init__(self) -> None:
+        for file in (self.file, self.report):
+            if file is not None:
+                _check_writable(file)
         kind = self.kind or ("" if self.file is None else _KINDS.get(self.file.suffix.lower()))
         if kind == "npy" and self.grouped:
             raise click.UsageError("npy is for one mean: write those of groups as json or csv")
@@ -175,11 +179,6 @@ class Target:
         if kind is None:
             raise click.UsageError(f"--out {self.file} should end in .json, .csv or .npy; or give --format")
         object.__setattr__(self, "kind", kind)
-        folder = self.file.parent
-        if not folder.is_dir():
-            raise DataError(f"cannot write {self.file}: there is no folder {folder}")
-        if not os.access(self.file if self.file.exists() else folder, os.W_OK):
-            raise DataError(f"cannot write {self.file}: permission denied")
 
     def write(self, release: Releases) -> None:
         """Write a release to its file and print it, or what there is to say of it."""
@@ -187,7 +186,7 @@ class Target:
             try:
                 self.file.write_bytes(_document(release, self.kind))
             except OSError as error:
-                click.echo(release.to_json())  # it is paid for, and should not be lost
+                click.echo(release.to_json(), err=self.as_json)  # it is paid for, and should not be lost
                 raise DataError(
                     f"cannot write {self.file}, so it is printed: {(error.strerror or '').lower()}"
                 ) from None
@@ -197,8 +196,19 @@ class Target:
             click.echo(_document(release, self.kind), nl=False)
         else:
             _print(release)
-            if self.file is not None:
-                show.err().print(f"written to {self.file}")
+        if self.report is not None:
+            dpmean.report(release, self.report)
+        written = [str(file) for file in (self.file, self.report) if file is not None]
+        if written and not self.as_json:
+            show.err().print(f"written to {' and '.join(written)}", soft_wrap=True)
+
+
+def _check_writable(file: Path) -> None:
+    """Refuse a file that cannot be written before anything is spent."""
+    if not file.parent.is_dir():
+        raise DataError(f"cannot write {file}: there is no folder {file.parent}")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise DataError(f"cannot write {file}: permission denied")
 
 
 def _document(release: Releases, kind: str | None) -> bytes:

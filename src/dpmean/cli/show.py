@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 
@@ -56,7 +57,7 @@ def bar(*columns: SpinnerColumn | TextColumn | BarColumn | TaskProgressColumn | 
     """Return a progress bar that is only seen on a terminal, and is gone afterwards."""
     columns = columns or (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     console = err()
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    return Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
 
 
 def table(title: str, made: Table) -> None:

@@ -72,7 +72,7 @@ class TextReader:
         import pyarrow as pa
 
         if name not in self.fields:
-            raise ArgumentError(_unknown(name, self.fields))
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(self.fields[:20])}")
         found = [self._read(self._text(part), {name: pa.string()}).column(name) for part in range(len(self.parts))]
         return Keys.of_column(
             name, pa.chunked_array([chunk for column in found for chunk in column.chunks], pa.string())
@@ -125,15 +125,8 @@ def _choose(names: tuple[str, ...], columns: Sequence[str] | None) -> Columns:
     chosen = names if columns is None else tuple(columns)
     for name in chosen:
         if name not in names:
-            raise ArgumentError(_unknown(name, names))
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(names[:20])}")
     return Columns(chosen, False, len(chosen))
-
-
-def _unknown(name: str, names: tuple[str, ...]) -> str:
-    """Say that there is no such column; a first line with numbers in it may be a row, and is not shown."""
-    if any(_is_number(known) for known in names):
-        return f"there is no column {name!r}: the first line of the file should name the columns, and has numbers in it"
-    return f"there is no column {name!r}: there are {', '.join(names[:20])}"
 
 
 def _words(head: bytes, path: Path) -> str:
