@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import sys
 
-import numpy as np
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress
 from rich.table import Table
 from tests.audit.broken import broken_targets
 
-from dpmean.attacks import Target, targets
-from dpmean.audit import Finding, judge
+from dpmean.attacks import LONGER, Target, attack, targets
+from dpmean.audit import Finding
 
 RUNS = 40_000
-LONGER = 10  # a whole estimator takes as many times longer than one step of it, and gets so many fewer runs
 
 
 def found(name: str, target: Target, runs: int) -> Finding:
     """Run one attack."""
-    scores = [
-        np.array(
-            [target.score(run, neighbour) for run in track(range(runs), f"{name} {1 + neighbour}/2", transient=True)]
-        )
-        for neighbour in (False, True)
-    ]
-    return judge(scores[0], scores[1], target.claim)
+    with Progress(transient=True) as progress:
+        task = progress.add_task(name, total=2 * (runs // LONGER if target.whole else runs))
+        return attack(target, runs, lambda: progress.advance(task))
 
 
 def main() -> int:
@@ -38,7 +32,7 @@ def main() -> int:
     wrong = 0
     for honest, group in ((True, targets()), (False, broken_targets())):
         for name, target in group.items():
-            finding = found(name, target, runs // LONGER if target.whole else runs)
+            finding = found(name, target, runs)
             wrong += finding.caught == honest
             verdict = "not refuted" if not finding.caught else "BROKEN"
             numbers = (f"{finding.epsilon_found:.3f}", f"{finding.epsilon_claimed:.3f}", f"{finding.sharpness:.2f}")

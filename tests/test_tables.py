@@ -501,7 +501,10 @@ def test_a_grouped_release_is_paid_for_once():
     assert ledger.left == Fraction(1, 2)
     with pytest.raises(ArgumentError, match="seed"):
         dpmean.mean_by(table(), by="clinic", groups=LISTED, ledger=ledger, seed=1, **SETTINGS)
-    dpmean.mean(table(), ledger=ledger, **SETTINGS)
-    with pytest.raises(dpmean.OverspendError, match="left"):
+    with pytest.raises(ArgumentError, match=r"about replace-one of rows, and earlier ones .* about add-or-remove-one"):
         dpmean.mean(table(), ledger=ledger, **SETTINGS)
+    alike = {**SETTINGS, "neighbours": "add-or-remove-one"}
+    dpmean.mean(table(), ledger=ledger, **alike)
+    with pytest.raises(dpmean.OverspendError, match="left"):
+        dpmean.mean(table(), ledger=ledger, **alike)
     assert ledger.left == 0

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         zcdp_that_implies,
     )
     from dpmean.api import mean
+    from dpmean.books.pages import Entry
+    from dpmean.books.recordable import Recordable
     from dpmean.budget import ApproxDp, PureDp, Zcdp
     from dpmean.by_group import mean_by
     from dpmean.errors import (
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
         DataError,
         DpMeanError,
         EntropyError,
+        LedgerError,
         OverspendError,
         TooFewRowsError,
         TooFewRowsWarning,
@@ -45,14 +48,17 @@ __all__ = [
     "DataError",
     "DpMeanError",
     "EntropyError",
+    "Entry",
     "Found",
     "GroupedRelease",
     "Ledger",
+    "LedgerError",
     "Neighbours",
     "Outlook",
     "OverspendError",
     "PureDp",
     "Receipt",
+    "Recordable",
     "Refusal",
     "Release",
     "TooFewRowsError",
@@ -79,6 +85,8 @@ _ROOMS = (
     "accountant",
     "ledger",
     "groups",
+    "books.pages",
+    "books.recordable",
     "account",
     "pages.document",
     "api",

@@ -1,28 +1,22 @@
-"""Bookkeeping for one data set: what its releases cost together, and what is left of a budget."""
+"""Bookkeeping for data sets: what their releases cost together, and what is left of their budgets."""
 
 from __future__ import annotations
 
+import os
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NoReturn, Protocol, Self, final
+from numbers import Real
+from typing import Any, Self, final
 
-from dpmean.budget import Number, Zcdp
-from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError
-from dpmean.ledger import Receipt
+from dpmean.books.allowance import Cost
+from dpmean.books.pages import Account, Entry, digits
+from dpmean.books.paper import Book
+from dpmean.books.recordable import Recordable, entry_for, entry_of
+from dpmean.books.shelf import File, Memory
+from dpmean.budget import ApproxDp, Number, Zcdp
+from dpmean.errors import ArgumentError, ArgumentTypeError, LedgerError
 
-
-class Recordable(Protocol):
-    """What a ledger takes: the mean of rows, or those of groups."""
-
-    @property
-    def receipts(self) -> tuple[Receipt, ...]: ...  # noqa: D102
-    @property
-    def cost(self) -> Zcdp: ...  # noqa: D102
-    @property
-    def seeded(self) -> bool: ...  # noqa: D102
-    @property
-    def exact(self) -> bool: ...  # noqa: D102
-    @property
-    def method(self) -> str: ...  # noqa: D102
+_LONGEST_NAME = 200
 
 
 @final
@@ -30,55 +24,134 @@ class Ledger:
     """Adds up the releases from one data set, and refuses what protects nobody or costs more than is left.
 
     >>> import numpy as np, dpmean
-    >>> ledger = dpmean.Ledger(rho=1.0)
+    >>> ledger = dpmean.Ledger(rho=1.0)  # in memory; Ledger("budget.json", rho=1.0) remembers
     >>> rows = np.random.default_rng(0).normal(5, 1, (4000, 100))
     >>> ledger.record(dpmean.mean(rows, rho=0.5, norm_bound=500.0))
     >>> float(ledger.left)
     0.5
+
+    With a file, all processes that name it spend from the same budgets, also at the same time: a release that was
+    recorded is on the disk, and stays there after a crash. Show a release to nobody before it is recorded.
+
+    Attributes:
+        budget: what may be spent in all.
+        dataset: the name of the rows.
+        path: the file, or None.
+
+    Args:
+        path: the file, which need not be there yet, or None to keep everything in memory.
+        rho: the budget in zCDP. Or else
+        epsilon: the budget in approximate differential privacy, together with
+        delta: costs of all kinds then add up as Rényi divergences, those of the shuffle model among them. A data set
+            that is in the file already has its budget, which may be left out.
+        dataset: a name of your choice for the rows; each has a budget of its own. Nothing here looks at rows: whoever
+            gives the same rows two names spends two budgets on them.
+
     """
 
-    def __init__(self, rho: Number) -> None:
-        self.budget = Zcdp(rho)
-        self._spent = Fraction(0)
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Number | None = None,
+        rho: Number | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        dataset: str = "data",
+    ) -> None:
+        if isinstance(path, Real | Decimal) and rho is None:  # Ledger(1.0), as before there were files
+            path, rho = None, path
+        if path is not None and not isinstance(path, str | os.PathLike):
+            raise ArgumentTypeError(f"path must be the name of a file, got {path!r} of type {type(path).__name__}")
+        self.dataset = _name(dataset)
+        self._shelf: Memory | File = Memory() if path is None else File(path)
+        self.path = self._shelf.name or None
+        self.budget = self._begin(_budget(rho, epsilon, delta))
+
+    def _begin(self, asked: Zcdp | ApproxDp | None) -> Zcdp | ApproxDp:
+        found = self._shelf.read()
+        if self.dataset not in found:
+            if asked is None:
+                raise ArgumentError(_unknown(self.dataset, found, self._shelf.name))
+            fresh = Account(asked)
+            self._shelf.change(lambda old: old if self.dataset in old else {**old, self.dataset: fresh})
+        budget = self._shelf.read()[self.dataset].budget
+        if asked is not None and asked != budget:
+            raise ArgumentError(
+                f"the budget of {self.dataset!r} in {self._shelf.name} is {_said(budget)}, got {_said(asked)}: "
+                "leave it out, or give another data set another name"
+            )
+        return budget
+
+    def _account(self, found: Book | None = None) -> Account:
+        found = self._shelf.read() if found is None else found
+        if self.dataset not in found or found[self.dataset].budget != self.budget:
+            raise LedgerError(
+                f"{self.dataset!r} has gone from {self._shelf.name}, or has another budget: restore the file "
+                "from a copy"
+            )
+        return found[self.dataset]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What was paid, and when."""
+        return self._account().entries
 
     @property
     def spent(self) -> Fraction:
-        """What the recorded releases cost together."""
-        return self._spent
+        """What the recorded releases cost together: a rho, or an epsilon at the delta of the budget, rounded up."""
+        return self._account().spent
 
     @property
     def left(self) -> Fraction:
-        """What may still be spent."""
-        return self.budget.rho - self.spent
+        """What one more release may cost: ``dpmean.mean(X, rho=ledger.left, ...)`` spends the rest.
+
+        Of an epsilon and a delta it is the epsilon of one more release in the central model, at that delta, rounded
+        down; ``spent`` and ``left`` then exceed the budget, since epsilons grow more slowly than they add up. Where all
+        that was paid is pure differential privacy, it may be a pure epsilon.
+        """
+        return self._account().left
 
     def record(self, release: Recordable) -> None:
-        """Take the cost of a release from the budget."""
-        if not hasattr(release, "receipts"):
-            raise ArgumentTypeError(f"a release is needed, got {release!r} of type {type(release).__name__}")
-        if release.seeded:
-            raise ArgumentError("this release was made with a seed and protects nobody: make it again without one")
-        if not release.exact:
-            raise ArgumentError(
-                f"this release of {release.method} has noise in floating point, which may give rows away: "
-                "use dpmean.mean for what is to be published"
-            )
-        if release.cost.rho > self.left:
-            raise OverspendError(
-                f"the release costs rho = {float(release.cost.rho):.6g}, and only rho = {float(self.left):.6g} is left"
-            )
-        self._spent += release.cost.rho
+        """Take the cost of a release from the budget; when this returns, it is written down.
 
-    def check(self, cost: Zcdp) -> None:
-        """Refuse early what costs more than is left."""
-        if cost.rho > self.left:
-            raise OverspendError(
-                f"the release costs rho = {float(cost.rho):.6g}, and only rho = {float(self.left):.6g} is left"
-            )
+        A release is known by a hash of its JSON, in which are 128 random bits, its public coins: recorded again, as it
+        is or as a copy, it is the same release and costs nothing, and no other one has the same hash.
 
-    def charge(self, cost: Zcdp, what: str) -> None:  # noqa: ARG002  it is written down in a file
-        """Take something that was paid without a release from the budget."""
-        self.check(cost)
-        self._spent += cost.rho
+        Raises:
+            OverspendError: when it costs more than is left; then nothing was written, and it must not be shown.
+            ArgumentError: when it was seeded, has noise in floats, or a cost that this budget cannot count.
+
+        """
+        self._append(entry_of(release, self.budget), "the release")
+
+    def charge(self, cost: Cost, what: str) -> None:
+        """Take from the budget what was paid without a release, such as another library's answer about these rows."""
+        words = " ".join(what.split()) if isinstance(what, str) else ""
+        if not words or not words.isprintable():
+            raise ArgumentError(f"say in a few words what was paid for, got {what!r}")
+        self._append(entry_for(cost, words, self.budget), "this")
+
+    def check(self, cost: Cost) -> None:
+        """Refuse a cost that is more than is left, before any work is done; spends nothing."""
+        account = self._account()
+        account.with_entry(entry_for(cost, "", account.budget), "this")
+
+    def _append(self, entry: Entry, what: str) -> None:
+        def add(old: Book) -> Book:
+            account = self._account(old)
+            if any(entry.id == known.id for known in account.entries):
+                return old
+            return {**old, self.dataset: account.with_entry(entry, what)}
+
+        self._shelf.change(add)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise ArgumentTypeError(
+                "a ledger in memory stays in its process, since a copy could be spent twice: give it a file, or leave "
+                "it out of what you store"
+            )
+        return _reopen, (os.path.abspath(self.path), self.dataset)
 
     def __copy__(self) -> Self:
         return self  # two budgets for the same rows are none
@@ -86,11 +159,67 @@ class Ledger:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError(
-            "a ledger in memory stays in its process, since a copy could be spent twice: stay in one process "
-            "(n_jobs=None), or leave the ledger out of what you store (set_params(ledger=None))"
-        )
-
     def __repr__(self) -> str:
-        return f"<Ledger: rho = {float(self.spent):.6g} spent, {float(self.left):.6g} left>"
+        account = self._account()
+        where = "" if self.path is None else f" of {self.dataset} in {self.path}"
+        spent, left = digits(account.spent, up=True), digits(account.left, up=False)
+        delta = f", delta = {float(account.budget.delta):g}" if isinstance(account.budget, ApproxDp) else ""
+        return f"<Ledger{where}: {account.unit} = {spent} spent, {left} left{delta}>"
+
+    def __str__(self) -> str:
+        title = f"Ledger of {self.dataset}" + ("" if self.path is None else f" in {self.path}")
+        return "\n".join([title, *self._account().in_words()])
+
+
+def datasets(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the names of the data sets in a file, which must be there."""
+    file = File(path)
+    found = file.read()
+    if not found:
+        raise LedgerError(f"there is no ledger {file.name}: the first release that is recorded in it begins one")
+    return tuple(found)
+
+
+def _reopen(path: str, dataset: str) -> Ledger:
+    return Ledger(path, dataset=dataset)
+
+
+def _name(dataset: object) -> str:
+    if not isinstance(dataset, str):
+        raise ArgumentTypeError(f"dataset must be a name of your choice for the rows, got a {type(dataset).__name__}")
+    if not dataset.strip() or not dataset.isprintable() or len(dataset) > _LONGEST_NAME:
+        raise ArgumentError(f"dataset must be a name of 1 to {_LONGEST_NAME} printable characters, got {dataset!r}")
+    return dataset
+
+
+def _budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp | ApproxDp | None:
+    if rho is not None and (epsilon is not None or delta is not None):
+        raise ArgumentError("give either rho, or epsilon and delta, not both")
+    if rho is not None:
+        return Zcdp(rho)
+    if epsilon is None and delta is None:
+        return None
+    if epsilon is None or delta is None:
+        raise ArgumentError(f"a budget needs epsilon and delta, got {epsilon} and {delta}: give both, or rho")
+    budget = ApproxDp(epsilon, delta)
+    if not Fraction(1, 10**6) <= budget.epsilon <= 1000:
+        raise ArgumentError(f"the epsilon of a ledger must lie between 1e-6 and 1000, got {epsilon}")
+    return budget
+
+
+def _unknown(dataset: str, found: Book, file: str) -> str:
+    cure = "give a budget: rho=1.0, say, or epsilon=3.0 and delta=1e-6"
+    if not found:
+        return f"a new ledger needs a budget: {cure.removeprefix('give a budget: ')}"
+    names = ", ".join(map(repr, list(found)[:5])) + ", ..." * (len(found) > 5)
+    return f"there is no data set {dataset!r} in {file}, only {names}: name one of these, or {cure}"
+
+
+def _said(budget: Zcdp | ApproxDp) -> str:
+    if isinstance(budget, Zcdp):
+        return f"rho = {_exactly(budget.rho)}"
+    return f"epsilon = {_exactly(budget.epsilon)} and delta = {_exactly(budget.delta)}"
+
+
+def _exactly(value: Fraction) -> str:
+    return f"{float(value):g}" if Fraction(f"{float(value):g}") == value else str(value)

@@ -105,14 +105,24 @@ def tight_delta(budget: Zcdp, epsilon: Number) -> Fraction:
     return max(_up(_exp(log), product=True), _SMALLEST_DELTA) if log < 0 else Fraction(1)
 
 
+def order_for_zcdp(budget: ApproxDp) -> Fraction:
+    """Return the order at which the largest zCDP budget implies the given one."""
+    eps, log_delta = float(budget.epsilon), float(_ln(budget.delta))
+    return _best_order(lambda a: -(eps - _tight_term_float(a, log_delta)) / a)
+
+
+def divergence_allowed(order: Fraction, budget: ApproxDp) -> Fraction:
+    """Return a Rényi divergence at one order that implies the given budget, zero if there is none."""
+    return _down(budget.epsilon - _tight_term(order, budget.delta))
+
+
 def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
     """Return the largest zCDP budget that we can show to imply the given one: what may be spent."""
     if not isinstance(budget, ApproxDp):
         kind = type(budget).__name__
         raise ArgumentTypeError(f"a budget such as dpmean.ApproxDp(1.0, 1e-6) is needed, got a {kind}")
     epsilon, delta = budget.epsilon, budget.delta
-    eps, log_delta = float(epsilon), float(_ln(delta))
-    alpha = _best_order(lambda a: -(eps - _tight_term_float(a, log_delta)) / a)
+    alpha = order_for_zcdp(budget)
     # The way back may settle on an order that differs in a float's last digits: a hair less keeps it below epsilon.
     rho = _down((epsilon - _tight_term(alpha, delta)) / alpha * (1 - Fraction(1, 10**13)))
     if rho <= 0:

@@ -11,6 +11,7 @@ from typing import final
 import msgspec
 import numpy as np
 
+from dpmean.audit import Finding, judge
 from dpmean.budget import PureDp, Zcdp
 from dpmean.coins import PublicCoins
 from dpmean.estimators.clipped import ClippedMean
@@ -50,6 +51,20 @@ class Target:
     claim: Budget | Renyi
     whole: bool = False
     """Whether a run is a whole estimator, which takes longer."""
+
+
+LONGER = 10
+"""A whole estimator takes about as many times longer than one step of it, and gets so many fewer runs."""
+
+
+def attack(target: Target, runs: int, after_each: Callable[[], None] = lambda: None) -> Finding:
+    """Run a mechanism so many times on each of two neighbours, and judge what can be told from it."""
+    scores: tuple[list[float], list[float]] = ([], [])
+    for neighbour in (False, True):
+        for run in range(max(runs // LONGER, 2) if target.whole else runs):
+            scores[neighbour].append(target.score(run, neighbour))
+            after_each()
+    return judge(np.array(scores[0]), np.array(scores[1]), target.claim)
 
 
 def _rows(array: Floats, reach: float = _REACH) -> MemoryRows:

@@ -39,5 +39,9 @@ class OverspendError(DpMeanError, ValueError):
     """A step asked for more privacy budget than it was given."""
 
 
+class LedgerError(ArgumentError):
+    """The file of a ledger cannot be read, written or understood; it was left as it is."""
+
+
 class EntropyError(DpMeanError, RuntimeError):
     """The operating system gave no usable randomness; nothing was released."""

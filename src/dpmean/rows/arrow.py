@@ -269,6 +269,8 @@ def guarded(work: Any, *arguments: Any, **named: Any) -> Any:
     """Read from a file; what a library says of it may quote a row, so it is not passed on."""
     try:
         return work(*arguments, **named)
+    except ModuleNotFoundError:
+        raise  # it names a library, and no row
     except Exception as error:
         kind = type(error).__name__
     raise DataError(f"the files cannot be read ({kind}), so nothing was released: check that they are whole")

@@ -1,10 +1,9 @@
-"""The command ``dpmean``: arguments only, no logic."""
+"""Commands about the figures of the paper: run them, plot them, check its claims."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,30 +14,18 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from dpmean.errors import DpMeanError
+from dpmean.cli import arguments
 from dpmean.experiments import figures
-from dpmean.version import __version__
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-@click.group()
-@click.version_option(__version__, prog_name="dpmean")
-def main() -> None:
-    """Release the mean of high-dimensional data under differential privacy."""
-
-
-class _InOrder(click.Group):
-    """Commands in the order in which they were added: figure 2 before figure 10."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
-        """Return the names of all commands."""
-        return list(self.commands)
-
-
-@main.group(cls=_InOrder)
+@click.group(
+    cls=arguments.Group,
+    examples=["dpmean figure list", "dpmean figure 1 --trials 1 --out results", "dpmean figure claims results"],
+)
 def figure() -> None:
-    """Run the experiments of the paper, plot them, and check its claims."""
+    """Run the paper's experiments, plot them, check its claims."""
 
 
 @figure.command("list")
@@ -77,10 +64,14 @@ def _run(names: list[str], out: Path, *, quick: bool, mnist: str | None, **more:
         os.environ[images.VARIABLE] = mnist
     console, start = Console(stderr=True), time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as progress:
-        task = progress.add_task("measuring", total=None)
-        for done, total in run.run([figures.read(name, quick=quick) for name in names], out, **more):
-            progress.update(task, completed=done if total else 1, total=total or 1)
+    try:
+        with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as progress:
+            task = progress.add_task("measuring", total=None)
+            for done, total in run.run([figures.read(name, quick=quick) for name in names], out, **more):
+                progress.update(task, completed=done if total else 1, total=total or 1)
+    except KeyboardInterrupt:
+        click.echo("results that were finished are kept, and the same command goes on from there", err=True)
+        raise
     took = time.monotonic() - start
     kept = f"{out}, one CSV file per figure"
     if importlib.util.find_spec("pyarrow"):
@@ -142,21 +133,3 @@ def check_claims(results: Path) -> None:
     for finding in check(read_folder(results)):
         table.add_row(finding.name, finding.claim, str(finding.verdict), finding.numbers)
     Console().print(table)
-
-
-def entry() -> None:
-    """Run the command; errors of ours are one line."""
-    try:
-        main(standalone_mode=False)
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("stopped: results that were finished are kept, and the same command goes on from there", err=True)
-        sys.exit(130)
-    except ModuleNotFoundError as error:
-        click.echo(f"dpmean: {error.name} is not installed: pip install 'dpmean[figures]'", err=True)
-        sys.exit(2)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except DpMeanError as error:
-        click.echo(f"dpmean: {error}", err=True)
-        sys.exit(2)

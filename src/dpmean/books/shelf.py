@@ -1,0 +1,55 @@
+"""Where the books are kept: in memory, or in a file."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import final
+
+from dpmean.books import paper
+from dpmean.books.paper import Book
+from dpmean.books.vault import Vault
+
+
+@final
+class Memory:
+    """A book that is forgotten with the process."""
+
+    name = ""
+
+    def __init__(self) -> None:
+        self._book: Book = {}
+        self._lock = threading.Lock()
+
+    def read(self) -> Book:
+        """Return all data sets."""
+        return self._book
+
+    def change(self, edit: Callable[[Book], Book]) -> None:
+        """Put what ``edit`` makes of the book in its place, while nobody else does."""
+        with self._lock:
+            self._book = edit(self._book)
+
+
+@final
+class File:
+    """A book in a file."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._vault = Vault(path)
+        self.name = self._vault.name
+
+    def read(self) -> Book:
+        """Return all data sets."""
+        return paper.read(self._vault.read(), self.name)
+
+    def change(self, edit: Callable[[Book], Book]) -> None:
+        """Put what ``edit`` makes of the book in its place, while nobody else does."""
+
+        def edit_bytes(content: bytes | None) -> bytes | None:
+            old = paper.read(content, self.name)
+            new = edit(old)
+            return None if new is old else paper.write(new)
+
+        self._vault.change(edit_bytes)

@@ -1,0 +1,148 @@
+"""A file that several processes may change, and that is always in the state before or after a change, never between."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn, final
+
+from dpmean.errors import LedgerError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+
+@final
+class Vault:
+    """Keeps one file.
+
+    To change it, a process takes a lock, reads the file, writes the new content beside it, makes sure that it is on the
+    disk, and puts it in the old one's place in one step. A process that dies on the way leaves the old content, and at
+    most a file that ends in ``.tmp``, which the next one removes. The lock is on a file of its own, which ends in
+    ``.lock`` and stays: were it deleted, two processes could hold two locks.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.name = os.fspath(path)
+        try:
+            self._path = Path(self.name).expanduser().resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise LedgerError(f"{self.name!r} cannot be the name of a file: {error}") from None
+
+    def read(self) -> bytes | None:
+        """Return what the file holds, or None if there is none. Needs no lock: the file is replaced in one step."""
+        try:
+            return self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._give_up("read", error)
+
+    def change(self, edit: Callable[[bytes | None], bytes | None]) -> None:
+        """Give the content to ``edit``, alone among all processes, and put what it returns in its place, unless None.
+
+        When this returns, the new content is on the disk.
+        """
+        with self._alone():
+            content = edit(self.read())
+            if content is None:
+                return
+            try:
+                self._replace(content)
+            except OSError as error:
+                self._give_up("write", error)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        lock = self._path.with_name(f"{self._path.name}.lock")
+        try:
+            handle = _open_lock(lock)
+        except OSError as error:
+            self._give_up("write", error)
+        try:
+            _lock(handle)
+            yield
+        finally:
+            os.close(handle)  # gives the lock back, as the end of the process does
+
+    def _replace(self, content: bytes) -> None:
+        fresh = self._path.with_name(f"{self._path.name}.tmp")
+        fresh.unlink(missing_ok=True)  # what a process left that died; we hold the lock, so nobody else writes it
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                self._keep_permissions(fresh)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(fresh, self._path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+        self._sync_folder()
+
+    def _keep_permissions(self, fresh: Path) -> None:
+        try:
+            old = self._path.stat()
+        except FileNotFoundError:
+            return
+        if sys.platform != "win32":
+            with contextlib.suppress(PermissionError):  # only some may give files away
+                os.chown(fresh, old.st_uid, old.st_gid)
+        fresh.chmod(stat.S_IMODE(old.st_mode))
+
+    def _sync_folder(self) -> None:
+        if sys.platform == "win32":
+            return  # folders cannot be opened there
+        handle = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems do not do this for folders
+                raise
+        finally:
+            os.close(handle)
+
+    def _give_up(self, verb: str, error: OSError) -> NoReturn:
+        folder = self._path.parent
+        if not folder.is_dir():
+            raise LedgerError(f"cannot {verb} {self.name}: there is no folder {folder}: make it first") from None
+        if self._path.is_dir():
+            raise LedgerError(f"cannot {verb} {self.name}: it is a folder: name a file in it") from None
+        reason = (error.strerror or str(error)).lower()
+        needed = "may read the file" if verb == "read" else f"may write to {folder}, where its lock and copies go"
+        cure = f": make sure that this user {needed}" if isinstance(error, PermissionError) else ""
+        raise LedgerError(f"cannot {verb} {self.name}: {reason}{cure}") from None
+
+
+def _open_lock(lock: Path) -> int:
+    """Open the file that is locked; one that another user made may be locked without the right to write it."""
+    try:
+        return os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+    except PermissionError:
+        if not lock.exists():
+            raise
+        return os.open(lock, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+
+
+if sys.platform == "win32":
+
+    def _lock(handle: int) -> None:
+        while True:
+            try:
+                return msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            except OSError:
+                time.sleep(0.01)
+
+else:
+
+    def _lock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX)

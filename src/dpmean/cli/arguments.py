@@ -1,0 +1,131 @@
+"""What commands have in common: exact numbers, budgets, help in sections."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpmean.budget import Number
+
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Any]
+else:
+    _ParamType = click.ParamType  # takes no parameters before click 8.2
+
+
+class _Exact(_ParamType):
+    """A number, read exactly: 0.5, 1e-6 or 1/3."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Number:
+        """Read it; a float is used where it stands for the same number."""
+        if not isinstance(value, str):
+            number: Number = value
+            return number
+        try:
+            exact = Fraction(value.strip())
+        except (ValueError, ZeroDivisionError):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        try:
+            return float(exact) if Fraction(str(float(exact))) == exact else exact
+        except OverflowError:
+            return exact
+
+
+class _Names(_ParamType):
+    """Several names, divided by commas."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        """Read them."""
+        if isinstance(value, list):
+            return value
+        names = [name.strip() for name in str(value).split(",")]
+        if not all(names):
+            self.fail(f"{value!r} are not names divided by commas, such as age,height", param, ctx)
+        return names
+
+
+NUMBER, NAMES = _Exact(), _Names()
+
+
+class Command(click.Command):
+    """A command with examples, and options in sections."""
+
+    def __init__(
+        self,
+        *arguments: Any,
+        examples: Sequence[str],
+        sections: Mapping[str, Sequence[str]] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(*arguments, **more)
+        self.examples = tuple(examples)
+        self.sections = sections or {}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options, those of no section last."""
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        records = {option.name or "": record for option in options if (record := option.get_help_record(ctx))}
+        named = {name for names in self.sections.values() for name in names}
+        rest = [name for name in records if name not in named]
+        title = "Other options" if self.sections else "Options"
+        for head, names in [*self.sections.items(), (title, rest)]:
+            if found := [records[name] for name in names if name in records]:
+                with formatter.section(head):
+                    formatter.write_dl(found, col_max=22)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's signature
+        """Print the examples."""
+        write_examples(formatter, self.examples)
+
+
+class Group(click.Group):
+    """Commands in the order in which they were added, with examples."""
+
+    def __init__(self, *arguments: Any, examples: Sequence[str] = (), **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.examples = tuple(examples)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """Return the names of all commands."""
+        return list(self.commands)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's signature
+        """Print the examples."""
+        write_examples(formatter, self.examples)
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
+    """Print examples as they are typed; one that is too long for a line goes on after a backslash."""
+    with formatter.section("Examples"):
+        for example in examples:
+            pieces = textwrap.wrap(
+                example,
+                width=max(formatter.width, 60) - formatter.current_indent - 2,
+                subsequent_indent="    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            blanks = " " * formatter.current_indent
+            formatter.write(" \\\n".join(blanks + piece for piece in pieces) + "\n")
+
+
+def budget(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a privacy budget."""
+    for option in (
+        click.option("--delta", type=NUMBER, metavar="D", help="Beside epsilon: well below 1/n."),
+        click.option("--epsilon", type=NUMBER, metavar="E", help="The budget in approximate DP."),
+        click.option("--rho", type=NUMBER, metavar="R", help="The privacy budget in zCDP: 0.5, say."),
+    ):
+        command = option(command)
+    return command
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, also for errors.")

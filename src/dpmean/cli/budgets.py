@@ -1,0 +1,162 @@
+"""Commands about budgets: what to expect of one, what it is in another notion, what is left of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dpmean.budget import ApproxDp, Number, PureDp, Zcdp
+from dpmean.cli import arguments, show
+
+
+@click.command(
+    cls=arguments.Command,
+    examples=[
+        "dpmean plan --n 4000 --d 128 --rho 0.5",
+        "dpmean plan --n 4000 --d 128 --epsilon 1 --delta 1e-6 --json",
+        "dpmean plan --n 100000 --d 8 --epsilon 1 --trust local",
+    ],
+)
+@click.option("--n", type=int, required=True, metavar="N", help="How many rows there will be.")
+@click.option("--d", type=int, required=True, metavar="D", help="How many columns.")
+@arguments.budget
+@click.option("--trust", default="central", show_default=True, metavar="MODEL", help="central, local or shuffle.")
+@click.option("--neighbours", default="replace-one", metavar="WHICH", help="Or add-or-remove-one: n is private.")
+@click.option(
+    "--rounds", default="adaptive", metavar="WHAT", help="adaptive or few, in the local and the shuffle model."
+)
+@click.option(
+    "--honest", type=arguments.NUMBER, default=0.8, metavar="X", help="The part of the users that are (shuffle)."
+)
+@arguments.as_json
+def plan(*, as_json: bool, **asked: Any) -> None:
+    """Tell what a mean would be worth, before any data are touched."""
+    from dpmean.outlook import plan as look_ahead
+
+    with show.working("planning"):
+        outlook = look_ahead(asked.pop("n"), asked.pop("d"), **asked)
+    if not as_json:
+        show.sheet(str(outlook))
+        return
+    traffic = outlook.traffic
+    document = {
+        "n": outlook.n,
+        "d": outlook.d,
+        "budget": _budget(outlook.budget),
+        "trust": outlook.trust,
+        "verdict": outlook.verdict.name.lower(),
+        "error": outlook.error,
+        "sampling_error": outlook.sampling_error,
+        "rows_needed": outlook.rows_needed,
+        "budget_needed": None if math.isinf(outlook.budget_needed) else outlook.budget_needed,
+        "rows_to_match": outlook.rows_to_match,
+        "traffic": None if traffic is None else {name: getattr(traffic, name) for name in traffic.__slots__},
+    }
+    click.echo(json.dumps(document, indent=2))
+
+
+@click.command(
+    cls=arguments.Command,
+    examples=[
+        "dpmean convert --rho 0.5 --delta 1e-6",
+        "dpmean convert --epsilon 1 --delta 1e-6",
+        "dpmean convert --rho 0.5 --epsilon 8",
+        "dpmean convert --epsilon 1",
+    ],
+)
+@arguments.budget
+@arguments.as_json
+def convert(*, rho: Number | None, epsilon: Number | None, delta: Number | None, as_json: bool) -> None:
+    """Convert a budget from zCDP to epsilon and delta, or back.
+
+    Two of rho, epsilon and delta give the third; epsilon alone is pure DP. All
+    results are rounded to the safe side.
+    """
+    from dpmean.accountant import tight_delta, tight_epsilon, zcdp_implied_by, zcdp_that_implies
+    from dpmean.books.pages import digits
+
+    if rho is not None and epsilon is None and delta is not None:
+        name, found, up = "epsilon", tight_epsilon(Zcdp(rho), delta), True
+        words = "rho = {rho:g} implies epsilon = {x} at delta = {delta:g}"
+    elif rho is not None and epsilon is not None and delta is None:
+        name, found, up = "delta", tight_delta(Zcdp(rho), epsilon), True
+        words = "rho = {rho:g} implies epsilon = {epsilon:g} at delta = {x}"
+    elif rho is None and epsilon is not None and delta is not None:
+        name, found, up = "rho", zcdp_that_implies(ApproxDp(epsilon, delta)).rho, False
+        words = "rho = {x} is the most that implies epsilon = {epsilon:g} at delta = {delta:g}"
+    elif rho is None and epsilon is not None:
+        name, found, up = "rho", zcdp_implied_by(PureDp(epsilon)).rho, True
+        words = "pure epsilon = {epsilon:g} implies rho = {x}"
+    else:
+        raise click.UsageError("give two of --rho, --epsilon and --delta, or --epsilon alone")
+    given = {"rho": rho, "epsilon": epsilon, "delta": delta}
+    floats = {key: None if value is None else float(value) for key, value in given.items()}
+    if as_json:
+        click.echo(json.dumps({**floats, name: _safe(found, up=up)}))
+    else:
+        click.echo(words.format(x=digits(found, up=up), **{key: value or 0.0 for key, value in floats.items()}))
+
+
+@click.group(cls=arguments.Group, examples=["dpmean ledger show budget.json"])
+def ledger() -> None:
+    """Look at what was spent on data sets, and what is left."""
+
+
+@ledger.command(
+    "show",
+    cls=arguments.Command,
+    examples=["dpmean ledger show budget.json", "dpmean ledger show budget.json --dataset patients --json"],
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--dataset", metavar="NAME", help="Only this data set.")
+@arguments.as_json
+def show_ledger(file: Path, dataset: str | None, *, as_json: bool) -> None:
+    """Show what was spent when, and what is left."""
+    from dpmean.account import Ledger, datasets
+    from dpmean.books.pages import Account
+    from dpmean.cli.tables import ledger_table
+
+    names = datasets(file)
+    ledgers = [Ledger(file, dataset=name) for name in (names if dataset is None else [dataset])]
+    if not as_json:
+        for found in ledgers:
+            account = Account(found.budget, found.entries)
+            show.table(f"{found.dataset}: {found.budget}", ledger_table(account))
+        return
+    document = {
+        found.dataset: {
+            "budget": _budget(found.budget),
+            "spent": _safe(found.spent, up=True),
+            "left": _safe(found.left, up=False),
+            "entries": [
+                {
+                    "id": entry.id,
+                    "when": entry.when,
+                    "what": entry.what,
+                    "n": entry.n,
+                    "d": entry.d,
+                    "columns": entry.columns,
+                }
+                for entry in found.entries
+            ],
+        }
+        for found in ledgers
+    }
+    click.echo(json.dumps({"ledger": str(file), "datasets": document}, indent=2))
+
+
+def _budget(budget: Zcdp | PureDp | ApproxDp) -> dict[str, float]:
+    return {name: float(getattr(budget, name)) for name in budget.__slots__}
+
+
+def _safe(value: Fraction, *, up: bool) -> float:
+    """Return the nearest float on the safe side."""
+    near = float(value)
+    if up:
+        return near if near >= value else math.nextafter(near, math.inf)
+    return near if near <= value else math.nextafter(near, 0.0)

@@ -1,0 +1,114 @@
+"""The command that releases a mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dpmean.budget import Number
+from dpmean.cli import arguments, show
+
+_SECTIONS = {
+    "The budget": ("rho", "epsilon", "delta", "ledger", "dataset", "ledger_rho", "ledger_epsilon", "ledger_delta"),
+    "How large rows may be (one of these)": ("norm_bound", "bounds", "lower", "upper"),
+    "Which rows and columns": ("columns", "vector_column", "privacy_unit", "nan", "allow_few_rows"),
+    "One mean per group": ("by", "groups", "sizes"),
+    "How": ("neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
+    "Where to": ("out", "format_", "report", "as_json"),
+}
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(
+    cls=arguments.Command,
+    sections=_SECTIONS,
+    examples=[
+        "dpmean mean data.npy --rho 0.5 --norm-bound 600",
+        "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --out mean.json --report mean.html",
+        "dpmean mean patients.parquet --columns age,height --lower 0 --upper 250 --epsilon 1 --delta 1e-6 --format csv",
+        "dpmean mean embeddings.parquet --vector-column embedding --norm-bound 10 --rho 0.1 --ledger budget.json "
+        "--ledger-rho 1 --dataset patients",
+        "dpmean mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B,C "
+        "--privacy-unit patient --rho 0.5 --format csv",
+    ],
+)
+@click.argument("data", metavar="DATA")
+@arguments.budget
+@click.option("--ledger", type=_FILE, metavar="FILE", help="Take the cost from the budget kept in this file.")
+@click.option("--dataset", metavar="NAME", help='Your name for these rows in it (default: "data").')
+@click.option("--ledger-rho", type=arguments.NUMBER, metavar="R", help="Their whole budget, at first use, or else")
+@click.option("--ledger-epsilon", type=arguments.NUMBER, metavar="E", help="that in approximate DP, with")
+@click.option("--ledger-delta", type=arguments.NUMBER, metavar="D", help="its delta.")
+@click.option("--norm-bound", type=float, metavar="X", help="No row is longer (l2 norm); may be loose.")
+@click.option("--bounds", type=_FILE, metavar="CSV", help="Ranges: a file with the header column,lower,upper.")
+@click.option("--lower", type=float, metavar="X", help="Every column is at least this, and")
+@click.option("--upper", type=float, metavar="X", help="at most this.")
+@click.option(
+    "--columns", type=arguments.NAMES, metavar="A,B,C", help="Of a table (default: all, or those in --bounds)."
+)
+@click.option("--vector-column", metavar="NAME", help="The column that holds vectors.")
+@click.option("--nan", metavar="WHAT", help="raise (default) or impute; or income=impute,...")
+@click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")
+@click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
+@click.option("--by", metavar="NAME", help="The column that names the group of a row.")
+@click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
+@click.option("--sizes", type=click.Choice(["private", "public"]), metavar="WHAT", help="private (default) or public.")
+@click.option("--neighbours", metavar="WHICH", help="replace-one (default) or add-or-remove-one.")
+@click.option("--trust", metavar="MODEL", help="central (default), local or shuffle.")
+@click.option("--method", metavar="NAME", help="refined (default), shifted or clipped.")
+@click.option("--passes", type=int, metavar="1|2", help="How often all rows are read at most (default: 2).")
+@click.option("--rounds", metavar="WHAT", help="adaptive or few, in the local and the shuffle model.")
+@click.option("--honest", type=arguments.NUMBER, metavar="X", help="The part of the users that are (shuffle).")
+@click.option("--seed", type=int, metavar="N", help="Known noise: for experiments, PROTECTS NOBODY.")
+@click.option("--out", type=_FILE, metavar="FILE", help="Write the release to this file.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["json", "csv", "npy"]),
+    metavar="KIND",
+    help="json, csv or npy: of --out, or else of the output.",
+)
+@click.option("--report", type=_FILE, metavar="HTML", help="Write a page about it that may be published.")
+@arguments.as_json
+def mean(
+    *,
+    data: str,
+    ledger: Path | None,
+    dataset: str | None,
+    ledger_rho: Number | None,
+    ledger_epsilon: Number | None,
+    ledger_delta: Number | None,
+    bounds: Path | None,
+    lower: float | None,
+    upper: float | None,
+    out: Path | None,
+    format_: str | None,
+    report: Path | None,
+    as_json: bool,
+    groups: str | None,
+    **given: Any,
+) -> None:
+    """Release the private mean of the rows in DATA.
+
+    DATA is a .npy, Parquet, Arrow or CSV file, a folder of such files, or a pattern. Without --out the release is
+    printed. Give a budget, and how large rows may be, neither of which may come from looking at the rows.
+    """
+    from dpmean.cli import release
+
+    asked = {name: value for name, value in given.items() if value is not None and value is not False}
+    if "=" in asked.get("nan", ""):
+        asked["nan"] = dict(pair.split("=", 1) for pair in asked["nan"].split(",") if "=" in pair)
+    if groups is not None:
+        asked["groups"] = release.read_groups(groups)
+    target = release.Target(out, format_, report, as_json=as_json, grouped="by" in asked)
+    asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
+    account = release.open_ledger(ledger, dataset, ledger_rho, ledger_epsilon, ledger_delta, seeded="seed" in asked)
+    with show.working("reading rows"):
+        found = release.make(data, asked, account)
+    target.write(found)
+    if account is not None:
+        release.say_what_is_left(account)
+    if "seed" in asked:
+        show.note("this release was made with a seed: everybody can remove its noise, and it PROTECTS NOBODY")

@@ -1,0 +1,95 @@
+"""What is shown: documents on the standard output, everything else on the error output, color only on a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+_LABEL = re.compile(r"  (\S.*?)(?:  +|$)(.*)")
+_NEW = re.compile(r" +(?:\w+ ){0,2}\w+:|  +that is| +played in| +each device")
+"""A line that goes on with something new."""
+
+
+def out() -> Console:
+    """Return the console for what was asked for."""
+    return Console(highlight=False, emoji=False, markup=False)
+
+
+def err() -> Console:
+    """Return the console for what happens meanwhile."""
+    return Console(stderr=True, highlight=False, emoji=False, markup=False)
+
+
+def trouble(message: str) -> None:
+    """Say what went wrong."""
+    err().print(Text.assemble(("dpmean: ", "bold red"), message), soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """Say something that should be known."""
+    err().print(Text.assemble(("dpmean: ", "bold yellow"), message), soft_wrap=True)
+
+
+@contextlib.contextmanager
+def working(words: str) -> Iterator[None]:
+    """Show that something is going on, and for how long, on a terminal; and the library's warnings afterwards."""
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("always", category=UserWarning, module="dpmean")
+        with bar(*columns) as progress:
+            progress.add_task(words, total=None)
+            yield
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        note(message)
+
+
+def bar(*columns: SpinnerColumn | TextColumn | BarColumn | TaskProgressColumn | TimeElapsedColumn) -> Progress:
+    """Return a progress bar that is only seen on a terminal, and is gone afterwards."""
+    columns = columns or (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    console = err()
+    return Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
+
+
+def table(title: str, made: Table) -> None:
+    """Print a table under its title."""
+    console = out()
+    console.print(Text(title, style="bold"))
+    console.print(Padding(made, (0, 0, 1, 2)))
+
+
+def sheet(text: str) -> None:
+    """Print lines of labels and words, as releases and plans write them, as wide as the terminal allows."""
+    lines = text.split("\n")
+    console = out()
+    if not text.startswith(" "):
+        console.print(Text(lines.pop(0), style="bold"))
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="cyan", no_wrap=True)
+    grid.add_column()
+    for label, words in _paragraphs(lines):
+        grid.add_row(f"  {label}", words)
+    console.print(grid)
+
+
+def _paragraphs(lines: list[str]) -> list[tuple[str, str]]:
+    """Return labels and words; lines that begin with blanks go on from the line before."""
+    found: list[tuple[str, str]] = []
+    for line in lines:
+        match = _LABEL.fullmatch(line)
+        if match:
+            found.append((match[1], match[2]) if match[2] else ("", match[1]))
+        elif found and line.strip():
+            label, words = found[-1]
+            break_ = "\n" if _NEW.match(line) else " "
+            found[-1] = (label, f"{words}{break_}{line.strip()}")
+    return found

@@ -1,0 +1,610 @@
+"""Ledgers: what is written stays written, whatever dies; what is left is what may be spent, whoever asks."""
+
+import contextlib
+import copy
+import json
+import math
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpmean
+from dpmean import ApproxDp, ArgumentError, Ledger, LedgerError, OverspendError, PureDp, Zcdp
+from dpmean.account import datasets
+from dpmean.books.allowance import _PARTS, allowance_for, epsilon_left, epsilon_spent, fits
+from dpmean.renyi import ORDERS, Renyi, compose, renyi_of
+from tests.spender import PRICE, release
+
+ROOT = Path(__file__).parent.parent
+ROWS = np.random.default_rng(4).normal(5, 1, (20_000, 8))
+
+
+@pytest.fixture
+def file(tmp_path):
+    return str(tmp_path / "budget.json")
+
+
+def started(*arguments):
+    return subprocess.Popen(  # noqa: S603  our own interpreter
+        [sys.executable, "-m", "tests.spender", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+
+
+def as_in_the_file(file):
+    return json.loads(Path(file).read_text())["datasets"]["data"]["entries"]
+
+
+def identities(coins):
+    """Return the ids of releases with these coins."""
+    ledger = Ledger(rho=10**6)
+    for one in coins:
+        ledger.record(release(coins=one))
+    return [entry.id for entry in ledger.entries]
+
+
+# --- files ---------------------------------------------------------------------------------------------------
+
+
+def test_a_ledger_in_a_file_remembers(file):
+    first = Ledger(file, rho=1, dataset="patients")
+    first.record(release(Fraction(1, 3)))
+    first.charge(PureDp(Fraction(1, 2)), "a count,\n by hand")
+    again = Ledger(file, dataset="patients")
+    assert again.spent == Fraction(1, 3) + Fraction(1, 8)
+    assert again.left == 1 - again.spent
+    assert again.budget == Zcdp(1)
+    assert [entry.what for entry in again.entries] == ["refined", "a count, by hand"]
+    assert again.entries[0].cost == Zcdp(Fraction(1, 3))
+    assert (again.entries[0].n, again.entries[0].d) == (100, 2)
+    assert again.entries[0].when.endswith("Z")
+    document = json.loads(Path(file).read_text())
+    assert document["format"] == "dpmean.ledger/1"
+    assert document["datasets"]["patients"]["budget"] == {"rho": "1"}
+    assert document["datasets"]["patients"]["entries"][0]["cost"] == {"rho": "1/3"}
+    assert repr(again) == f"<Ledger of patients in {file}: rho = 0.458334 spent, 0.541666 left>"
+    assert "left    rho = 0.541666" in str(again)
+
+
+def test_several_data_sets_have_budgets_of_their_own(file):
+    one, other = Ledger(file, rho=1), Ledger(file, epsilon=1, delta=1e-6, dataset="Wörter & more")
+    one.record(release())
+    assert other.spent == 0
+    assert other.left == 1
+    assert datasets(file) == ("data", "Wörter & more")
+    other.record(release())
+    assert len(one.entries) == len(other.entries) == 1
+
+
+def test_a_data_set_keeps_its_budget(file):
+    Ledger(file, rho=1)
+    assert Ledger(file, rho=1.0).budget == Zcdp(1)
+    with pytest.raises(ArgumentError, match=r"the budget of 'data' in .* is rho = 1, got rho = 2: leave it out"):
+        Ledger(file, rho=2)
+    with pytest.raises(ArgumentError, match=r"is rho = 1, got epsilon = 1 and delta = 1e-06"):
+        Ledger(file, epsilon=1, delta=1e-6)
+    with pytest.raises(
+        ArgumentError, match=r"no data set 'other' in .*, only 'data': name one of these, or give a bud"
+    ):
+        Ledger(file, dataset="other")
+
+
+def test_two_processes_at_once_lose_nothing_and_spend_nothing_twice(file):
+    Ledger(file, rho=60 * PRICE)
+    workers = [started("spend", file, "45") for _ in range(2)]
+    said = [worker.communicate(timeout=120)[0].split("\n") for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0]
+    shown = [line.split()[1] for lines in said for line in lines if line.startswith("shown")]
+    assert len(shown) == len(set(shown)) == 60
+    assert sum(line == "refused" for lines in said for line in lines) == 30
+    assert sorted(identities(shown)) == sorted(entry.id for entry in Ledger(file).entries)
+    assert Ledger(file).left == 0
+
+
+def test_threads_at_once_lose_nothing(file):
+    for ledger in (Ledger(file, rho=1), Ledger(rho=1)):
+        threads = [threading.Thread(target=lambda on=ledger: on.record(release())) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(ledger.entries) == 20
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be killed on the spot")
+def test_a_killed_process_leaves_a_whole_file_with_everything_it_showed(file):
+    Ledger(file, rho=10**6)
+    worker = started("killed", file, "50")
+    lines = worker.communicate(timeout=300)[0].splitlines()
+    assert worker.returncode == 0
+    began, shown, before, kills = [], [], 0, 0
+    for line in lines:
+        word, what = line.split()
+        if word == "killed":
+            assert before + len(shown) <= int(what) <= before + len(began) <= before + len(shown) + 1
+            before, began, shown, kills = int(what), [], [], kills + 1
+        else:
+            (began if word == "began" else shown).append(what)
+    assert kills >= 50
+    in_file = [entry["id"] for entry in as_in_the_file(file)]
+    everything_shown = identities(line.split()[1] for line in lines if line.startswith("shown"))
+    assert len(everything_shown) >= 20
+    assert set(everything_shown) <= set(in_file)
+    assert len(in_file) == len(set(in_file)) == before
+    Ledger(file).record(release())
+    assert not Path(f"{file}.tmp").exists()
+
+
+CRASHES = {
+    "before anything is written": ("os.fdopen = lambda *a: os._exit(9)", 0),
+    "while it is written": ("os.fsync = lambda handle: (os.ftruncate(handle, 40), os._exit(9))", 0),
+    "before it takes its place": ("os.replace = lambda *a: os._exit(9)", 0),
+    "after it took its place": ("real = os.replace; os.replace = lambda *a: (real(*a), os._exit(9))", 1),
+}
+
+
+@pytest.mark.parametrize("moment", CRASHES)
+def test_a_crash_leaves_the_state_before_or_after(file, moment):
+    Ledger(file, rho=1)
+    fault, written = CRASHES[moment]
+    code = f"import os; from tests.spender import *; ledger = Ledger({file!r}); {fault}; ledger.record(release())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)  # noqa: S603
+    assert done.returncode == 9
+    assert Path(f"{file}.tmp").exists() == (not written)
+    ledger = Ledger(file)
+    assert len(ledger.entries) == written
+    ledger.record(release())
+    assert len(ledger.entries) == written + 1
+    assert not Path(f"{file}.tmp").exists()
+
+
+def test_a_full_disk_leaves_the_old_file(file, monkeypatch):
+    ledger = Ledger(file, rho=1)
+    ledger.record(release())
+
+    def full(_handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(LedgerError, match=r"cannot write .*budget.json: no space left on device"):
+        ledger.record(release())
+    monkeypatch.undo()
+    assert len(ledger.entries) == 1
+    assert not Path(f"{file}.tmp").exists()
+
+
+def test_permissions_and_symbolic_links_survive(tmp_path):
+    (tmp_path / "real").mkdir()
+    real, link = tmp_path / "real" / "budget.json", tmp_path / "link.json"
+    Ledger(real, rho=1)
+    real.chmod(0o640)
+    link.symlink_to(real)
+    Ledger(link).record(release())
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert len(Ledger(real).entries) == 1
+    assert Path(f"{real}.lock").exists()
+    assert not Path(f"{link}.lock").exists()
+
+
+def test_a_relative_name_means_the_same_file_for_good(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger("budget.json", rho=1)
+    (tmp_path / "elsewhere").mkdir()
+    copied = pickle.dumps(ledger)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ledger.record(release())
+    assert len(pickle.loads(copied).entries) == 1  # noqa: S301  our own bytes
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+HEAD = b'{"format": "dpmean.ledger/1", "datasets": {'
+
+
+def with_budget(budget):
+    return HEAD + b'"data": {"budget": ' + budget + b', "entries": []}}}'
+
+
+DAMAGED = {
+    "empty": b"",
+    "cut off": HEAD + b'"data": {"bud',
+    "not text": b"\xff\xfe\x00",
+    "a list": b"[]",
+    "another format": b'{"format": "dpmean.release/1", "mean": [1.5]}',
+    "a later format": b'{"format": "dpmean.ledger/2", "datasets": {}}',
+    "a field too many": HEAD + b'}, "more": 1}',
+    "no budget": HEAD + b'"data": {"entries": []}}}',
+    "a float for a fraction": with_budget(b'{"rho": 1.0}'),
+    "a negative budget": with_budget(b'{"rho": "-1"}'),
+    "no number": with_budget(b'{"rho": "x"}'),
+    "one over zero": with_budget(b'{"rho": "1/0"}'),
+    "a pure budget": with_budget(b'{"epsilon": "1"}'),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_damaged_or_foreign_file_is_refused_and_left_alone(file, kind):
+    Path(file).write_bytes(DAMAGED[kind])
+    for attempt in (lambda: Ledger(file), lambda: Ledger(file, rho=1), lambda: datasets(file)):
+        with pytest.raises(LedgerError, match=r"budget.json is (damaged|empty|no ledger).*it was left as it is"):
+            attempt()
+    assert Path(file).read_bytes() == DAMAGED[kind]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda entries: entries.append(entries[0]),
+        lambda entries: entries[0]["cost"].update(rho="3/2"),
+        lambda entries: entries[0]["cost"].update(rho="-1"),
+        lambda entries: entries[0].update(cost={"epsilon": "1"}),
+        lambda entries: entries[0].update(cost={}),
+        lambda entries: entries[0].update(cost={"renyi": [1.0], "orders": [2], "delta": "0"}),
+        lambda entries: entries[0].update(n="many"),
+        lambda entries: entries[0].pop("id"),
+    ],
+)
+def test_an_edited_entry_is_noticed_where_it_makes_no_sense(file, edit):
+    Ledger(file, rho=1).record(release())
+    document = json.loads(Path(file).read_text())
+    edit(document["datasets"]["data"]["entries"])
+    Path(file).write_text(json.dumps(document))
+    with pytest.raises(LedgerError, match="is damaged"):
+        Ledger(file)
+
+
+def test_a_file_that_is_damaged_later_is_not_overwritten(file):
+    ledger = Ledger(file, rho=1)
+    Path(file).write_text("gone")
+    with pytest.raises(LedgerError, match="damaged"):
+        ledger.record(release())
+    assert Path(file).read_text() == "gone"
+    Path(file).write_bytes(with_budget(b'{"rho": "2"}'))
+    with pytest.raises(LedgerError, match=r"'data' has gone from .*, or has another budget"):
+        ledger.record(release())
+    Path(file).unlink()
+    with pytest.raises(LedgerError, match=r"'data' has gone from .*: restore the file from a copy"):
+        ledger.record(release())
+    assert not Path(file).exists()
+
+
+def test_folders_that_are_missing_or_named_by_mistake(tmp_path):
+    with pytest.raises(LedgerError, match=r"cannot write .*: there is no folder .*none: make it first"):
+        Ledger(tmp_path / "none" / "budget.json", rho=1)
+    with pytest.raises(LedgerError, match="it is a folder: name a file in it"):
+        Ledger(tmp_path, rho=1)
+    with pytest.raises(LedgerError, match="cannot be the name of a file"):
+        Ledger("a\0b", rho=1)
+    with pytest.raises(LedgerError, match=r"there is no ledger .*none.json"):
+        datasets(tmp_path / "none.json")
+
+
+@contextlib.contextmanager
+def without_rights():
+    """Be nobody for a while, if this is root, whom no permission stops."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
+def test_missing_permissions_are_said_in_words():
+    folder = Path(tempfile.mkdtemp())
+    file = folder / "budget.json"
+    try:
+        Ledger(file, rho=1).record(release())
+        folder.chmod(0o555)
+        with without_rights():
+            ledger = Ledger(file)  # may be read by everybody
+            assert ledger.left == 1 - PRICE
+            with pytest.raises(
+                LedgerError, match=r"cannot write .*: permission denied: make sure that this user may wri"
+            ):
+                ledger.record(release())
+            with pytest.raises(LedgerError, match=r"cannot write .*other.json: permission denied"):
+                Ledger(folder / "other.json", rho=1)
+        file.chmod(0)
+        with without_rights(), pytest.raises(LedgerError, match=r"cannot read .*: make sure that this user may read"):
+            Ledger(file)
+        assert len(Ledger(file).entries) == 1 if os.geteuid() == 0 else True
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="needs two users")
+def test_two_users_may_share_a_folder():
+    folder = Path(tempfile.mkdtemp())
+    try:
+        folder.chmod(0o777)
+        Ledger(folder / "budget.json", rho=1).record(release())  # its lock is not for others to write
+        with without_rights():
+            Ledger(folder / "budget.json").record(release())
+        assert len(Ledger(folder / "budget.json").entries) == 2
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_nothing_about_rows_is_in_the_file(file):
+    rows = np.full((5000, 3), 7.25)
+    rows[17] = 8.0625
+    Ledger(file, rho=1).record(dpmean.mean(rows, rho=0.5, norm_bound=100.0))
+    assert "7.25" not in Path(file).read_text()
+    assert "8.0625" not in Path(file).read_text()
+    (entry,) = as_in_the_file(file)
+    assert set(entry) == {"id", "when", "what", "cost", "n", "d", "neighbours"}
+
+
+# --- what is recorded ----------------------------------------------------------------------------------------
+
+
+def test_a_release_is_charged_once_however_often_it_is_recorded(file):
+    ledger, made = Ledger(file, rho=1), release()
+    for same in (made, made, dpmean.Release.from_json(made.to_json()), pickle.loads(pickle.dumps(made))):  # noqa: S301
+        ledger.record(same)
+    assert ledger.spent == PRICE
+    ledger.record(release())  # the same numbers by chance, and other coins
+    assert ledger.spent == 2 * PRICE
+    for _ in range(2):  # without coins nothing tells two releases apart
+        ledger.record(dpmean.Release.from_json(release(coins="none").to_json()))
+    assert ledger.spent == 4 * PRICE
+
+
+def test_a_release_that_was_altered_is_another_one():
+    ledger, made = Ledger(rho=1), release()
+    ledger.record(made)
+    document = json.loads(made.to_json())
+    document["receipts"][0]["rho"] = "1/100"
+    ledger.record(dpmean.Release.from_json(json.dumps(document)))
+    assert ledger.spent == PRICE + Fraction(1, 100)
+
+
+def test_what_protects_nobody_is_refused(file):
+    ledger = Ledger(file, rho=1)
+    with pytest.raises(ArgumentError, match="made with a seed and protects nobody"):
+        ledger.record(release(seeded=True))
+    with pytest.raises(TypeError, match=r"a release is needed, got 0.5 of type float"):
+        ledger.record(0.5)
+    with pytest.raises(TypeError, match=r"a cost such as dpmean.Zcdp\(0.5\) or release.cost is needed, got a float"):
+        ledger.charge(0.5, "a count")
+    for words in (" ", "\ud800", 5):
+        with pytest.raises(ArgumentError, match="say in a few words what was paid for"):
+            ledger.charge(Zcdp(0.5), words)
+    assert ledger.entries == ()
+
+
+def test_what_overspends_is_refused_and_nothing_is_written(file):
+    ledger = Ledger(file, rho=Fraction(1, 2))
+    before = Path(file).read_bytes()
+    for attempt in (ledger.check, lambda cost: ledger.charge(cost, "x"), lambda cost: ledger.record(release(cost.rho))):
+        with pytest.raises(OverspendError, match=r"costs rho = 0.75, and only rho = 0.5 is left"):
+            attempt(Zcdp(0.75))
+    with pytest.raises(OverspendError, match=r"costs rho = 0.500001, and only rho = 0.5 is left"):
+        ledger.check(Zcdp(Fraction(1, 2) + Fraction(1, 10**11)))
+    assert Path(file).read_bytes() == before
+    ledger.check(Zcdp(0.5))
+    ledger.record(release(Fraction(1, 2)))
+    assert ledger.left == 0
+
+
+def test_costs_for_other_neighbours_do_not_add_up(file):
+    class Others:
+        receipts, cost, seeded, exact, method = release().receipts, Zcdp(PRICE), False, True, "refined"
+        neighbours, n, d, columns = "add-or-remove-one", None, 2, ("age", "h\udc80")
+
+        def to_json(self):
+            return "{}"
+
+    ledger = Ledger(file, rho=1)
+    ledger.record(Others())
+    assert ledger.entries[0].columns == ("age", "h?")
+    assert str(ledger.entries[0]) == "refined, 2 columns"
+    with pytest.raises(
+        ArgumentError, match="about replace-one of rows, and earlier ones on this data set are about add-or"
+    ):
+        ledger.record(release())
+
+
+def test_rows_and_persons_do_not_add_up():
+    people = {"who": np.repeat(np.arange(4000), 2), "x": np.ones(8000), "y": np.zeros(8000)}
+    table = pytest.importorskip("pandas").DataFrame(people)
+    for of_persons in (
+        dpmean.mean(table, rho=0.1, norm_bound=10.0, privacy_unit="who"),
+        dpmean.mean_by(table, rho=0.1, norm_bound=10.0, privacy_unit="who", by="y", groups=[0], sizes="public"),
+    ):
+        ledger = Ledger(rho=1)
+        ledger.record(of_persons)
+        assert ledger.entries[0].unit == "who"
+        with pytest.raises(
+            ArgumentError, match=r"is about replace-one of rows, and earlier .* are about replace-one of who"
+        ):
+            ledger.record(dpmean.mean(table[["x", "y"]], rho=0.1, norm_bound=10.0))
+
+
+def test_a_group_of_releases_costs_what_it_says():
+    class Grouped:
+        receipts, cost, seeded, exact, method = release().receipts * 7, Zcdp(PRICE), False, True, "refined"
+
+        def to_json(self):
+            return json.dumps([json.loads(release(coins="0" * 31 + str(k)).to_json()) for k in range(7)])
+
+    for ledger in (Ledger(rho=1), Ledger(epsilon=3, delta=1e-6)):
+        ledger.record(Grouped())
+        ledger.record(Grouped())
+        assert [entry.cost for entry in ledger.entries] == [Zcdp(PRICE)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "a new ledger needs a budget: rho=1.0, say"),
+        ({"rho": 1, "epsilon": 1}, "either rho, or epsilon and delta"),
+        ({"epsilon": 1}, "needs epsilon and delta, got 1 and None"),
+        ({"delta": 1e-6}, "needs epsilon and delta, got None and 1e-06"),
+        ({"epsilon": 1e6, "delta": 1e-6}, "must lie between 1e-6 and 1000"),
+        ({"rho": -1}, "rho must be positive, got -1"),
+        ({"rho": 1, "dataset": ""}, "a name of 1 to 200 printable characters, got ''"),
+        ({"rho": 1, "dataset": "a\nb"}, "printable"),
+        ({"rho": 1, "dataset": 5}, "a name of your choice for the rows, got a int"),
+        ({"path": 1.0, "rho": 1}, "path must be the name of a file, got 1.0"),
+        ({"path": True}, "rho must be a number, got True"),
+    ],
+)
+def test_arguments_that_cannot_be_used(arguments, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        Ledger(**arguments)
+
+
+def test_a_ledger_in_memory_is_used_as_before_and_cannot_be_copied():
+    assert Ledger(1.0).budget == Ledger(rho=1).budget == Zcdp(1)
+    assert repr(Ledger(Fraction(1, 5))) == "<Ledger: rho = 0 spent, 0.2 left>"
+    ledger = Ledger(rho=1)
+    assert copy.copy(ledger) is copy.deepcopy(ledger) is ledger
+    with pytest.raises(TypeError, match="stays in its process"):
+        pickle.dumps(ledger)
+
+
+# --- epsilon and delta ---------------------------------------------------------------------------------------
+
+
+def test_one_release_may_spend_a_whole_budget_in_every_trust_model():
+    budget = {"epsilon": 1.0, "delta": 1e-6}
+    for trust, paid in (("central", budget), ("shuffle", budget), ("local", {"epsilon": 1.0})):
+        ledger = Ledger(**budget)
+        ledger.record(dpmean.mean(ROWS, trust=trust, norm_bound=60.0, **paid))
+        assert 0.999 < ledger.spent <= 1
+        with pytest.raises(OverspendError, match=r"costs epsilon = 0\.5.*, and only epsilon = 0.* at delta = 1e-06"):
+            ledger.check(dpmean.zcdp_that_implies(ApproxDp(0.5, 1e-6)))
+
+
+def test_a_budget_of_rho_takes_no_shuffled_release_and_one_of_epsilon_takes_all_kinds(file):
+    shuffled = dpmean.mean(ROWS, trust="shuffle", norm_bound=60.0, epsilon=1.0, delta=1e-9)
+    with pytest.raises(ArgumentError, match=r"has no rho: use a ledger with such a budget, Ledger\(epsilon=3.0"):
+        Ledger(rho=1).record(shuffled)
+    with pytest.raises(ArgumentError, match="has no rho"):
+        Ledger(rho=1).charge(ApproxDp(1, 1e-6), "elsewhere")
+    ledger = Ledger(file, epsilon=4, delta=1e-6)
+    ledger.record(dpmean.mean(ROWS, norm_bound=60.0, rho=0.05))
+    ledger.record(shuffled)
+    ledger.record(dpmean.mean(ROWS, trust="local", norm_bound=60.0, rho=0.2))
+    ledger.charge(ApproxDp(0.1, 1e-9), "another library")
+    assert [type(entry.cost) for entry in Ledger(file).entries] == [Zcdp, Renyi, Zcdp, ApproxDp]
+    assert Ledger(file).entries[1].cost == compose(receipt.cost for receipt in shuffled.receipts)
+    assert "shifted, shuffle model, 20000 rows, 8 columns" in str(ledger)
+    ledger.record(dpmean.mean(ROWS, norm_bound=60.0, epsilon=ledger.left, delta=1e-6))
+    assert ledger.left < 0.01
+    assert ledger.spent <= 4
+
+
+def test_what_does_not_fit_beside_earlier_costs_is_said():
+    ledger = Ledger(epsilon=1, delta=1e-6)
+    ledger.charge(PureDp(0.5), "a vote")  # counted as pure, at all orders
+    assert ledger.left == Fraction(1, 2)
+    with pytest.raises(OverspendError, match="does not fit beside what was paid before"):
+        ledger.check(Zcdp(1e-6))
+    ledger.charge(PureDp(0.5), "another vote")
+    assert (ledger.spent, ledger.left) == (1, 0)
+    with pytest.raises(OverspendError, match="does not fit"):
+        Ledger(epsilon=1, delta=1e-6).check(ApproxDp(0.1, 1e-3))
+
+
+costs = st.one_of(
+    st.fractions(Fraction(1, 10**4), Fraction(1, 10)).map(Zcdp),
+    st.fractions(Fraction(1, 100), Fraction(1, 2)).map(PureDp),
+    st.builds(
+        lambda rho, rare, far: Renyi(
+            tuple(rho * order * (1 + order / 1000) for order in ORDERS), Fraction(rare) / 10**12, far * 1e-12
+        ),
+        st.floats(1e-4, 0.1),
+        st.integers(0, 1000),
+        st.integers(0, 10),
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(costs, min_size=1, max_size=6), st.floats(0.2, 8), st.sampled_from([1e-6, 1e-9]))
+def test_what_fits_costs_no_more_than_the_budget(paid, epsilon, delta):
+    """The order that was fixed is one of those that the conversion may choose from, or lies between two of them."""
+    budget = ApproxDp(epsilon, delta)
+    if not fits(budget, tuple(paid)):
+        assert allowance_for(budget, paid[0]).left(paid) is None
+        return
+    spent, left = epsilon_spent(budget, tuple(paid)), epsilon_left(budget, tuple(paid))
+    assert 0 < spent <= budget.epsilon
+    assert 0 <= left <= budget.epsilon
+    allowance = allowance_for(budget, paid[0])
+    if allowance.order is None:
+        assert sum(cost.epsilon for cost in paid) <= budget.epsilon
+        return
+    at = float(allowance.order)
+    assert compose(map(renyi_of, paid)).epsilon(delta) <= budget.epsilon * Fraction(105, 100)
+    total = sum(float(allowance.price(cost)[0]) for cost in paid)
+    rest = delta - sum(float(allowance.price(cost)[1]) for cost in paid)
+    converted = total - (math.log(rest) + math.log(at)) / (at - 1) + math.log1p(-1 / at)
+    assert converted <= epsilon * (1 + 1e-9)
+    if left > Fraction(1, 1000):
+        assert fits(budget, (*paid, dpmean.zcdp_that_implies(ApproxDp(left, delta))))
+        much = dpmean.zcdp_that_implies(ApproxDp(left * Fraction(101, 100), delta))
+        assert left == budget.epsilon or not fits(budget, (*paid, much))
+
+
+@settings(max_examples=40, deadline=None)
+@given(costs, st.floats(0.2, 8))
+def test_as_many_equal_releases_fit_as_any_order_allows(cost, epsilon):
+    budget = ApproxDp(epsilon, 1e-6)
+    best = 0.0
+    for order in ORDERS:
+        inside = renyi_of(cost).curve[ORDERS.index(order)]
+        for part in _PARTS:
+            rest = 1e-6 * float(1 - part)
+            allowed = epsilon + (math.log(rest) + math.log(order)) / (order - 1) - math.log1p(-1 / order)
+            outside = renyi_of(cost).delta + Fraction((1 + math.exp(epsilon)) * renyi_of(cost).distance)
+            share = max(inside / allowed if allowed > 0 else math.inf, float(outside / (Fraction(1, 10**6) * part)))
+            best = max(best, 1 / share)
+    times = min(math.floor(best * (1 - 1e-6)), 50)
+    assert times == 0 or fits(budget, (cost,) * times)
+
+
+@given(st.floats(1.0, 3000.0), st.fractions(Fraction(1, 1000), 1))
+def test_a_curve_between_two_orders_is_bounded_by_its_chord(order, rho):
+    """Of zCDP the divergence is rho alpha at every order, and the chord is above it, by little."""
+    exact = Zcdp(rho)
+    allowance = allowance_for(ApproxDp(1, 1e-6), exact)
+    at = replace(allowance, order=Fraction(max(order, 1.001)))
+    bound = at.price(renyi_of(exact))
+    if order > ORDERS[-1]:
+        assert bound is None
+        return
+    assert bound[0] >= at.price(exact)[0]
+    if order >= 10:
+        assert bound[0] <= at.price(exact)[0] * Fraction(101, 100)
+
+
+@given(st.lists(st.fractions(Fraction(1, 100), 1), max_size=8), st.fractions(Fraction(1, 100), 4))
+def test_a_budget_of_rho_is_exact(prices, budget):
+    ledger, paid = Ledger(rho=budget), Fraction(0)
+    for price in prices:
+        if paid + price <= budget:
+            ledger.charge(Zcdp(price), "x")
+            paid += price
+        else:
+            with pytest.raises(OverspendError):
+                ledger.charge(Zcdp(price), "x")
+    assert (ledger.spent, ledger.left) == (paid, budget - paid)
