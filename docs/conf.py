@@ -64,6 +64,12 @@ def plain_aliases(_app: Any, _what: str, _name: str, _object: Any, _options: Any
     return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returns))
 
 
+def sentences_are_no_types(_app: Any, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """Keep the first words of a property from being taken for its type: napoleon reads them up to a colon."""
+    if what == "property":
+        lines[:0] = ["..", ""]  # an empty comment comes first, and shows nothing
+
+
 OUTSIDE = {"README": "/index.md", "CONTRIBUTING": "/contributing.md", "CHANGELOG": "/changes.md"}
 
 
@@ -77,4 +83,5 @@ def links_out_of_the_folder(_app: Any, docname: str, source: list[str]) -> None:
 def setup(app: Any) -> None:
     """Add what is ours to Sphinx."""
     app.connect("autodoc-process-signature", plain_aliases)
+    app.connect("autodoc-process-docstring", sentences_are_no_types, priority=400)  # before napoleon, at 500
     app.connect("source-read", links_out_of_the_folder)

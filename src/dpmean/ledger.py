@@ -42,7 +42,7 @@ class Neighbours(StrEnum):
 
     @property
     def contributions(self) -> int:
-        """By how many rows' contributions a sum over rows may differ. One goes and another comes, or only one."""
+        """By how many rows' contributions a sum over rows may differ: one goes and another comes, or only one."""
         return 2 if self is Neighbours.REPLACE_ONE else 1
 
 
@@ -161,7 +161,7 @@ class Release:
 
     @property
     def cost(self) -> Zcdp:
-        """What was spent, exactly. Costs of releases on the same rows add up, see ``dpmean.compose_zcdp``."""
+        """What was spent, exactly. Costs of releases on the same rows add up: see ``dpmean.compose_zcdp``."""
         return _concentrated(self.receipts)
 
     @property
@@ -171,7 +171,7 @@ class Release:
 
     @property
     def exact(self) -> bool:
-        """False if any noise was drawn in floats. Then this is a measurement, and no protection to rely on."""
+        """False if any noise was drawn in floats: then this is a measurement, and no protection to rely on."""
         return all(receipt.exact for receipt in self.receipts)
 
     @property
