@@ -36,7 +36,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": True}
 templates_path = []
-pygments_style = "default"
+pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
 autodoc_member_order = "bysource"

@@ -52,7 +52,7 @@ def steps(page):
             below = after == "text" and next_line == line + code.count("\n") + 2
             yield language, code, said if below else None, line
         if language == "console":
-            for command, said in re.findall(r"^\$ (.*\n)((?:(?!\$ ).*\n)*)", code, re.MULTILINE):
+            for command, said in re.findall(r"^\$ ((?:.*\\\n)*.*\n)((?:(?!\$ ).*\n)*)", code, re.MULTILINE):
                 yield language, command, said, line
 
 
@@ -72,7 +72,7 @@ def run_python(code, names, where):
 
 def run_command(command, folder):
     """Run a command of ours as a user would, and return what it prints."""
-    program, *arguments = shlex.split(command, comments=True)
+    program, *arguments = shlex.split(command.replace("\\\n", " "), comments=True)
     assert program == "dpmean", f"pages run dpmean alone, not {program}"
     done = subprocess.run(  # noqa: S603  our own text
         [sys.executable, "-c", "from dpmean.cli import entry; entry()", *arguments],
