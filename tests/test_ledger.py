@@ -274,7 +274,7 @@ def test_a_file_that_is_damaged_later_is_not_overwritten(file):
     with pytest.raises(LedgerError, match=r"'data' has gone from .*, or its budget changed"):
         ledger.record(release())
     Path(file).unlink()
-    with pytest.raises(LedgerError, match=r"'data' has gone from .*: restore the file from a copy"):
+    with pytest.raises(LedgerError, match=r"'data' has gone from .*.*: restore it from a copy"):
         ledger.record(release())
     assert not Path(file).exists()
 

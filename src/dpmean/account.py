@@ -86,7 +86,7 @@ class Ledger:
         found = self._shelf.read() if found is None else found
         if self.dataset not in found or found[self.dataset].budget != self.budget:
             raise LedgerError(
-                f"{self.dataset!r} has gone from {self._shelf.name}, or its budget changed: restore the file from a copy"
+                f"{self.dataset!r} has gone from {self._shelf.name}, or its budget changed: restore it from a copy"
             )
         return found[self.dataset]
 
