@@ -17,14 +17,14 @@ from bench.problem import Floats
 
 VERSION = "0.6.6"
 _HOME = Path(__file__).parent.parent / ".venv-diffprivlib"
-_PYTHON = _HOME / "bin" / "python"
+PYTHON = _HOME / "bin" / "python"
 _WORKER = Path(__file__).parent / "diffprivlib_worker.py"
 _INSTALL = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1")
 
 
 def installed() -> bool:
     """Tell whether it can be used as it is."""
-    return _PYTHON.exists() and _succeeds(_PYTHON, "-c", "import diffprivlib")
+    return PYTHON.exists() and _succeeds(PYTHON, "-c", "import diffprivlib")
 
 
 def install() -> bool:
@@ -33,7 +33,7 @@ def install() -> bool:
         return True
     steps = [
         (sys.executable, "-m", "venv", _HOME),
-        (_PYTHON, *_INSTALL, f"diffprivlib=={VERSION}", "scikit-learn<1.8"),
+        (PYTHON, *_INSTALL, f"diffprivlib=={VERSION}", "scikit-learn<1.8"),
     ]
     return all(_succeeds(*step) for step in track(steps, "installing diffprivlib")) and installed()
 
@@ -53,7 +53,7 @@ def worker(epsilon: float, bound: float) -> Iterator[Callable[[Floats], tuple[Fl
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.npy"
-        command = [str(part) for part in (_PYTHON, _WORKER, file, epsilon, bound)]
+        command = [str(part) for part in (PYTHON, _WORKER, file, epsilon, bound)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
             def release(rows: Floats) -> tuple[Floats, float]:

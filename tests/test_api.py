@@ -253,10 +253,10 @@ def test_pairs_for_two_columns_are_not_taken_for_lower_and_upper(rows):
 
 
 BAD_ROWS = {
-    "three dimensions": (np.zeros((10, 10, 10)), r"got shape \(10, 10, 10\)"),
+    "three dimensions": (np.zeros((10, 10, 10)), r"got 3 dimensions"),
     "no rows": (np.zeros((0, 5)), r"X is empty: got shape \(0, 5\)"),
     "no columns": (np.zeros((5, 0)), "X is empty"),
-    "a number": (3.0, r"got shape \(\)"),
+    "a number": (3.0, r"got 0 dimensions"),
     "strings": (np.array([["a", "b"]]), "X must hold real numbers, got text: leave out"),
     "objects": (np.array([[None, 1]]), "got objects"),
     "complex": (np.zeros((5, 2), dtype=complex), "got complex numbers"),

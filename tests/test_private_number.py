@@ -8,6 +8,7 @@ same law for each, and the same rows and pairs but for one (section 13 of docs/p
 import itertools
 import json
 import math
+import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
@@ -344,6 +345,56 @@ def test_few_rows_are_refused_by_their_noisy_number_and_that_is_paid_for(n):
     with pytest.raises(TooFewRowsError, match=r"^about \d+ rows are too few") as caught:
         dpmean.mean(np.zeros((n, 3)), rho=0.5, norm_bound=1.0, neighbours="add-or-remove-one", ledger=ledger)
     assert caught.value.receipts[0].cost.rho == Fraction(1, 50) == ledger.spent
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("fault", ["a value that is missing", "a warning that is an error", "a step that is too fine"])
+def test_a_number_that_may_have_been_seen_is_paid_for(fault):
+    ledger, rows, more = dpmean.Ledger(rho=1.0), people(120, 2), {}
+    if fault == "a value that is missing":
+        rows[3] = np.nan
+    elif fault == "a step that is too fine":
+        more = {"sigma_min": 0.1, "sigma_max": 10.0, "step": 2.0**-60}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if fault == "a warning that is an error" else "ignore")
+        with pytest.raises((ValueError, dpmean.TooFewRowsWarning)):
+            dpmean.mean(rows, ledger=ledger, **more, **SETTINGS)
+    assert ledger.spent == (Fraction(1, 2) if fault == "a warning that is an error" else Fraction(1, 50))
+
+
+@pytest.mark.parametrize(
+    ("rows", "bounds"),
+    [
+        (np.zeros((3000, 1)), (0, 1)),
+        ((np.arange(3000)[:, None] < 9).astype(float), (0, 1)),
+        (np.zeros((3000, 8)), (0, 1)),
+        (people(3000, 4), (-60, 60)),
+    ],
+    ids=["zeros", "few ones", "zeros in 8 dimensions", "normal"],
+)
+def test_the_noise_on_the_number_of_rows_is_part_of_the_error_bound(rows, bounds):
+    held, trials = 0, 60
+    for seed in range(trials):
+        release = dpmean.mean(rows, rho=0.5, bounds=bounds, neighbours="add-or-remove-one", seed=seed)
+        error = np.linalg.norm((release.mean - rows.mean(0)) * 2 / (bounds[1] - bounds[0]) * release_unit(release))
+        held += error <= release.error_bound(0.95)
+    assert held >= 48  # of 57 that are promised; with chance 0.95 each, fewer than that once in 10^6
+
+
+def release_unit(release):
+    """The unit of lengths is the user's where all columns have the same bounds."""
+    bound = release.public["bound"]
+    return (bound["upper"][0] - bound["lower"][0]) / 2
+
+
+def test_a_clipped_mean_tells_the_noise_on_the_number_of_rows():
+    rows = np.random.default_rng(1).normal(50, 10, (3000, 1))
+    errors, stds = [], []
+    for seed in range(60):
+        release = dpmean.mean(rows, method="clipped", **{**SETTINGS, "norm_bound": 200.0}, seed=seed)
+        errors.append(release.mean[0] - rows.mean())
+        stds.append(release.noise_std[0])
+    assert 0.7 < np.std(errors) / np.mean(stds) < 1.35
 
 
 def test_it_is_twice_as_accurate_as_when_rows_are_replaced():

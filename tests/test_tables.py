@@ -20,7 +20,8 @@ from dpmean import ArgumentError, ArgumentTypeError, DataError, GroupedRelease, 
 from dpmean.noise.source import seeded
 from dpmean.rows.frames import FrameTable
 from dpmean.rows.keys import ABSENT, Keys, one_group_each
-from dpmean.rows.persons import means_of_persons, shuffled
+from dpmean.rows.persons import means_of_persons
+from dpmean.rows.places import shuffled
 from dpmean.rows.tables import ArrayTable, groups, people
 from tests.conformance.problems import assert_same
 
@@ -230,7 +231,7 @@ def test_means_of_persons_do_not_depend_on_blocks_and_leave_out_what_is_missing(
 
 def test_persons_stand_in_an_order_that_nobody_knows():
     """The order of persons is drawn with private noise: every one of all orders equally often."""
-    law = Counter(tuple(shuffled(4, seeded(seed)).tolist()) for seed in range(6000))
+    law = Counter(tuple(shuffled(4, seeded(seed), "persons").tolist()) for seed in range(6000))
     assert len(law) == 24
     assert sum((count - 250) ** 2 / 250 for count in law.values()) < 80
     found = people(ArrayTable(np.arange(6.0)[:, None]), [3, 1, 3, 2, 2, 1], lambda _, d: np.ones(d, dtype=bool))
@@ -242,7 +243,7 @@ def test_missing_keys_are_refused_without_telling_whose():
     frame.loc[7, "patient"] = None
     with pytest.raises(DataError, match="'patient' is missing in some rows, so nothing was released"):
         dpmean.mean(frame, privacy_unit="patient", **SETTINGS)
-    with pytest.raises(ArgumentError, match=r"one key per row, 300 of them, got shape \(3,\)"):
+    with pytest.raises(ArgumentError, match=r"one key per row of X, got shape \(3,\)"):
         dpmean.mean(frame[["age"]].to_numpy(dtype=float), privacy_unit=[1, 2, 3], rho=0.5, norm_bound=200.0)
     with pytest.raises(ArgumentError, match="there is no column 'who'"):
         dpmean.mean(frame, privacy_unit="who", **SETTINGS)
@@ -265,8 +266,37 @@ def test_keys_of_many_kinds(keys):
     assert found.among([keys[1]]).tolist() == [ABSENT, 0, ABSENT, ABSENT]
     packed = Keys.of_column("k", pa.chunked_array([pa.array(keys[:3]).dictionary_encode()]))
     assert packed.codes.tolist() == [0, 1, 0]
+    alone = Keys.of_column("k", pa.chunked_array([pa.array(keys[1:2])]))
+    assert alone.values.written(0) == packed.values.written(1) != packed.values.written(0)
     objects = Keys.of_array("k", np.array(keys, dtype=object), 4)
     assert objects.codes.tolist() == [0, 1, 0, ABSENT]
+
+
+def test_a_person_is_neither_split_nor_joined_by_how_keys_are_written():
+    assert Keys.of_column("k", pa.chunked_array([pa.array([0.0, -0.0, 1.0])])).codes.tolist() == [0, 0, 1]
+    assert Keys.of_array("k", np.array([0.0, -0.0, 1.0]), 3).codes.tolist() == [0, 0, 1]
+    assert Keys.of_array("k", [0.0, -0.0, 0], 3).codes.tolist() == [0, 0, 0]
+    for keys in ([2**63, 2**63 + 1, -1], [1, "1", 2], ["a", b"a", None]):
+        found = Keys.of_array("k", keys, 3).codes
+        assert len(set(found.tolist())) == 3
+    for odd in ([[1], [2]], [np.ones(2), np.ones(2)], 7):
+        with pytest.raises((ArgumentError, ArgumentTypeError)):
+            Keys.of_array("k", odd, 2)
+
+
+def test_keys_that_python_cannot_hold_are_keys_all_the_same():
+    odd = pa.array([b"\xff\xfe", b"ok", b"\xff\xfe"]).view(pa.utf8())
+    far = pa.array([2**62, 5, 2**62], pa.timestamp("us"))
+    for column, label in ((odd, "ok"), (far, far[1].as_py())):
+        keys = Keys.of_column("k", pa.chunked_array([column]))
+        assert keys.codes.tolist() == [0, 1, 0]
+        assert keys.among([label]).tolist() == [ABSENT, 0, ABSENT]
+        assert keys.values.written(0) != keys.values.written(1)
+
+
+def test_a_persons_values_may_add_up_to_more_than_a_float_can_hold():
+    found = means_of_persons([np.full((4, 1), 1.7e308)], np.zeros(4, dtype=np.int64), 1, 1, np.ones(1, dtype=bool))
+    assert np.isfinite(found).all()
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
@@ -372,6 +402,53 @@ def test_one_person_changes_one_group_by_one_vector(data):
     before, after = vectors(persons, labels, rows), vectors(persons[kept], labels[kept], rows[kept])
     assert sum((one - two).total() for one, two in zip(before, after, strict=True)) <= 1
     assert all(not two - one for one, two in zip(before, after, strict=True))
+
+
+def test_nothing_in_unlisted_groups_is_an_error():
+    frame = table().astype({"patient": "object"})
+    frame.loc[frame.clinic == "unlisted", "patient"] = None
+    assert by_clinic(frame, privacy_unit="patient").released
+    frame["v"] = [[1.0, 2.0]] * len(frame)
+    frame.loc[frame.clinic == "unlisted", "v"] = None
+    settings = {"vector_column": "v", "rho": 0.5, "norm_bound": 9.0, "seed": 1}
+    assert dpmean.mean_by(frame, by="clinic", groups=LISTED, **settings).released
+
+
+def test_all_groups_may_be_refused(tmp_path):
+    ledger = dpmean.Ledger(rho=1.0)
+    settings = {**SETTINGS, "by": "clinic", "groups": ["x", "y"], "sizes": "public", "ledger": ledger}
+    found = dpmean.mean_by(table(), **settings)
+    assert found.rho == 0
+    assert found.epsilon(1e-6) == 0
+    assert ledger.spent == 0
+    assert GroupedRelease.from_json(found.to_json()).refused == {"x": "it has no rows", "y": "it has no rows"}
+    assert "no mean" in str(found)
+    with pytest.raises(ArgumentError, match="there is nothing to report"):
+        dpmean.report(found, tmp_path / "none.html")
+
+
+def test_columns_and_labels_that_are_given_twice_are_refused(tmp_path):
+    frame = table()
+    for X in [frame, *everywhere(frame, tmp_path)]:
+        with pytest.raises(ArgumentError, match="a name is given twice"):
+            dpmean.mean(X, rho=0.5, norm_bound=300.0, columns=["age", "age", "bmi"])
+    frame["clinic"] = np.arange(len(frame)) % 2
+    for by in ("clinic", frame["clinic"].to_numpy().astype(str)):
+        with pytest.raises(ArgumentError, match="two labels are the same"):
+            dpmean.mean_by(frame, by=by, groups=[0, "0"], **SETTINGS)
+
+
+def test_labels_of_numpy_survive():
+    frame = table()
+    frame["mean"] = np.arange(len(frame)) % 2
+    found = dpmean.mean_by(frame, by="mean", groups=np.array([0, 1]), seed=1, **SETTINGS)
+    assert list(GroupedRelease.from_json(found.to_json())) == [0, 1]
+    assert next(iter(found.to_frame().columns)) == "mean (group)"
+    days = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]")[np.arange(len(frame)) % 2]
+    rows = frame[["age", "bmi"]].to_numpy()
+    for labels in (days[:2], ["2024-01-01", "2024-01-02"]):
+        found = dpmean.mean_by(rows, by=days, groups=list(labels), rho=0.5, norm_bound=300.0, seed=1)
+        assert len(found.released) == 2
 
 
 def test_labels_are_read_as_the_column_has_them():

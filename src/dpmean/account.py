@@ -6,7 +6,7 @@ import os
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import Any, final
+from typing import Any, Self, final
 
 from dpmean.books.allowance import Cost
 from dpmean.books.pages import Account, Entry, digits
@@ -144,9 +144,18 @@ class Ledger:
 
         self._shelf.change(add)
 
+    def __copy__(self) -> Self:
+        return self  # two budgets for the same rows are none
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
-            raise ArgumentTypeError("a ledger in memory has no copies, which could be spent twice: give it a file")
+            raise ArgumentTypeError(
+                "a ledger in memory stays in its process, since a copy could be spent twice: give it a file, stay in "
+                "one process (n_jobs=None), or leave the ledger out of what you store (set_params(ledger=None))"
+            )
         return _reopen, (os.path.abspath(self.path), self.dataset)
 
     def __repr__(self) -> str:

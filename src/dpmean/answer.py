@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,27 +17,26 @@ from dpmean.ledger import Neighbours, Receipt, Release
 from dpmean.types import Estimate
 from dpmean.version import __version__
 
+TWO_SIDED = 1.2
+"""Bounds allow for a bias on one side; noise on the number of rows may go either way."""
+
 
 def check_rows(
     need: Need, n: int, rows: str, setting: str, *, allow_few_rows: bool, paid: tuple[Receipt, ...] = ()
-) -> bool:
-    """Return whether there are so few rows that the answer is unreliable; refuse that unless it is allowed.
+) -> str:
+    """Return a warning if there are so few rows that the answer is unreliable, or else ""; refuse too few.
 
-    ``rows`` says how many there are in words, and ``paid`` what it cost to know that.
+    ``rows`` says how many there are in words, and ``paid`` what it cost to know that. The warning is for after the
+    release is recorded, as it may tell a number that was paid for.
     """
     if not isinstance(allow_few_rows, bool | np.bool_):
         raise ArgumentTypeError(f"allow_few_rows must be True or False, got {allow_few_rows!r}")
     fine, risky = math.ceil(need.fine), math.ceil(need.risky)
     verdict = need.verdict(n)
     if verdict is Verdict.FINE:
-        return False
+        return ""
     if verdict is Verdict.RISKY:
-        warnings.warn(
-            f"{rows} are few for {setting}: expect a larger error than usual. {fine} would do well.",
-            TooFewRowsWarning,
-            stacklevel=4,
-        )
-        return True
+        return f"{rows} are few for {setting}: expect a larger error than usual. {fine} would do well."
     if not allow_few_rows:
         raise TooFewRowsError(
             f"{rows} are too few for {setting}: {risky} would do, {fine} would do well. Use more rows "
@@ -45,16 +45,13 @@ def check_rows(
             rows_needed=risky,
             receipts=paid,
         )
-    warnings.warn(
-        f"{rows} are too few for {setting}: the answer may be far off, whatever noise_std says.",
-        TooFewRowsWarning,
-        stacklevel=4,
-    )
-    return True
+    return f"{rows} are too few for {setting}: the answer may be far off, whatever noise_std says."
 
 
-def check_delta(delta: Number | None, n: int) -> None:
-    """Warn of a delta that protects single rows badly."""
+def warn(few_rows: str, delta: Number | None, n: int) -> None:
+    """Warn of few rows, and of a delta that protects single rows badly."""
+    if few_rows:
+        warnings.warn(few_rows, TooFewRowsWarning, stacklevel=4)
     if delta is not None and delta * n >= 1:
         warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=4)
 
@@ -69,15 +66,24 @@ def in_user_units(
     seeded: bool,
     public: dict[str, Any],
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    number_std: float = 0.0,
 ) -> Release:
-    """Put an estimate back into the user's units."""
+    """Put an estimate back into the user's units.
+
+    If the number of rows is private, the noise on it, of ``number_std`` rows, is noise on the mean as well: what was
+    added up, relative to a centre, was divided by it.
+    """
+    moved = (estimate.mean - estimate.centre if estimate.moved is None else estimate.moved) * (number_std / n)
+    found = estimate.found
+    if found is not None and number_std:
+        found = replace(found, bias_std=math.hypot(found.bias_std, TWO_SIDED * float(np.linalg.norm(moved))))
     unit = float(frame.scale[0])
     same = bool(np.all(frame.scale == unit))
     length = unit if same else 1.0
     radius_unit = estimate.radius_unit or ("" if same else " half-widths of the bounds")
     return Release(
         mean=frame.to_user(estimate.mean),
-        noise_std=frame.scale * estimate.noise_std,
+        noise_std=frame.scale * np.hypot(estimate.noise_std, moved),
         centre=frame.to_user(estimate.centre),
         radius=estimate.radius * length,
         receipts=estimate.receipts,
@@ -93,11 +99,11 @@ def in_user_units(
             **({"radius_unit": radius_unit} if radius_unit else {}),
             **({"note": estimate.note} if estimate.note else {}),
         },
-        found=estimate.found and estimate.found.times(length),
+        found=found and found.times(length),
     )
 
 
-def remarks(delta: Number | None, *, few_rows: bool) -> dict[str, Any]:
+def remarks(delta: Number | None, *, few_rows: str) -> dict[str, Any]:
     """Return what a release says of its budget and its rows, beside the numbers."""
     return {**({} if delta is None else {"delta": float(delta)}), **({"few_rows": True} if few_rows else {})}
 

@@ -165,7 +165,8 @@ def mean(
         return made
     build = method_called(method, passes)
     if privacy_unit is not None:
-        table = open_table(X, columns, vector_column, privacy_unit, read=read_array)
+        fewest = 1 if neighbours == "replace-one" else 0
+        table = open_table(X, columns, vector_column, privacy_unit, read=lambda X: read_array(X, fewest=fewest))
         X = people(table, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d))
     else:
         X = read_rows(X, columns, vector_column, fewest=1 if neighbours == "replace-one" else 0)

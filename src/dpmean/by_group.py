@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dpmean.account import Ledger
 from dpmean.api import method_called
 from dpmean.budget import Number
@@ -38,6 +40,7 @@ def mean_by(
     nan: str | Mapping[str, str] = "raise",
     ledger: Ledger | None = None,
     seed: int | None = None,
+    allow_few_rows: bool = False,
 ) -> GroupedRelease:
     """Release the mean of each group of rows under differential privacy.
 
@@ -69,6 +72,8 @@ def mean_by(
         nan: as for ``dpmean.mean``.
         ledger: a ``dpmean.Ledger``: what the release costs is taken from its budget before it is shown.
         seed: makes the noise reproducible and the release worthless as protection; for experiments only.
+        allow_few_rows: give groups a number where the rule says that they have too few rows to expect a useful one; the
+            release of such a group says so.
 
     Returns:
         A ``GroupedRelease``: for every label a ``Release``, or a ``Refusal`` with its reason.
@@ -82,7 +87,8 @@ def mean_by(
     moves = sizes == "private" and relation is Neighbours.REPLACE_ONE
     each = budget.share(1, MOVED) if moves else budget
     _, coins = read_randomness(seed)
-    table = open_table(X, columns, vector_column, by, privacy_unit, read=read_array)
+    fewest = 1 if sizes == "public" else 0
+    table = open_table(X, columns, vector_column, by, privacy_unit, read=lambda X: read_array(X, fewest=fewest))
     name, sources = rows_of_groups(
         table, by, labels, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d), coins.key
     )
@@ -103,11 +109,14 @@ def mean_by(
                     nan=nan,
                     neighbours="add-or-remove-one" if sizes == "private" else "replace-one",
                     seed=None if seed is None else _seed(seed, label),
+                    allow_few_rows=allow_few_rows,
                 )
         except TooFewRowsError as error:
-            found[label] = Refusal(_reason(str(error)), error.receipts)
-    release = GroupedRelease(name, found, sizes, relation, seed is not None)
-    if ledger is not None:
+            found[label] = Refusal(_reason(str(error)), error.receipts, error.rows_needed)
+    release = GroupedRelease(
+        name, found, sizes, relation, seed is not None, 1e-6 if delta is None else float(delta), coins.key
+    )
+    if ledger is not None and release.rho:
         ledger.record(release)
     return release
 
@@ -115,7 +124,7 @@ def mean_by(
 def _labels(groups: Sequence[Any]) -> list[Any]:
     if isinstance(groups, str | bytes) or not hasattr(groups, "__iter__"):
         raise ArgumentError(f"groups must be several labels, got {groups!r}: give a list")
-    labels = list(groups)
+    labels = [key.item() if isinstance(key, np.number | np.bool_ | np.str_) else key for key in groups]
     if not labels:
         raise ArgumentError("groups is empty: list the labels of the groups, all that may occur")
     try:

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.answer import bound_of, check_delta, check_rows, in_user_units, remarks
+from dpmean.answer import bound_of, check_rows, in_user_units, remarks, warn
 from dpmean.budget import Number
 from dpmean.door import (
     Bounds,
@@ -77,7 +77,7 @@ def run_local(
     noise, coins = read_randomness(seed)
     need = Need(*users_needed(d, budget, few_rounds=few))
     few_rows = check_rows(need, n, f"{n} rows", f"d={d}, {budget} and the local model", allow_few_rows=allow_few_rows)
-    check_delta(delta, n)
+    warn(few_rows, delta, n)
 
     fleet = Fleet(_rows_of_devices(array, frame), noise)
     setup = setup_for(coins.digest(), n, d, frame.reach, budget, few_rounds=few)
@@ -131,7 +131,7 @@ def run_shuffle(
     noise, coins = read_randomness(seed)
     need = Need(*clients_needed(d, budget, part))
     few_rows = check_rows(need, n, f"{n} rows", f"d={d}, {budget} and the shuffle model", allow_few_rows=allow_few_rows)
-    check_delta(delta, n)
+    warn(few_rows, delta, n)
 
     plan = design(n, d, budget, part, few_rounds=few)
     analyzer = ShuffleAnalyzer(collection_for(plan, coins.digest(), frame.reach))

@@ -146,7 +146,7 @@ def read_array(X: ArrayLike, *, fewest: int = 1) -> NDArray[Any]:
         array = array[:, np.newaxis]
     if array.ndim != 2:
         raise DataError(
-            f"X must have shape (n, d), or (n,) for one dimension, got shape {array.shape}: "
+            f"X must have shape (n, d), or (n,) for one dimension, got {array.ndim} dimensions: "
             "flatten each row with X.reshape(len(X), -1), say"
         )
     if len(array) < fewest or not array.shape[1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpmean.account import Ledger
-from dpmean.answer import bound_of, check_delta, check_rows, in_user_units, remarks
+from dpmean.answer import bound_of, check_rows, in_user_units, remarks, warn
 from dpmean.budget import Number, Zcdp
 from dpmean.coins import PublicCoins
 from dpmean.door import (
@@ -25,12 +26,14 @@ from dpmean.door import (
     read_step,
     statistical_setting,
 )
-from dpmean.errors import ArgumentError, TooFewRowsError
+from dpmean.errors import ArgumentError
 from dpmean.estimators.enough import Planned
+from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.ledger import Neighbours, Receipt, Release, total_cost
+from dpmean.noise.source import SecureNoise, SeededNoise
 from dpmean.rows.counted import CountedRows
-from dpmean.rows.persons import shuffled
+from dpmean.rows.places import shuffled
 from dpmean.rows.source import InMemory
 from dpmean.rows.streamed import Source
 from dpmean.rows.uncounted import UncountedRows
@@ -91,31 +94,73 @@ def run(
     frame = read_frame(d, norm_bound, bounds, impute=not strict.all(), names=source.names)
     noise, coins = read_randomness(seed)
     number = _number(source, trust, budget, noise)
-    frame, finest = statistical_setting(number.n, frame, sigma_min, sigma_max)
-    grid = Grid(read_step(step, finest), frame.reach, d)
+    try:
+        release, few_rows = _released(
+            build,
+            source,
+            frame,
+            trust,
+            budget,
+            number,
+            noise,
+            coins,
+            strict=tuple(np.flatnonzero(strict).tolist()) if frame.impute else (),
+            norm_bound=norm_bound,
+            sigma_min=sigma_min,
+            sigma_max=sigma_max,
+            step=step,
+            delta=delta,
+            allow_few_rows=allow_few_rows,
+        )
+    except BaseException:
+        if ledger is not None and number.paid:  # what went wrong may tell of the number of rows
+            ledger.charge(total_cost(number.paid, budget), "the number of rows, without a mean")
+        raise
+    if ledger is not None:
+        ledger.record(release)
+    warn(few_rows, delta, number.n)
+    return release
 
+
+def _released(
+    build: Build,
+    source: Source,
+    frame: Frame,
+    trust: Central,
+    budget: Zcdp,
+    number: _Number,
+    noise: SecureNoise | SeededNoise,
+    coins: PublicCoins,
+    *,
+    strict: tuple[int, ...],
+    norm_bound: float | None,
+    sigma_min: float | None,
+    sigma_max: float | None,
+    step: float | None,
+    delta: Number | None,
+    allow_few_rows: bool,
+) -> tuple[Release, str]:
+    """Ask, now that it is known how many rows there are; return also what to say of too few of them."""
+    d, n = frame.d, number.n
+    frame, finest = statistical_setting(n, frame, sigma_min, sigma_max)
+    grid = Grid(read_step(step, finest), frame.reach, d)
     estimator = build(grid, coins, trust)
     setting = f"d={d}, rho={float(budget.rho):.4g} and method {estimator.name}"
     need = estimator.rows_needed(number.left)
-    try:
-        few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allow_few_rows, paid=number.paid)
-    except TooFewRowsError:
-        if ledger is not None and number.paid:
-            ledger.charge(total_cost(number.paid, budget), "the number of rows, which are too few")
-        raise
-    check_delta(delta, number.n)
+    few_rows = check_rows(need, n, number.words, setting, allow_few_rows=allow_few_rows, paid=number.paid)
 
-    held = source.rows(replace(frame, strict=tuple(np.flatnonzero(strict).tolist()) if frame.impute else ()))
+    held = source.rows(replace(frame, strict=strict))
     if unit_of(source):
-        held = held.take(shuffled(held.n, noise))
-    rows = CountedRows(UncountedRows(held, number.n, noise) if private else held)
+        held = held.take(shuffled(held.n, noise, "persons"))
+    rows = CountedRows(UncountedRows(held, n, noise) if number.paid else held)
     estimate = estimator(rows, number.left, noise)
     estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
     total_cost(estimate.receipts, budget)
     release = in_user_units(
         estimate,
         frame,
-        n=number.n,
+        n=n,
+        number_std=number.std,
         method=estimator.name,
         trust=trust.name,
         neighbours=trust.neighbours,
@@ -131,9 +176,7 @@ def run(
             **remarks(delta, few_rows=few_rows),
         },
     )
-    if ledger is not None:
-        ledger.record(release)
-    return release
+    return release, few_rows
 
 
 def unit_of(source: Source) -> str | None:
@@ -150,6 +193,7 @@ class _Number:
     words: str
     paid: tuple[Receipt, ...]
     left: Zcdp
+    std: float = 0.0
 
 
 def _number(source: Source, trust: Central, budget: Zcdp, noise: Noise) -> _Number:
@@ -162,4 +206,4 @@ def _number(source: Source, trust: Central, budget: Zcdp, noise: Noise) -> _Numb
         raise ArgumentError(f"rho must be at least {least:g} where the number of rows is private, got {given:g}")
     for_count, left = trust.divide(budget, *FOR_NUMBER)
     about, receipt = trust.count(n, for_count, noise, "number")
-    return _Number(about, f"about {about} {what}", (receipt,), left)
+    return _Number(about, f"about {about} {what}", (receipt,), left, math.sqrt(1 / (2 * for_count.rho)))

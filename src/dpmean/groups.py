@@ -11,7 +11,16 @@ from typing import Any, final
 from dpmean.accountant import tight_epsilon
 from dpmean.budget import Number, Zcdp
 from dpmean.errors import ArgumentError
-from dpmean.ledger import Neighbours, Receipt, Release, frame_of, receipt_from_dict, receipt_to_dict, total_cost
+from dpmean.ledger import (
+    Neighbours,
+    Receipt,
+    Release,
+    frame_of,
+    receipt_from_dict,
+    receipt_to_dict,
+    rounded_up,
+    total_cost,
+)
 
 _FORMAT = "dpmean.grouped/1"
 MOVED = 4
@@ -29,6 +38,8 @@ class Refusal:
 
     reason: str
     receipts: tuple[Receipt, ...] = ()
+    rows_needed: int = 1
+    """How many rows would do."""
 
     @property
     def rho(self) -> Fraction:
@@ -47,6 +58,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         sizes: whether the numbers of rows in the groups are ``"private"`` or ``"public"``.
         neighbours: which pairs of data sets the guarantee makes hard to tell apart.
         seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
+        delta: at which epsilon is told, if the budget was given as epsilon and delta; or else a usual one.
+        coins: the salt of the hash that chose a group for persons with rows in several.
 
     """
 
@@ -55,6 +68,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     sizes: str
     neighbours: Neighbours
     seeded: bool = False
+    delta: float = 1e-6
+    coins: str = ""
 
     def __getitem__(self, label: Any) -> Release | Refusal:
         return self.groups[label]
@@ -71,18 +86,18 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
         If the neighbours of private sizes replace a row, that may change one group twice, or two groups (see MOVED).
         """
-        dearest = max(found.rho for found in self.groups.values())
-        moves = self.neighbours is Neighbours.REPLACE_ONE and self.sizes == "private"
-        return Zcdp(dearest * MOVED if moves else dearest)
+        return Zcdp(self.rho)
 
     @property
     def rho(self) -> Fraction:
-        """The zCDP budget that was spent, exactly."""
-        return self.cost.rho
+        """The zCDP budget that was spent, exactly; zero if all groups were refused for their public sizes."""
+        dearest = max(found.rho for found in self.groups.values())
+        moves = self.neighbours is Neighbours.REPLACE_ONE and self.sizes == "private"
+        return dearest * MOVED if moves else dearest
 
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
-        return float(tight_epsilon(self.cost, delta))
+        return rounded_up(tight_epsilon(self.cost, delta)) if self.rho else 0.0
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -115,9 +130,10 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame of pandas, polars or pyarrow, a line per group and column."""
-        lines: dict[str, list[Any]] = {self.by: [], "column": [], "mean": [], "noise_std": [], "n": []}
+        group = f"{self.by} (group)" if self.by in ("column", "mean", "noise_std", "n") else self.by
+        lines: dict[str, list[Any]] = {group: [], "column": [], "mean": [], "noise_std": [], "n": []}
         for label, found in self.released.items():
-            lines[self.by] += [label] * found.d
+            lines[group] += [label] * found.d
             lines["column"] += list(found.columns or (f"column {j}" for j in range(found.d)))
             lines["mean"] += found.mean.tolist()
             lines["noise_std"] += found.noise_std.tolist()
@@ -129,7 +145,12 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         entries = [
             {"label": label, "release": json.loads(found.to_json())}
             if isinstance(found, Release)
-            else {"label": label, "refused": found.reason, "receipts": [receipt_to_dict(r) for r in found.receipts]}
+            else {
+                "label": label,
+                "refused": found.reason,
+                "receipts": [receipt_to_dict(r) for r in found.receipts],
+                "rows_needed": found.rows_needed,
+            }
             for label, found in self.groups.items()
         ]
         document = {
@@ -138,6 +159,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             "sizes": self.sizes,
             "neighbours": str(self.neighbours),
             "seeded": self.seeded,
+            "delta": self.delta,
+            "coins": self.coins,
             "rho": str(self.rho),
             "groups": entries,
         }
@@ -153,14 +176,24 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             groups: dict[Any, Release | Refusal] = {
                 entry["label"]: Release.from_json(json.dumps(entry["release"]))
                 if "release" in entry
-                else Refusal(str(entry["refused"]), tuple(receipt_from_dict(r) for r in entry["receipts"]))
+                else Refusal(
+                    str(entry["refused"]),
+                    tuple(receipt_from_dict(r) for r in entry["receipts"]),
+                    int(entry.get("rows_needed", 1)),
+                )
                 for entry in document["groups"]
             }
             relation = Neighbours(document["neighbours"])
             found = GroupedRelease(
-                str(document["by"]), groups, str(document["sizes"]), relation, document["seeded"] is not False
+                str(document["by"]),
+                groups,
+                str(document["sizes"]),
+                relation,
+                document["seeded"] is not False,
+                float(document["delta"]),
+                str(document["coins"]),
             )
-            if found.sizes not in ("private", "public") or str(found.rho) != document["rho"]:
+            if not 0 < found.delta < 1 or found.sizes not in ("private", "public") or str(found.rho) != document["rho"]:
                 raise ValueError("its groups do not cost what it says")
         except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
@@ -175,7 +208,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         lines = [
             f"Private means of {len(self)} groups by {self.by}",
             f"  privacy    rho = {float(self.rho):.6g} zCDP for all together, that is epsilon = "
-            f"{self.epsilon(1e-6):.4g} at delta = 1e-06",
+            f"{self.epsilon(self.delta):.4g} at delta = {self.delta:g}",
             f"             neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}",
         ]
         for label, found in self.groups.items():

@@ -208,8 +208,7 @@ class Release:
         pure = [receipt.cost.epsilon for receipt in self.receipts if isinstance(receipt.cost, PureDp)]
         if len(pure) == len(self.receipts):
             epsilon = min(epsilon, sum(pure, start=Fraction(0)))
-        nearest = float(epsilon)
-        return nearest if nearest >= epsilon else float(np.nextafter(nearest, np.inf))
+        return rounded_up(epsilon)
 
     def error_bound(self, confidence: float = 0.95, *, of: str = "rows") -> float:
         """Return a bound on the error of the mean, in l2 norm over all columns, that holds with this confidence.
@@ -323,6 +322,12 @@ class Release:
         seeded = ", seeded" if self.seeded else ""
         privacy = _privacy_in_words(self, brief=True)
         return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, {privacy}{seeded}>"
+
+
+def rounded_up(value: Fraction) -> float:
+    """Return the nearest float that is not below a fraction."""
+    nearest = float(value)
+    return nearest if nearest >= value else float(np.nextafter(nearest, np.inf))
 
 
 def frame_of(table: dict[str, Any], library: str) -> Any:

@@ -296,6 +296,10 @@ class VectorSum:
     unit: float
     variance: Fraction
 
+    def times(self, scale: float) -> Floats:
+        """Return the sum in floats, scaled."""
+        return np.asarray(self.total * scale, dtype=np.float64)
+
 
 class TrustModel(Protocol):
     """Two private operations, and the rules that go with them: all that an estimator needs to know about trust."""
@@ -339,6 +343,8 @@ class Estimate:
     radius: float
     receipts: tuple[Receipt, ...]
     found: Found | None = None
+    moved: Floats | None = None
+    """How far the mean is from what the rows were measured around, if that is not the centre."""
     note: str = ""
     """What went wrong on the way, as far as others may know."""
     radius_unit: str = ""

@@ -79,9 +79,15 @@ def rows_needed(d: int, budget: Zcdp, trust: Central = REPLACING) -> Need:
 class _Partial:
     """A release of the mean, made on the way."""
 
-    mean: Floats
+    centre: Floats
+    moved: Floats
     std: float
     radius: float
+
+    @property
+    def mean(self) -> Floats:
+        """The mean that was found around the centre."""
+        return self.centre + self.moved
 
 
 @final
@@ -160,7 +166,7 @@ class _Work:
             found = self.curator.ball_sum(self.some, ball, cost, f"locate {len(self.releases) + 1}")
             self.left -= cost
             std = math.sqrt(found.variance) * found.unit / m
-            self.releases.append(_Partial(self.centre + found.total * (found.unit / m), std, radius))
+            self.releases.append(_Partial(self.centre, found.times(found.unit / m), std, radius))
             self.centre = self._within_reach(_combined(self._alike(SAME_RADIUS * width))[0])
             self.error, self.seen = step.error * unit, None
 
@@ -232,7 +238,7 @@ class _Work:
         """Release the mean with all that is left."""
         found = self.curator.ball_sum(self.rows, self.grid.ball(self.centre, radius), self.curator.left, "mean")
         scale = found.unit / self.rows.n
-        last = _Partial(self.centre + found.total * scale, math.sqrt(found.variance) * scale, radius)
+        last = _Partial(self.centre, found.times(scale), math.sqrt(found.variance) * scale, radius)
         return self._finish(last, radius, ceiling, 0.0, 0.0)
 
     def _release_in_bins(self, radius: float) -> Estimate:
@@ -240,7 +246,7 @@ class _Work:
         (index,), shells, sums = self._shells(self._index(radius, self._distances()), (0,))
         found = self.curator.clipped_sum(sums, shells, 0, self.curator.left, "mean")
         scale, radius = found.unit / self.rows.n, radius_at(self.grid.lowest + index)
-        last = _Partial(self.centre + found.total * scale, math.sqrt(found.variance) * scale, radius)
+        last = _Partial(self.centre, found.times(scale), math.sqrt(found.variance) * scale, radius)
         return self._finish(last, radius, radius, 0.0, 0.0)
 
     def _shells(self, ceiling: int, steps: tuple[int, ...]) -> tuple[list[int], Shells, ShellSums]:
@@ -340,7 +346,7 @@ class _Work:
 
         found = curator.clipped_sum(sums, shells, best, curator.left, "mean")
         scale = found.unit / n * factors[best] / FACTOR_ONE
-        last = _Partial(self.centre + found.total * scale, math.sqrt(found.variance) * scale, widths[best])
+        last = _Partial(self.centre, found.times(scale), math.sqrt(found.variance) * scale, widths[best])
         return self._finish(last, radii[best], radii[0], bias, bias_std)
 
     def _gap_cost(self, shells: Shells, k: int, factors: list[int], width: float) -> Fraction:
@@ -371,7 +377,7 @@ class _Work:
     def _finish(self, last: _Partial, radius: float, ceiling: float, bias: float, bias_std: float) -> Estimate:
         """Combine the last release with earlier ones of about the same radius, if they saw all rows."""
         earlier = self._alike(SAME_RADIUS * last.radius) if self.some.n == self.rows.n else []
-        mean, std = _combined([*earlier, last])
+        mean, moved, std = _combined([*earlier, last])
         n = self.rows.n
         tail = ceiling * tail_bias(n, self.spread, ceiling, self.pressure)
         if self.lumpy:  # there is no tail to go by: what was not noticed may be as far as a row can be
@@ -380,6 +386,7 @@ class _Work:
             mean=mean,
             noise_std=std,
             centre=self.centre,
+            moved=moved,
             radius=radius,
             receipts=tuple(self.curator.receipts),
             found=Found(
@@ -395,9 +402,10 @@ class _Work:
         )
 
 
-def _combined(releases: list[_Partial]) -> tuple[Floats, float]:
-    """Return the mean of releases, weighed by their precision, and the noise in it."""
+def _combined(releases: list[_Partial]) -> tuple[Floats, Floats, float]:
+    """Return the mean of releases, weighed by their precision, how far it moved from their centres, and its noise."""
     least = min(release.std for release in releases)
     weights = [(least / release.std) ** 2 for release in releases]
     mean = sum(release.mean * (weight / sum(weights)) for release, weight in zip(releases, weights, strict=True))
-    return np.asarray(mean), least / math.sqrt(sum(weights))
+    moved = sum(release.moved * (weight / sum(weights)) for release, weight in zip(releases, weights, strict=True))
+    return np.asarray(mean), np.asarray(moved), least / math.sqrt(sum(weights))

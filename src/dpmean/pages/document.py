@@ -57,6 +57,8 @@ def report(
     for name, value in (("title", title), ("date", date)):
         if value is not None and not isinstance(value, str):
             raise ArgumentTypeError(f"{name} must be text, got {value!r}")
+    if isinstance(release, GroupedRelease) and not release.rho:
+        raise ArgumentError("no group has a mean, and nothing was spent: there is nothing to report")
     where = Path(path)
     if isinstance(release, Release):
         name = "A private mean" if title is None else title

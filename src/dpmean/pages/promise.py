@@ -70,7 +70,7 @@ def promise_of(release: Release | GroupedRelease) -> Promise:
         return Promise(
             (release.cost,),
             release.epsilon,
-            _USUAL,
+            release.delta,
             replaced,
             unit=next(iter(sorted(map(str, units))), None),
             trust="central",

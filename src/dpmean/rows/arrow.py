@@ -46,6 +46,8 @@ class Columns:
         for name in names:
             if name not in schema.names:
                 raise ArgumentError(f"there is no column {name!r}: there are {', '.join(schema.names[:20])}")
+        if len(set(names)) < len(names):
+            raise ArgumentError("columns must differ: a name is given twice")
         fields = [schema.field(name).type for name in names]
         lists = [kind for kind in fields if _is_list(kind)]
         if len(lists) == 1 and len(fields) == 1:
@@ -161,6 +163,8 @@ class TableReader:
             if name not in file.schema.names:
                 raise ArgumentError(f"there is no column {name!r}: there are {', '.join(file.schema.names[:20])}")
         columns = [guarded(file.column, name) for file in self.files]
+        if len({str(column.type) for column in columns}) > 1:
+            raise DataError(f"column {name!r} has several types in the files: write them with one")
         return Keys.of_column(name, pa.chunked_array([chunk for column in columns for chunk in column.chunks]))
 
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:

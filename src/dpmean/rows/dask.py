@@ -46,6 +46,8 @@ def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | 
     if columns is not None and (vector_column is not None or isinstance(columns, str)):
         raise ArgumentError("give columns=[...], several names, or vector_column, one name")
     names = [vector_column] if vector_column is not None else list(frame.columns if columns is None else columns)
+    if len(set(names)) < len(names):
+        raise ArgumentError("columns must differ: a name is given twice")
     for name in names:
         if name not in frame.columns:
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, frame.columns[:20]))}")

@@ -45,10 +45,23 @@ class FrameTable:
         """What the coordinates are called."""
         return None if self.columns.is_vector else self.columns.names
 
+    @property
+    def width(self) -> int | None:
+        """How many coordinates there are, if the table says so."""
+        return self.columns.width
+
+    def only(self, rows: NDArray[np.bool_]) -> FrameTable:
+        """Return the table of some rows."""
+        import pyarrow as pa
+
+        return FrameTable(self.table.filter(pa.array(rows)), self.columns)
+
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows, some at a time."""
         width = self.columns.width
         for batch in self.table.select(list(self.columns.names)).to_batches():
+            if not batch.num_rows:
+                continue
             block = self.columns.block(batch)
             width = block.shape[1] if width is None else width
             if block.shape[1] != width:
@@ -80,22 +93,22 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None) -> Any:
         ) from None
     if type(frame).__name__ == "LazyFrame":
         raise ArgumentTypeError("X is a lazy frame: pass X.collect(), or the name of the file it reads")
-    if type(frame).__module__.partition(".")[0] == "pandas":
-        frame = _with_names(frame)
-    known = narwhals.from_native(frame, eager_only=True)
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
+    pandas = type(frame).__module__.partition(".")[0] == "pandas"
+    known = narwhals.from_native(_with_names(frame) if pandas else frame, eager_only=True)
     for name in wanted or ():
         if name not in known.columns:
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, known.columns[:20]))}")
     chosen = known if wanted is None else known.select(*dict.fromkeys(wanted))
     try:
-        if type(frame).__module__.partition(".")[0] == "pandas":
-            return pa.Table.from_pandas(chosen.to_native(), preserve_index=False)
-        return chosen.to_arrow()
-    except (pa.ArrowException, ValueError, TypeError):  # may quote a value
-        raise ArgumentTypeError(
-            "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
-            "columns=[...], or convert it, with frame[columns].astype(float), say"
-        ) from None
+        return pa.Table.from_pandas(chosen.to_native(), preserve_index=False) if pandas else chosen.to_arrow()
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        pass  # what it says may quote a value
+    raise ArgumentTypeError(
+        "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
+        "columns=[...], or convert it, with frame[columns].astype(float), say"
+    )
 
 
 def _with_names(frame: Any) -> Any:

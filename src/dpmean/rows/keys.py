@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 
@@ -15,6 +15,20 @@ from dpmean.types import Ints
 ABSENT = -1
 
 
+class Values(Protocol):
+    """Different keys, numbered from zero."""
+
+    def __len__(self) -> int: ...
+
+    def places(self, listed: Sequence[Any], name: str) -> Ints:
+        """Return for every key its place in a list of keys; ABSENT if it is not there."""
+        ...
+
+    def written(self, code: int) -> bytes:
+        """Return one key as bytes: the same key, the same bytes, whatever other keys there are."""
+        ...
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Keys:
@@ -22,81 +36,161 @@ class Keys:
 
     name: str
     codes: Ints
-    values: list[Any]
-    kind: Any = None
-    """The Arrow type of the values, if they come from a table."""
+    values: Values
 
     @staticmethod
     def of_column(name: str, column: Any) -> Keys:
         """Read a column of an Arrow table."""
         import pyarrow as pa
+        import pyarrow.compute as compute
 
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if pa.types.is_nested(kind) or pa.types.is_null(kind):
             raise ArgumentTypeError(f"column {name!r} must hold numbers, text or dates to tell rows apart, got {kind}")
-        found = column.cast(kind).combine_chunks().dictionary_encode()
+        plain = column.cast(kind)
+        if pa.types.is_floating(kind):
+            plain = compute.add(plain.cast(pa.float64()), 0.0)  # minus zero is zero
+            plain = compute.if_else(compute.is_nan(plain), None, plain)
+        found = plain.combine_chunks().dictionary_encode()
         if isinstance(found, pa.ChunkedArray):
             found = found.combine_chunks()
         codes = found.indices.fill_null(ABSENT).to_numpy(zero_copy_only=False).astype(np.int64)
-        values = found.dictionary.to_pylist()
-        missing = [code for code, value in enumerate(values) if value is None or value != value]
-        if missing:
-            codes[np.isin(codes, missing)] = ABSENT
-        return Keys(name, codes, values, kind)
+        return Keys(name, codes, _ArrowValues(found.dictionary))
 
     @staticmethod
     def of_array(name: str, given: Any, n: int) -> Keys:
         """Read one key per row from an array or a sequence."""
-        array = np.asarray(given)
+        array = np.asarray(given) if hasattr(given, "dtype") else _objects(name, given)
         if array.shape != (n,):
-            raise ArgumentError(f"{name} must hold one key per row, {n} of them, got shape {array.shape}")
+            raise ArgumentError(f"{name} must hold one key per row of X, got shape {array.shape}")
         if array.dtype.kind == "O":
             return _of_objects(name, array)
         values, codes = np.unique(array, return_inverse=True)
         missing = np.flatnonzero(values != values)
         codes = np.where(np.isin(codes, missing), ABSENT, codes.reshape(-1))
-        return Keys(name, codes.astype(np.int64), values.tolist())
+        return Keys(name, codes.astype(np.int64), _ArrayValues(values))
 
-    def complete(self) -> Keys:
-        """Insist that no key is missing."""
-        if len(self.codes) and self.codes.min() == ABSENT:
+    def insist(self, where: Any = slice(None)) -> None:
+        """Insist that no key is missing, of some rows or of all."""
+        if np.any(self.codes[where] == ABSENT):
             raise DataError(
                 f"{self.name!r} is missing in some rows, so nothing was released: everybody's rows must be known to be "
                 "theirs; fill it in, or leave these rows out"
             )
-        return self
 
     def among(self, listed: Sequence[Any]) -> Ints:
         """Return for every row its place in a public list of keys; ABSENT if it is not in the list."""
-        places = {value: place for place, value in enumerate(self._alike(listed))}
-        table = np.array([*(places.get(value, ABSENT) for value in self.values), ABSENT], dtype=np.int64)
+        table: Ints = np.append(self.values.places(listed, self.name), ABSENT)
         return table[self.codes]
 
-    def _alike(self, listed: Sequence[Any]) -> list[Any]:
-        """Return listed keys in the type that the column has, so that "7" finds 7."""
-        if self.kind is None:
-            return list(listed)
-        import pyarrow as pa
 
-        found = []
-        for key in listed:
-            try:
-                found.append(pa.scalar(key).cast(self.kind).as_py())
-            except (pa.ArrowException, ValueError, TypeError):
-                raise ArgumentError(
-                    f"groups: {key!r} cannot be in column {self.name!r}, which holds {self.kind}"
-                ) from None
-        return found
+def _objects(name: str, given: Any) -> Any:
+    """Return a sequence as an array of what it holds: NumPy would make text of numbers beside text."""
+    try:
+        keys = list(given)
+    except TypeError:
+        raise ArgumentTypeError(f"{name} must name a column, or hold one key per row, got {given!r}") from None
+    array = np.empty(len(keys), dtype=object)
+    for place, key in enumerate(keys):
+        array[place] = key
+    return array
 
 
 def _of_objects(name: str, array: Any) -> Keys:
     """Give objects numbers in the order in which they come; text and numbers may be mixed."""
     seen: dict[Any, int] = {}
+    fault = False
     try:
-        codes = [ABSENT if key is None or key != key else seen.setdefault(key, len(seen)) for key in array.tolist()]
-    except TypeError:
-        raise ArgumentTypeError(f"{name} must hold numbers or text to tell rows apart") from None
-    return Keys(name, np.array(codes, dtype=np.int64), list(seen))
+        codes = [ABSENT if key is None or key != key else seen.setdefault(key, len(seen)) for key in array]
+    except (TypeError, ValueError):
+        fault = True
+    if fault:
+        raise ArgumentTypeError(f"{name} must hold numbers, text or dates to tell rows apart")
+    return Keys(name, np.array(codes, dtype=np.int64), _ObjectValues(list(seen)))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _ArrowValues:
+    """Keys from a table; none of them becomes an object of Python, which not every one could."""
+
+    dictionary: Any
+
+    def __len__(self) -> int:
+        return len(self.dictionary)
+
+    def places(self, listed: Sequence[Any], name: str) -> Ints:
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        kind, found = self.dictionary.type, []
+        for key in listed:
+            try:
+                found.append(pa.scalar(key).cast(kind))
+            except (pa.ArrowException, ValueError, TypeError):
+                raise ArgumentError(f"groups: {key!r} cannot be in column {name!r}, which holds {kind}") from None
+        if len({str(key) for key in found}) < len(found):
+            raise ArgumentError(f"groups: two labels are the same in column {name!r}, which holds {kind}")
+        wanted = pa.array([key.as_py() for key in found], kind)
+        places = compute.index_in(self.dictionary, value_set=wanted)
+        array: Ints = places.fill_null(ABSENT).to_numpy(zero_copy_only=False).astype(np.int64)
+        return array
+
+    def written(self, code: int) -> bytes:
+        import pyarrow as pa
+
+        kind, key = self.dictionary.type, self.dictionary.slice(code, 1)
+        if pa.types.is_temporal(kind):
+            key = key.view(pa.int64() if kind.bit_width == 64 else pa.int32())
+        elif not pa.types.is_primitive(kind) and not pa.types.is_decimal(kind):
+            key = key.cast(pa.large_binary())
+        return f"{kind}/".encode() + (key[0].as_py() if pa.types.is_large_binary(key.type) else str(key[0]).encode())
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _ArrayValues:
+    """Keys from an array of NumPy."""
+
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def places(self, listed: Sequence[Any], name: str) -> Ints:
+        kind = self.values.dtype
+        try:
+            wanted = np.array(list(listed), dtype=kind).tolist() if kind.kind in "mM" else list(listed)
+            wanted = [str(key) for key in wanted] if kind.kind == "U" else wanted
+            known = {key: place for place, key in enumerate(wanted)}
+        except (TypeError, ValueError, OverflowError):
+            raise ArgumentError(f"groups: labels cannot be in {name!r}, which holds {kind}") from None
+        if len(known) < len(wanted):
+            raise ArgumentError(f"groups: two labels are the same in {name!r}, which holds {kind}")
+        return np.array([known.get(value, ABSENT) for value in self.values.tolist()], dtype=np.int64)
+
+    def written(self, code: int) -> bytes:
+        return repr(self.values[code : code + 1].tolist()[0]).encode("utf-8", "surrogatepass")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _ObjectValues:
+    """Keys that are objects of Python."""
+
+    values: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def places(self, listed: Sequence[Any], name: str) -> Ints:  # noqa: ARG002  one signature for all
+        known = {key: place for place, key in enumerate(listed)}
+        return np.array([known.get(value, ABSENT) for value in self.values], dtype=np.int64)
+
+    def written(self, code: int) -> bytes:
+        value = self.values[code]
+        plain = float(value) if isinstance(value, bool | int) and abs(value) < 2**53 else value  # 1, 1.0 and True
+        return repr(plain).encode("utf-8", "surrogatepass")
 
 
 def one_group_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str) -> Ints:
@@ -106,17 +200,17 @@ def one_group_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str)
     """
     chosen = np.full(len(people.values), ABSENT, dtype=np.int64)
     listed = groups != ABSENT
-    pairs = np.unique(np.stack([people.codes[listed], groups[listed]]), axis=1)
-    persons, places = pairs
+    persons, places = np.unique(np.stack([people.codes[listed], groups[listed]]), axis=1)
     first = np.concatenate(([True], persons[1:] != persons[:-1])) if len(persons) else np.empty(0, dtype=np.bool_)
     chosen[persons[first]] = places[first]
     several = np.unique(persons[~first])
     starts, stops = np.searchsorted(persons, several), np.searchsorted(persons, several, side="right")
     for person, start, stop in zip(several.tolist(), starts.tolist(), stops.tolist(), strict=True):
-        key = repr(people.values[person])
+        key = people.values.written(person)
         chosen[person] = min(places[start:stop].tolist(), key=lambda place: _hash(salt, key, repr(labels[place])))
     return chosen
 
 
-def _hash(*words: str) -> bytes:
-    return hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def _hash(salt: str, key: bytes, label: str) -> bytes:
+    words = (salt.encode(), key, label.encode("utf-8", "surrogatepass"))
+    return hashlib.blake2b(b"".join(len(word).to_bytes(8) + word for word in words), digest_size=16).digest()

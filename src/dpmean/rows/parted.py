@@ -84,6 +84,11 @@ class FileEngine:
         """What the coordinates are called, if they have names."""
         return self.reader.names
 
+    @property
+    def width(self) -> int:
+        """How many coordinates there are."""
+        return self.shape[1]
+
     def keys(self, name: str) -> Keys:
         """Return a column that tells rows apart."""
         return self.reader.keys(name)

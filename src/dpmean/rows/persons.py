@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from dpmean.compiled import compiled
 from dpmean.errors import DataError
 from dpmean.rows.kernel import NOT_FINITE
-from dpmean.types import Floats, Ints, Noise
+from dpmean.types import Floats, Ints
 
 _ROWS = 4096
+_LARGEST = 1e308
+"""A sum of finite values stays finite."""
 
 
 def means_of_persons(
@@ -28,7 +30,8 @@ def means_of_persons(
     start = 0
     for block in blocks:
         for first in range(0, len(block), _ROWS):
-            some = np.ascontiguousarray(block[first : first + _ROWS], dtype=np.float64)
+            with np.errstate(over="ignore"):
+                some = np.ascontiguousarray(block[first : first + _ROWS], dtype=np.float64)
             if not _add(some, persons[start : start + len(some)], strict, sums, counts):
                 raise DataError(NOT_FINITE)
             start += len(some)
@@ -47,13 +50,8 @@ def _add(block: Floats, persons: Ints, strict: NDArray[np.bool_], sums: Floats, 
         for j in range(block.shape[1]):
             value = block[i, j]
             if np.isfinite(value):
-                sums[person, j] += value
+                sums[person, j] = min(max(sums[person, j] + value, -_LARGEST), _LARGEST)
                 counts[person, j] += 1
             elif strict[j]:
                 return False
     return True
-
-
-def shuffled(n: int, noise: Noise) -> Ints:
-    """Return all of n positions in an order that nobody knows."""
-    return np.argsort(noise.at("persons").words(n), kind="stable")

@@ -11,7 +11,8 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.rows.frames import FrameTable
 from dpmean.rows.keys import ABSENT, Keys, one_group_each
 from dpmean.rows.persons import means_of_persons
 from dpmean.rows.source import InMemory, is_frame
@@ -34,6 +35,11 @@ class Table(Protocol):
         """What the coordinates are called, if they have names."""
         ...
 
+    @property
+    def width(self) -> int | None:
+        """How many coordinates there are, if the table says so."""
+        ...
+
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows, in order; a block may be overwritten by the next."""
         ...
@@ -49,12 +55,17 @@ class ArrayTable:
     """The rows of an array."""
 
     array: NDArray[Any]
-    names = None
+    names: tuple[str, ...] | None = None
 
     @property
     def n(self) -> int:
         """How many rows there are."""
         return len(self.array)
+
+    @property
+    def width(self) -> int:
+        """How many coordinates there are."""
+        return int(self.array.shape[1])
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows."""
@@ -80,8 +91,6 @@ def open_table(
 
         return open_engine(X if isinstance(X, str) else Path(X), columns, vector_column, apart)
     if is_frame(X) and not home.startswith("dask"):
-        from dpmean.rows.frames import FrameTable
-
         return FrameTable.open(X, columns, vector_column, apart)
     if home in ("pyspark", "scipy", "torch") or home.startswith("dask"):
         raise ArgumentTypeError(
@@ -91,7 +100,7 @@ def open_table(
     if columns is not None or vector_column is not None:
         given = "columns" if vector_column is None else "vector_column"
         raise ArgumentError(f"{given} is for tables, got {type(X).__name__}: select columns beforehand")
-    return ArrayTable(read(X))
+    return ArrayTable(X.array, X.names) if isinstance(X, InMemory) else ArrayTable(read(X))
 
 
 def keys_of(table: Table, key: Key, name: str) -> Keys:
@@ -101,7 +110,8 @@ def keys_of(table: Table, key: Key, name: str) -> Keys:
 
 def people(table: Table, unit: Key, strict: Strict) -> InMemory:
     """Return one vector for each person: the mean of that person's rows."""
-    keys = keys_of(table, unit, "privacy_unit").complete()
+    keys = keys_of(table, unit, "privacy_unit")
+    keys.insist()
     array = _averages(table, keys.codes, len(keys.values), strict)
     return InMemory(array, table.names, unit=keys.name)
 
@@ -115,10 +125,15 @@ def groups(
     """
     keys = keys_of(table, by, "by")
     places = keys.among(labels)
-    if unit is None:
+    persons = None if unit is None else keys_of(table, unit, "privacy_unit")
+    if isinstance(table, FrameTable):  # what is wrong with other rows does not matter
+        listed = places != ABSENT
+        table, places = table.only(listed), places[listed]
+        persons = persons and Keys(persons.name, persons.codes[listed], persons.values)
+    if persons is None:
         array, name = _all(table), None
     else:
-        persons = keys_of(table, unit, "privacy_unit").complete()
+        persons.insist(places != ABSENT)
         chosen, name = one_group_each(persons, places, labels, salt), persons.name
         counted = (places != ABSENT) & (places == chosen[persons.codes])
         array = _averages(table, np.where(counted, persons.codes, ABSENT), len(persons.values), strict)
@@ -132,7 +147,7 @@ def _averages(table: Table, persons: Ints, count: int, strict: Strict) -> NDArra
     blocks = table.blocks()
     first = next(blocks, None)
     if first is None:
-        raise DataError("the table has no rows")
+        return np.empty((count, table.width or 0))
     d = first.shape[1]
 
     def each() -> Iterator[NDArray[Any]]:
@@ -145,5 +160,5 @@ def _averages(table: Table, persons: Ints, count: int, strict: Strict) -> NDArra
 def _all(table: Table) -> NDArray[Any]:
     blocks = [block.copy() if not isinstance(table, ArrayTable) else block for block in table.blocks()]
     if not blocks:
-        raise DataError("the table has no rows")
+        return np.empty((0, table.width or 0))
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)

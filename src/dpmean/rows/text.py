@@ -126,6 +126,8 @@ def _choose(names: tuple[str, ...], columns: Sequence[str] | None) -> Columns:
     for name in chosen:
         if name not in names:
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(names[:20])}")
+    if len(set(chosen)) < len(chosen):
+        raise ArgumentError("columns must differ: a name is given twice")
     return Columns(chosen, False, len(chosen))
 
 

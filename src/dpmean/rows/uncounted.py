@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from dpmean.rows.places import shuffled
 from dpmean.types import (
     Ball,
     Bins,
@@ -51,16 +52,14 @@ class UncountedRows:
         A position among ``n`` rows means nothing where one row more would shift all others. So each row is taken or
         not, and put in its place, by coins of its own, which are never shown.
         """
-        last = np.uint64(min(_WORD * len(positions) // self.n, _WORD - 1))
-        places, words = [], []
+        kept = [np.empty(0, dtype=np.int64)]
         for start in range(0, self.rows.n, _AT_ONCE):
-            drawn = self.noise.at("places", start).words(min(_AT_ONCE, self.rows.n - start))
-            kept = np.flatnonzero(drawn <= last)
-            places.append(kept + start)
-            words.append(drawn[kept])
-        order = np.argsort(np.concatenate(words), kind="stable") if words else np.empty(0, dtype=np.int64)
-        chosen = np.concatenate(places)[order] if places else order
-        return replace(self, rows=self.rows.take(chosen), n=len(positions))
+            coins = self.noise.at("places", start).words(min(_AT_ONCE, self.rows.n - start))
+            last = np.uint64(min(_WORD * len(positions) // self.n, _WORD) - 1)
+            kept.append(start + np.flatnonzero(coins <= last))
+        taken = np.concatenate(kept)
+        order = shuffled(len(taken), self.noise, "order")
+        return replace(self, rows=self.rows.take(taken[order]), n=len(positions))
 
     def held(self) -> UncountedRows:
         """Return all rows where they can be read again and again."""
