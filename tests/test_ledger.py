@@ -271,10 +271,10 @@ def test_a_file_that_is_damaged_later_is_not_overwritten(file):
         ledger.record(release())
     assert Path(file).read_text() == "gone"
     Path(file).write_bytes(with_budget(b'{"rho": "2"}'))
-    with pytest.raises(LedgerError, match=r"'data' has gone from .*, or its budget changed"):
+    with pytest.raises(LedgerError, match=r"'data' has gone from .*, or has another budget"):
         ledger.record(release())
     Path(file).unlink()
-    with pytest.raises(LedgerError, match=r"'data' has gone from .*.*: restore it from a copy"):
+    with pytest.raises(LedgerError, match=r"'data' has gone from .*: restore the file from a copy"):
         ledger.record(release())
     assert not Path(file).exists()
 

@@ -260,6 +260,8 @@ def test_errors_do_not_repeat_what_is_in_rows():
                 assert caught.value.__suppress_context__
 
 
+ADDED = "add-or-remove-one"
+
 # --- budgets ---------------------------------------------------------------------------------------------------------
 
 
@@ -267,8 +269,9 @@ def test_clones_share_the_ledger():
     rows, labels = labelled()
     ledger = dpmean.Ledger(rho=1.0)
     assert copy.deepcopy([ledger, copy.copy(ledger)]) == [ledger, ledger]
-    alike = PrivateMean(rho=0.25, ledger=ledger, neighbours="add-or-remove-one", **BOUND)  # as the centroids protect
-    model = make_pipeline(alike, nearest(rho=0.25, ledger=ledger))
+    model = make_pipeline(
+        PrivateMean(rho=0.25, ledger=ledger, neighbours=ADDED, **BOUND), nearest(rho=0.25, ledger=ledger)
+    )
     clone(model).fit(rows, labels)
     assert ledger.spent == Fraction(1, 2)
     clone(clone(model)).fit(rows, labels)

@@ -86,7 +86,8 @@ class Ledger:
         found = self._shelf.read() if found is None else found
         if self.dataset not in found or found[self.dataset].budget != self.budget:
             raise LedgerError(
-                f"{self.dataset!r} has gone from {self._shelf.name}, or its budget changed: restore it from a copy"
+                f"{self.dataset!r} has gone from {self._shelf.name}, or has another budget: restore the file "
+                "from a copy"
             )
         return found[self.dataset]
 
@@ -144,19 +145,19 @@ class Ledger:
 
         self._shelf.change(add)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise ArgumentTypeError(
+                "a ledger in memory stays in its process, since a copy could be spent twice: give it a file, or leave "
+                "it out of what you store"
+            )
+        return _reopen, (os.path.abspath(self.path), self.dataset)
+
     def __copy__(self) -> Self:
         return self  # two budgets for the same rows are none
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self.path is None:
-            raise ArgumentTypeError(
-                "a ledger in memory stays in its process, since a copy could be spent twice: give it a file, stay in "
-                "one process (n_jobs=None), or leave the ledger out of what you store (set_params(ledger=None))"
-            )
-        return _reopen, (os.path.abspath(self.path), self.dataset)
 
     def __repr__(self) -> str:
         account = self._account()
