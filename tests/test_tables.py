@@ -404,6 +404,55 @@ def test_one_person_changes_one_group_by_one_vector(data):
     assert all(not two - one for one, two in zip(before, after, strict=True))
 
 
+def test_only_rows_in_the_chosen_group_enter_a_persons_mean():
+    """A person with rows in several groups: those in the others are left out, whichever of them was chosen."""
+    persons, labels = np.repeat(np.arange(200), 3), np.tile([0, 1, 2], 200)
+    rows = labels[:, None].astype(float)
+    _, found = groups(ArrayTable(rows), labels, [0, 1, 2], persons, lambda _, d: np.ones(d, dtype=bool), "salt")
+    for place, source in enumerate(found):
+        assert len(source.positions) > 30
+        assert np.all(source.array[source.positions] == place)
+    assert sum(len(source.positions) for source in found) == 200
+
+
+def test_missing_keys_in_listed_groups_are_refused():
+    frame = table().astype({"patient": "object"})
+    frame.loc[frame.clinic == "tiny", "patient"] = None
+    with pytest.raises(DataError, match="'patient' is missing"):
+        by_clinic(frame, privacy_unit="patient")
+    with pytest.raises(DataError, match="'privacy_unit' is missing"):
+        dpmean.mean_by(np.ones((3, 1)), by=[0, 0, 1], groups=[0], privacy_unit=[1, None, None], rho=0.5, norm_bound=1.0)
+
+
+def test_empty_arrays_have_private_sizes_too():
+    nobody, settings = np.empty((0, 2)), {"by": [], "groups": ["a"], "rho": 0.5, "norm_bound": 1.0}
+    for unit in (None, []):
+        assert "about" in dpmean.mean_by(nobody, privacy_unit=unit, **settings).refused["a"]
+    with pytest.raises(DataError, match="X is empty"):
+        dpmean.mean_by(nobody, sizes="public", **settings)
+    assert not GroupedRelease("by", {}, "public", Neighbours.REPLACE_ONE).seeded
+
+
+def test_equal_words_are_drawn_again():
+    class Ties:
+        """Words of which two are equal, at first."""
+
+        def at(self, step):
+            return type(self)() if "try" not in step else seeded(1).at(step)
+
+        def words(self, count):
+            return np.array([5, 7, 7, *list(range(10, 10 + count - 3))], dtype=np.uint64)
+
+    assert np.array_equal(shuffled(6, Ties(), "order"), shuffled(6, Again(), "order"))
+
+
+class Again:
+    """What comes after a tie."""
+
+    def at(self, step):
+        return seeded(1).at(f"{step}, try 1")
+
+
 def test_nothing_in_unlisted_groups_is_an_error():
     frame = table().astype({"patient": "object"})
     frame.loc[frame.clinic == "unlisted", "patient"] = None

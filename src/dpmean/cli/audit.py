@@ -21,8 +21,7 @@ def audit(ctx: click.Context, runs: int, only: str | None, *, as_json: bool) -> 
 
     Each mechanism runs many times on two data sets that differ in one row; how well
     the outputs tell them apart bounds epsilon from below. A bound above the claim
-    refutes it, and the exit code is 1. More runs find more: a tenth of a minute with
-    2000, some minutes with 40000. Whole estimators get a tenth of the runs.
+    refutes it, and the exit code is 1. More runs find more, and take longer. Whole estimators get a tenth of the runs.
     """
     from dpmean.attacks import LONGER, attack, targets
     from dpmean.cli.tables import table

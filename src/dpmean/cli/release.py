@@ -41,7 +41,7 @@ def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Rele
         return dpmean.mean(rows, ledger=ledger, **asked)
     if "groups" not in asked:
         raise click.UsageError("--by needs --groups: labels found in the data would tell who is there, so list them")
-    for name in ("trust", "passes", "rounds", "honest", "allow_few_rows"):
+    for name in ("trust", "passes", "rounds", "honest"):
         if name in asked:
             raise click.UsageError(f"--{name.replace('_', '-')} is not for means of groups: leave it out")
     return dpmean.mean_by(data, ledger=ledger, **asked)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, DataError
-from dpmean.rows.arrow import Columns, guarded
+from dpmean.rows.arrow import Columns
 from dpmean.rows.keys import Keys
 from dpmean.rows.parted import BLOCK_ROWS, stamp
 from dpmean.types import Ints
@@ -109,13 +109,18 @@ class TextReader:
         from pyarrow import csv
 
         empty = {"strings_can_be_null": True, "null_values": [""]} if pa.string() in wanted.values() else {}
-
-        return guarded(
-            csv.read_csv,
-            pa.BufferReader(text),
-            csv.ReadOptions(use_threads=False, block_size=max(len(text), 1) + 1, column_names=list(self.fields)),
-            csv.ParseOptions(delimiter=self.delimiter),
-            csv.ConvertOptions(column_types=wanted, include_columns=list(wanted), **empty),
+        try:
+            return csv.read_csv(
+                pa.BufferReader(text),
+                csv.ReadOptions(use_threads=False, block_size=max(len(text), 1) + 1, column_names=list(self.fields)),
+                csv.ParseOptions(delimiter=self.delimiter),
+                csv.ConvertOptions(column_types=wanted, include_columns=list(wanted), **empty),
+            )
+        except (pa.ArrowException, ValueError):
+            pass  # what it says quotes values
+        raise DataError(
+            f"{self.path.name} holds something that is no number, or lines of different lengths, so nothing was "
+            "released: name the columns that hold numbers, columns=[...], or mend the file"
         )
 
 
