@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import os
+import random
 from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmean import ArgumentError, EntropyError
-from dpmean.noise import fast
+from dpmean.noise import exact, fast
 from dpmean.noise.entropy import entropy
 from dpmean.noise.exact import exp_bounds
 from dpmean.noise.source import secure, seeded
@@ -175,3 +176,14 @@ def test_cells_are_a_sixteenth_of_the_standard_deviation_or_single():
         width = fast._law(variance).width
         assert width == 1 or width <= math.sqrt(variance) / 16
         assert width * 32 > math.sqrt(variance)
+
+
+@pytest.mark.parametrize("unit", [1, 37, 1 << 40, 1 << 50])
+def test_a_choice_by_floats_is_the_exact_one(unit):
+    """Whatever the spread of the exponents, from the same bits; the largest ones leave it to exact arithmetic."""
+    generator = random.Random(unit)
+    for size, spread in itertools.product((1, 2, 50, 700), (1, 25, 40, 10**4, 10**15)):
+        exponents = [generator.randrange(spread * unit + 1) - unit for _ in range(size)]
+        for seed in range(5):
+            drawn = [choose(exponents, unit, random.Random(seed).getrandbits) for choose in (exact.choose, fast.choose)]
+            assert drawn[0] == drawn[1]

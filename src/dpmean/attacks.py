@@ -25,7 +25,7 @@ from dpmean.quantile import search
 from dpmean.renyi import Renyi
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.uncounted import UncountedRows
-from dpmean.shells import FACTOR_ONE
+from dpmean.shells import FACTOR_ONE, shell_sums, shells_of
 from dpmean.trust.central import Central
 from dpmean.trust.curator import Curator
 from dpmean.trust.local import Fleet
@@ -203,6 +203,25 @@ SHUFFLED: dict[str, Stage] = {
 """Rounds to attack."""
 
 
+def bins_step(make_noise: MakeNoise = seeded) -> Target:
+    """Attack the sum that one pass puts together from bins: one row sits beyond the radius on one side or on the other.
+
+    Others lie in bins of other units, within the radius and beyond it.
+    """
+    claim = Zcdp(Fraction(1, 2))
+    bins = Grid(2.0**-20, _REACH, 1).bins(np.zeros(1), 2.0**-6, 4)
+    edge = bins.at(bins.first + 4 * RADII_PER_OCTAVE)
+    shells = shells_of(bins, [edge])
+    found = [_rows(np.array([[0.9], [0.01], [-0.1], [end]])).add_up_bins(bins) for end in (-0.9, 0.9)]
+    sides = [shell_sums(sums, bins, [edge]) for sums in found]
+
+    def score(run: int, neighbour: bool) -> float:
+        curator = Curator(claim, make_noise(2 * run + neighbour))
+        return float(curator.clipped_sum(sides[neighbour], shells, 0, claim.rho, "mean").total[0])
+
+    return Target(score, claim)
+
+
 def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], float], make_noise: MakeNoise) -> Target:
     """Attack a whole estimator, at a budget so small that few runs suffice to catch a broken one."""
     claim = Zcdp(Fraction(1, 50))
@@ -214,6 +233,9 @@ def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], flo
         "shifted": ShiftedClippedMean(grid, Central(), PublicCoins("attack")),
         "refined": RefinedMean(grid, PublicCoins("attack")),
         "uncounted": RefinedMean(grid, PublicCoins("attack"), trust=uncounted),
+        "clipped, one pass": ClippedMean(grid, Central(), one_pass=True),
+        "shifted, one pass": ShiftedClippedMean(grid, Central(), PublicCoins("attack"), one_pass=True),
+        "refined, one pass": RefinedMean(grid, PublicCoins("attack"), one_pass=True),
     }
 
     def score(run: int, neighbour: bool) -> float:
@@ -251,6 +273,7 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
     tied = _with([-0.5] * 15 + [0.5] * 15, -0.5, 0.5)
     alone = _with([0.0] * 3000, -1.0, 1.0)
     missing = [np.zeros((3000, 1)), alone[1]]
+    many = _with([0.0] * 17_000, -1.0, 1.0)  # a sample finds the centre: only then is all read once
     planar = [np.hstack((array, np.zeros_like(array))) for array in alone]
     ranked = _with([0.1] + [0.9] * 29, 0.1, 0.9)
     return {
@@ -260,6 +283,7 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
         "search for the radius": radius_step(Central(), make_noise),
         "choice of the radius": choice_step(make_noise),
         "bias gap": gap_step(make_noise),
+        "sum by bins, in one pass": bins_step(make_noise),
         "local bit": local_step("median", PureDp(1), make_noise),
         "local vector, zCDP": local_step("vector", Zcdp(Fraction(1, 2)), make_noise),
         "local vector, pure": local_step("vector", PureDp(1), make_noise),
@@ -271,4 +295,7 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
         "refined: mean": _whole("refined", alone, _mean_in_radii, make_noise),
         "refined, private number: mean": _whole("uncounted", missing, _mean_in_radii, make_noise),
         "refined (d = 2): mean": _whole("refined", planar, _mean_in_radii, make_noise),
+        "clipped, one pass: mean": _whole("clipped, one pass", apart, _sum_in_radii, make_noise),
+        "shifted, one pass: mean": _whole("shifted, one pass", apart, _sum_in_radii, make_noise),
+        "refined, one pass: mean": _whole("refined, one pass", many, _mean_in_radii, make_noise),
     }

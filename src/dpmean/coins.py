@@ -10,7 +10,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmean.compiled import compiled
 from dpmean.types import Floats, Ints
+
+_MULTIPLIER = 0x9E3779B1  # odd, its digits mixed: spreads neighbours over a table
 
 
 @final
@@ -46,19 +49,26 @@ class PublicCoins:
         while True:
             more = words(size if len(drawn) else size + size * size // n + 64)
             drawn = np.append(drawn, ((more >> np.uint64(11)).astype(np.float64) * (n / 2**53)).astype(np.int64))
-            chosen = drawn[_first_times(drawn)]
+            chosen = _different(drawn)
             if len(chosen) >= size:
                 return chosen[:size]
 
 
-def _first_times(values: Ints) -> NDArray[np.bool_]:
-    """Return where a value occurs for the first time; hardly any occurs twice."""
-    ordered = np.sort(values)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    first = np.ones(len(values), dtype=np.bool_)
-    seen: set[int] = set()
-    for place in np.flatnonzero(np.isin(values, twice)).tolist():
-        value = int(values[place])
-        first[place] = value not in seen
-        seen.add(value)
-    return first
+@compiled
+def _different(values: Ints) -> Ints:
+    """Return the values, each where it occurs for the first time, by way of a table at most half full."""
+    mask = 1
+    while mask < 2 * len(values):
+        mask *= 2
+    table = np.full(mask, -1, dtype=np.int64)
+    mask -= 1
+    found, count = np.empty_like(values), 0
+    for value in values:
+        place = (value * _MULTIPLIER >> 20) & mask
+        while table[place] != -1 and table[place] != value:
+            place = (place + 1) & mask
+        if table[place] == -1:
+            table[place] = value
+            found[count] = value
+            count += 1
+    return found[:count]

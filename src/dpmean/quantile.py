@@ -28,6 +28,8 @@ def search(counter: RankCounter, rank: float) -> Ints:
 
     Exactly the paid number of questions is asked, whatever the answers.
     """
+    if counter.size == 1:
+        return np.array([_search_one(counter, rank)])
     left = np.zeros(counter.size, dtype=np.int64)
     right = np.full(counter.size, counter.points - 1, dtype=np.int64)
     for _ in range(counter.questions):
@@ -35,4 +37,16 @@ def search(counter: RankCounter, rank: float) -> Ints:
         too_low = counter.count_at_most(middle) <= rank
         left = np.where(too_low, np.minimum(middle + 1, right), left)
         right = np.where(too_low, right, middle)
+    return right
+
+
+def _search_one(counter: RankCounter, rank: float) -> int:
+    """Search for one value: the same, without arrays of one."""
+    left, right = 0, counter.points - 1
+    for _ in range(counter.questions):
+        middle = (left + right) // 2
+        if counter.count_at_most(np.array([middle]))[0] <= rank:
+            left = min(middle + 1, right)
+        else:
+            right = middle
     return right

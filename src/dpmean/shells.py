@@ -32,8 +32,29 @@ def _clipped(sums: ShellSums, shells: Shells, k: int) -> NDArray[Any]:
     return total
 
 
+def _in_lengths(sums: ShellSums, shells: Shells, k: int) -> tuple[Ints, Ints]:
+    """Return the same for ``fine = 0`` as ``whole * length + rest``, in 64 bits, with a rest from 0 to length.
+
+    The length is a power of two. Directions, below 2^62 in all, are multiplied by a radius below 2^31 in two halves.
+    """
+    inside, outside = sums.inner[k + 1 :].sum(axis=0), sums.outer[: k + 1].sum(axis=0)
+    bits = shells.length.bit_length() - 1
+    low = min(bits, 31)
+    upper, lower = (outside >> low) * shells.radii[k], (outside & ((1 << low) - 1)) * shells.radii[k]
+    rest = ((upper & ((1 << (bits - low)) - 1)) << low) + lower
+    return inside + (upper >> (bits - low)) + (rest >> bits), rest & (shells.length - 1)
+
+
+def _is_short(sums: ShellSums, shells: Shells) -> bool:
+    """Whether 64 bits hold what ``_in_lengths`` works with."""
+    plain = sums.fine == 0 and sums.inner.dtype == np.int64 and shells.length & (shells.length - 1) == 0
+    return plain and shells.length < 1 << 60 and shells.radii[0] < 1 << 31
+
+
 def clipped_sum(sums: ShellSums, shells: Shells, k: int) -> Ints:
     """Return the sum of all rows clipped at radius k, rounded down to whole units."""
+    if _is_short(sums, shells):
+        return _in_lengths(sums, shells, k)[0]
     return (_clipped(sums, shells, k) // (shells.length << sums.fine)).astype(np.int64)
 
 
@@ -50,6 +71,11 @@ def bias_gap(sums: ShellSums, shells: Shells, k: int, factors: list[int]) -> int
 
     It is the norm, rounded down, of a difference that is rounded down to whole units in every coordinate.
     """
+    if _is_short(sums, shells):
+        (small, rest), (large, other) = _in_lengths(sums, shells, k), _in_lengths(sums, shells, 0)
+        a, b, bits = factors[k], factors[0], (shells.length * FACTOR_ONE).bit_length() - 1
+        length, four = shells.length, zip(small.tolist(), rest.tolist(), large.tolist(), other.tolist(), strict=True)
+        return math.isqrt(sum(((a * (s * length + r) - b * (u * length + o)) >> bits) ** 2 for s, r, u, o in four))
     difference = _clipped(sums, shells, k) * factors[k] - _clipped(sums, shells, 0) * factors[0]
     wholes = difference // (shells.length * FACTOR_ONE << sums.fine)
     return math.isqrt(int((wholes * wholes).sum()))

@@ -41,7 +41,7 @@ def test_secure_choices_fit():
 @pytest.mark.parametrize("bits", [2, 5, 40])
 def test_the_law_does_not_depend_on_how_coarse_the_proposal_is(bits, monkeypatch):
     """With few bits nearly every draw has to be settled by more of them."""
-    monkeypatch.setattr(exact, "_CHOICE_BITS", bits)
+    monkeypatch.setattr(exact, "CHOICE_BITS", bits)
     coins = random.Random(bits).getrandbits
     assert p_value([choose(EXPONENTS, UNIT, coins) for _ in range(ENOUGH)], UNIT) > 1e-6
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 from typing import final
 
 import numpy as np
 
+from dpmean.compiled import compiled
 from dpmean.types import Floats
 
 ROUNDS = 8
@@ -60,6 +62,7 @@ def part(rho: Fraction, share: float) -> Fraction:
     return rho * Fraction(max(1, math.floor(share * _SHARE_UNIT)), _SHARE_UNIT)
 
 
+@lru_cache(maxsize=64)
 def divide(rho: Fraction, n: int, m: int, d: int) -> Shares:
     """Divide the budget, if m of n rows find spread and centre.
 
@@ -126,17 +129,29 @@ _PLANS = _plans()
 
 def _last_errors(n: int, m: int, d: int, rho: float, error: float) -> list[float]:
     """Predict the errors that all plans leave in the end, as ``_follow`` does for one."""
-    sampling, caution = 1 / m - 1 / n, 1 + 2 / math.sqrt(d)
-    precision, errors = np.zeros(len(_PLANS)), np.full(len(_PLANS), float(error))
-    for shares in _PLANS.T[:-1]:
-        precision += shares / ((1 + (caution * errors) ** 2) * noise(m, d, rho) ** 2)
-        begun = precision > 0
-        errors[begun] = np.sqrt(1 / precision[begun] + sampling)
-    earlier = np.zeros(len(_PLANS))
-    earlier[begun] = 1 / errors[begun] ** 2
-    gain = _PLANS[:, -1] / ((1 + (caution * errors) ** 2) * noise(n, d, rho) ** 2)
-    found: list[float] = (1 / np.sqrt(earlier + gain)).tolist()
-    return found
+    found = np.empty(len(_PLANS))
+    caution = 1 + 2 / math.sqrt(d)
+    _predict(_PLANS, 1 / m - 1 / n, caution, noise(m, d, rho) ** 2, noise(n, d, rho) ** 2, float(error), found)
+    errors: list[float] = found.tolist()
+    return errors
+
+
+@compiled
+def _predict(
+    plans: Floats, sampling: float, caution: float, some: float, every: float, error: float, found: Floats
+) -> None:
+    """Write the last error of each plan; the squared noise is that of some rows, and of every row at last."""
+    for p in range(len(plans)):
+        precision, last = 0.0, error
+        for share in plans[p, :-1]:
+            reach = caution * last
+            precision += share / ((1 + reach * reach) * some)
+            if precision > 0:
+                last = math.sqrt(1 / precision + sampling)
+        reach = caution * last
+        gain = plans[p, -1] / ((1 + reach * reach) * every)
+        earlier = 1 / (last * last) if precision > 0 else 0.0
+        found[p] = 1 / math.sqrt(earlier + gain)
 
 
 def _follow(shares: list[float], n: int, m: int, d: int, rho: float, error: float) -> list[Round]:

@@ -10,11 +10,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 Bits = Callable[[int], int]
 """Returns a whole number made of that many fair coin flips."""
 
-_CHOICE_BITS = 40
+CHOICE_BITS = 40
+"""Of the draw that proposes an index."""
 
 
 def below(limit: int, bits: Bits) -> int:
@@ -144,12 +146,16 @@ def choose(exponents: Sequence[int], unit: int, bits: Bits) -> int:
     weight. So i is kept with probability proportional to its weight, exactly.
     """
     least = min(exponents)
-    # 7213 / 5000 is just below 1 / ln 2, so exp(-x) <= 2^-floor(7213 x / 5000).
-    falls = (7213 * (exponent - least) // (5000 * unit) for exponent in exponents)
-    ends = list(accumulate(1 << max(0, _CHOICE_BITS - fall) for fall in falls))
+    falls = (halvings(exponent - least, unit) for exponent in exponents)
+    ends = list(accumulate(1 << max(0, CHOICE_BITS - fall) for fall in falls))
     while True:
         drawn = below(ends[-1], bits)
         i = bisect_right(ends, drawn)
         rest = drawn - (ends[i - 1] if i else 0)
-        if exactly_below(rest, _CHOICE_BITS, Fraction(exponents[i] - least, unit), bits):
+        if exactly_below(rest, CHOICE_BITS, Fraction(exponents[i] - least, unit), bits):
             return i
+
+
+def halvings(excess: Any, unit: int) -> Any:
+    """Return how often one can be halved and still not be below ``exp(-excess / unit)``, or one less."""
+    return 7213 * excess // (5000 * unit)  # 7213 / 5000 is just below 1 / ln 2

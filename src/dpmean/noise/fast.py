@@ -19,7 +19,7 @@ Taylor polynomial of degree 18 is within 0.63^19 / 19! < 2^-69 of exp(-g), its H
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from dpmean.compiled import compiled
 from dpmean.errors import ArgumentError
+from dpmean.noise import exact
 from dpmean.noise import poisson as tables
 from dpmean.noise.exact import Bits, exactly_below, exp_bounds
 from dpmean.types import Ints
@@ -42,6 +43,9 @@ _LARGEST_VARIANCE = 1 << 112
 _CELLS_PER_STD = 16
 _TOLERANCE = 2.0**-45
 _BLOCK = 1 << 14
+_FAR = 30.0  # units: weights that much below the largest are proposed with the smallest power of two
+_LARGEST_UNIT = 1 << 44  # 7213 times 31 of it are below 2^63
+_MOST_CHOICES = 1 << 22  # so many powers of two add up to less than 2^63
 
 ACCEPTED, REJECTED, UNDECIDED = 0, 1, 2
 
@@ -220,15 +224,65 @@ def as_bits(words: MoreWords) -> Bits:
     return lambda width: int.from_bytes(words(-(-width // 64)).tobytes(), "little") & ((1 << width) - 1)
 
 
+@compiled
+def _keep(out: Ints, waiting: Ints, values: Ints, status: Ints) -> int:
+    """Write what was accepted to where it is waited for; return how many places still wait, the first of the list."""
+    left = 0
+    for i in range(len(values)):
+        if status[i] == REJECTED:
+            waiting[left] = waiting[i]
+            left += 1
+        else:
+            out[waiting[i]] = values[i]
+    return left
+
+
+@compiled
+def _try(words: Words, bounds: Words, width: int, half_precision: float, line: Ints, out: Ints) -> int:
+    """Decide all candidates and keep them; if one is undecided, keep nothing, and return -1."""
+    waiting, values, status = line
+    _decide(words.reshape(-1, 3), bounds, width, half_precision, values, status)
+    for i in range(len(status)):
+        if status[i] == UNDECIDED:
+            return -1
+    return _keep(out, waiting, values, status)
+
+
 def _fill(out: Ints, law: _Law, words: MoreWords) -> None:
-    more = as_bits(words)
-    waiting = np.arange(len(out))
-    while len(waiting):
-        bits = words(3 * len(waiting)).reshape(-1, 3)
-        values, status = np.empty(len(waiting), dtype=np.int64), np.empty(len(waiting), dtype=np.int64)
-        _decide(bits, law.bounds, law.width, law.half_precision, values, status)
-        for i in np.flatnonzero(status == UNDECIDED):
-            settled = settle(bits[i], law.variance, law.width, more)
-            values[i], status[i] = (settled, ACCEPTED) if settled is not None else (0, REJECTED)
-        out[waiting] = values
-        waiting = waiting[status == REJECTED]
+    line = np.empty((3, len(out)), dtype=np.int64)  # of each candidate: its place, its value, its status
+    line[0] = np.arange(len(out))
+    while line.shape[1]:
+        bits = words(3 * line.shape[1])
+        left = _try(bits, law.bounds, law.width, law.half_precision, line, out)
+        if left < 0:
+            more = as_bits(words)
+            waiting, values, status = line
+            for i in np.flatnonzero(status == UNDECIDED):
+                settled = settle(bits[3 * i : 3 * i + 3], law.variance, law.width, more)
+                values[i], status[i] = (settled, ACCEPTED) if settled is not None else (0, REJECTED)
+            left = _keep(out, waiting, values, status)
+        line = line[:, :left]
+
+
+def choose(exponents: Sequence[int], unit: int, bits: Bits) -> int:
+    """Choose as ``exact.choose`` does, from the same bits: floats tell which indices have the smallest power of two.
+
+    A float is within 2^-51 of an exponent that floats prepared, so exponents below 2^44 units are known to 2^-7 of a
+    unit, and whatever seems more than ``_FAR`` units above the least is more than 28 units above it.
+    """
+    near_to = np.asarray(exponents, dtype=np.float64)
+    if len(near_to) >= _MOST_CHOICES or unit > _LARGEST_UNIT or not np.abs(near_to).max() < 2.0**44 * unit:
+        return exact.choose(exponents, unit, bits)
+    near = np.flatnonzero(near_to <= near_to.min() + _FAR * unit).tolist()
+    few = [exponents[i] for i in near]
+    least = min(few)
+    powers = np.ones(len(near_to), dtype=np.int64)
+    excess = np.array([exponent - least for exponent in few], dtype=np.int64)
+    powers[near] = 1 << np.maximum(0, exact.CHOICE_BITS - exact.halvings(excess, unit))
+    ends = np.cumsum(powers)
+    while True:
+        drawn = exact.below(int(ends[-1]), bits)
+        i = int(np.searchsorted(ends, drawn, side="right"))
+        rest = drawn - int(ends[i] - powers[i])
+        if exactly_below(rest, exact.CHOICE_BITS, Fraction(exponents[i] - least, unit), bits):
+            return i

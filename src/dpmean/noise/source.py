@@ -11,7 +11,7 @@ from typing import TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.noise import exact, fast
+from dpmean.noise import fast
 from dpmean.noise.entropy import entropy
 from dpmean.noise.fast import Words
 from dpmean.types import Ints
@@ -45,7 +45,7 @@ class SecureNoise:
 
     def choose(self, exponents: Sequence[int], unit: int) -> int:
         """Choose an index with probability proportional to ``exp(-exponent / unit)``."""
-        return exact.choose(exponents, unit, fast.as_bits(_system_words))
+        return fast.choose(exponents, unit, fast.as_bits(_system_words))
 
     def words(self, count: int) -> Words:
         """Draw uniform whole numbers below 2^64."""
@@ -85,7 +85,7 @@ class SeededSampler:
 
     def choose(self, exponents: Sequence[int], unit: int) -> int:
         """Choose an index with probability proportional to ``exp(-exponent / unit)``."""
-        return exact.choose(exponents, unit, fast.as_bits(self._words(self.start // _GROUP)))
+        return fast.choose(exponents, unit, fast.as_bits(self._words(self.start // _GROUP)))
 
     def words(self, count: int) -> Words:
         """Draw uniform whole numbers below 2^64."""

@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.keys import Keys
 from dpmean.rows.parted import BLOCK_ROWS, stamp
+from dpmean.rows.threads import threads_to_use
 from dpmean.types import Ints
 
-_BATCH_ELEMENTS = 1 << 19  # decoded at a time: fewer cost more work, more cost more memory
+_BATCH_ELEMENTS = 1 << 24  # decoded at a time, by all threads together: fewer cost more work, more cost more memory
+_MOST_BATCH_ROWS = 1 << 17
+_BUFFER_BYTES = 1 << 18  # read from a column at a time
+_LAYOUT_BYTES = 1 << 20  # columns are put side by side in pieces that a cache holds until they are worked on
 RAGGED = "the vectors in the rows differ in length or are missing, so nothing was released: pad them, or leave them out"
 
 
@@ -63,11 +67,8 @@ class Columns:
     def block(self, batch: Any) -> NDArray[Any]:
         """Return the rows of a record batch as an array; what is missing becomes NaN."""
         if not self.is_vector:
-            arrays = [_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.names]
-            block = np.empty((len(arrays), batch.num_rows), dtype=np.result_type(*arrays))
-            for line, array in zip(block, arrays, strict=True):
-                line[:] = array
-            return block.T
+            arrays = self._arrays(batch)
+            return _side_by_side(arrays, np.empty((len(arrays), batch.num_rows), dtype=np.result_type(*arrays)))
         column = batch.column(batch.schema.get_field_index(self.names[0]))
         count = len(column)
         if column.null_count:
@@ -81,6 +82,36 @@ class Columns:
         if len(flat) != width * count:
             raise DataError(RAGGED)
         return flat.reshape(count, width)
+
+    def blocks(self, batch: Any) -> Iterator[NDArray[Any]]:
+        """Yield the rows of a record batch; from columns, some at a time, each block overwritten by the next."""
+        if self.is_vector:
+            yield self.block(batch)
+            return
+        arrays = self._arrays(batch)
+        kind = np.result_type(*arrays)
+        size = max(64, _LAYOUT_BYTES // (len(arrays) * kind.itemsize))
+        buffer = np.empty((len(arrays), min(size, batch.num_rows)), dtype=kind)
+        for start in range(0, batch.num_rows, size):
+            pieces = [array[start : start + size] for array in arrays]
+            yield _side_by_side(pieces, buffer[:, : len(pieces[0])])
+
+    def pick(self, batch: Any, places: Ints) -> NDArray[Any]:
+        """Return the rows of a record batch at some places."""
+        if self.is_vector:
+            return self.block(batch.take(places))
+        arrays = [array[places] for array in self._arrays(batch)]
+        return _side_by_side(arrays, np.empty((len(arrays), len(places)), dtype=np.result_type(*arrays)))
+
+    def _arrays(self, batch: Any) -> list[NDArray[Any]]:
+        return [_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.names]
+
+
+def _side_by_side(arrays: Sequence[NDArray[Any]], block: NDArray[Any]) -> NDArray[Any]:
+    """Write columns into the lines of a block, and return it with a row in each line."""
+    for line, array in zip(block, arrays, strict=True):
+        line[:] = array
+    return block.T
 
 
 def _is_list(kind: Any) -> bool:
@@ -171,10 +202,11 @@ class TableReader:
         """Yield the rows of a part."""
         number, group = self.places[part]
         for batch in self.files[number].batches(group, self.columns):
-            block = self.columns.block(batch)
-            if len(block) and block.shape[1] != self.shape[1]:
-                raise DataError(RAGGED)
-            yield block
+            for block in self.columns.blocks(batch):
+                if len(block) and block.shape[1] != self.shape[1]:
+                    raise DataError(RAGGED)
+                yield block
+            del batch  # before the next one is decoded
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
         """Return the rows of a part at some places; others are decoded, but not laid out."""
@@ -183,8 +215,9 @@ class TableReader:
         for batch in self.files[number].batches(group, self.columns):
             first, last = np.searchsorted(places, [start, start + batch.num_rows])
             if last > first:
-                found.append(self.columns.block(batch.take(places[first:last] - start)))
+                found.append(self.columns.pick(batch, places[first:last] - start))
             start += batch.num_rows
+            del batch
         return np.concatenate(found) if found else np.empty((0, self.shape[1]))
 
     def fingerprint(self) -> object:
@@ -242,11 +275,13 @@ class _File:
     def batches(self, group: int, columns: Columns) -> Iterator[Any]:
         """Yield the rows of one row group or record batch, some at a time."""
         if self.is_parquet:
-            rows = max(BLOCK_ROWS // 4, min(4 * BLOCK_ROWS, _BATCH_ELEMENTS // (columns.width or 64)))
+            share = _BATCH_ELEMENTS // (threads_to_use() * (columns.width or 64))
+            rows = max(BLOCK_ROWS // 4, min(share, _MOST_BATCH_ROWS))
             line = {"batch_size": rows, "row_groups": [group], "columns": list(columns.names)}
             found = iter(guarded(self._open().iter_batches, use_threads=False, **line))
             while (batch := guarded(next, found, None)) is not None:
                 yield batch
+                del batch
         else:
             whole = guarded(self._open().get_batch, group).select(list(columns.names))
             for start in range(0, whole.num_rows, BLOCK_ROWS):
@@ -256,7 +291,7 @@ class _File:
 def _open_parquet(path: Path) -> Any:
     import pyarrow.parquet as parquet
 
-    return parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+    return parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
 
 
 def _open_arrow(path: Path) -> Any:

@@ -1,16 +1,20 @@
-"""The two questions that read all rows, each as one kernel for a GPU: rows are read once and nothing is kept of them.
+"""The questions that read all rows, each as one kernel for a GPU: rows are read once and nothing is kept of them.
 
 Floats are subtracted and multiplied by powers of two, one operation after another, so that nothing can be contracted.
+A tile of rows has three axes, pieces of a row by rows by columns of a piece, of which the last is one cache line: then
+some rows share a group of threads, and few steps add up the squares of a row.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import triton
 import triton.language as tl
 
+from dpmean.grid import RADII_PER_OCTAVE
 from dpmean.rows.tensors import Arithmetic, Tensor
 from dpmean.types import Ball, Distances, Ints, Pairs, Shells
 
@@ -20,215 +24,322 @@ MOST_ROWS = 1 << 30
 """More rows are not counted in 32 bits."""
 MOST_BALLS = 2
 """Shells of more balls are left to operations on blocks; estimators ask for them where rows are few."""
-_ELEMENTS = 4096  # of a tile: some registers for each thread
-_PROGRAMS_PER_CORE = 4
-_WARPS_TO_PLACE, _WARPS_TO_ADD = 4, 8  # measured on an H200
+HALF_AN_OCTAVE = tl.constexpr(RADII_PER_OCTAVE // 2)
+"""By so much the ladder of pairs begins above that of rows."""
+_ELEMENTS = 4096  # of a tile for one warp: some registers for each thread
+_ROWS_TO_COUNT, _ROWS_TO_ADD = 8, 4  # for each warp
+_WARPS_TO_COUNT, _WARPS_TO_ADD = 2, 1  # few wait for each other
+_PROGRAMS_TO_COUNT, _PROGRAMS_TO_ADD = 8, 16  # for each core of the device
+_LINE_BYTES = 128
 _LONGEST_SPAN = 64
+_FEW_ROWS = 1 << 16  # so many share one line of totals; more get several, which are added up afterwards
+_COPIES, _FEW_COPIES = 64, 8
 
 
 @triton.jit
-def _place_rows(
+def _lines(WIDTH: tl.constexpr, PIECE: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Return the row of each line of a tile: first come the first pieces of all rows, then the second ones."""
+    return tl.arange(0, WIDTH // PIECE * BLOCK_N) % BLOCK_N
+
+
+@triton.jit
+def _tile(
+    x, rows, here, stride_n, stride_d, D: tl.constexpr, WIDTH: tl.constexpr, PIECE: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    """Load rows, given for each line, as (pieces, rows, columns); what is not there is zero.
+
+    Loaded in this order, all pieces of a row are with the same threads.
+    """
+    pieces = tl.arange(0, WIDTH // PIECE * BLOCK_N) // BLOCK_N * PIECE
+    columns = pieces[:, None] + tl.arange(0, PIECE)[None, :]
+    there = here[:, None]
+    if D < WIDTH:
+        there = there & (columns < D)
+    found = tl.load(x + (rows.to(tl.int64) * stride_n)[:, None] + columns * stride_d, mask=there, other=0.0)
+    return found.reshape(WIDTH // PIECE, BLOCK_N, PIECE)
+
+
+@triton.jit
+def _from(
+    x, start, n, stride_n, stride_d, D: tl.constexpr, WIDTH: tl.constexpr, PIECE: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    """Load rows one after another."""
+    rows = start + _lines(WIDTH, PIECE, BLOCK_N)
+    return _tile(x, rows, rows < n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
+
+
+@triton.jit
+def _enlist(some, rows, listed, count):
+    """Append the positions of some rows to a list, in any order."""
+    many = some.to(tl.int32)
+    first = tl.atomic_add(count, tl.sum(many, axis=0).to(tl.int64), sem="relaxed")
+    tl.store(listed + first + tl.cumsum(many, axis=0) - 1, rows.to(tl.int32), mask=some)
+
+
+@triton.jit
+def _middle(numbers, D: tl.constexpr, WIDTH: tl.constexpr, PIECE: tl.constexpr):
+    """Load the centre in the shape of a tile."""
+    columns = tl.arange(0, WIDTH // PIECE)[:, None, None] * PIECE + tl.arange(0, PIECE)[None, None, :]
+    return tl.load(numbers + columns, mask=columns < D, other=0.0)
+
+
+@triton.jit
+def _whole(numbers, place: tl.constexpr):
+    """Load a whole number that lies among floats."""
+    return tl.load(numbers + place).to(tl.int64, bitcast=True)
+
+
+@triton.jit
+def _rung(differences, first_rung, rungs, BITS: tl.constexpr):
+    """Return the rung of each row, far below all others for zero, and far above them for what is not finite."""
+    upper = (differences.to(tl.int64, bitcast=True) >> 32).to(tl.int32)  # sign, exponent, and the first digits
+    farthest = tl.max(tl.max(upper & 0x7FFFFFFF, axis=0), axis=1)
+    exponent = tl.maximum((farthest >> 20) - 1023, -900)
+    scale = ((1022 + BITS - tl.minimum(exponent, 1023)).to(tl.int64) << 52).to(tl.float64, bitcast=True)
+    wholes = (differences * scale[None, :, None]).to(tl.int32).to(tl.int64)
+    total = tl.sum(tl.sum(wholes * wholes, axis=0), axis=1)
+    length = ((total.to(tl.float64).to(tl.int64, bitcast=True) >> 52) - 1023).to(tl.int32)
+    shifts = tl.minimum(tl.maximum((61 - length) >> 1, 0), 31)
+    raised = total << (2 * shifts).to(tl.int64)
+    rung = tl.load(first_rung + tl.minimum(tl.maximum((raised >> 54).to(tl.int32), 0), 255)).to(tl.int32)
+    rung += (tl.load(rungs + rung) < raised).to(tl.int32)
+    rung += 64 * (exponent - BITS + 31 - shifts)
+    return tl.where(exponent == 1024, 1 << 29, tl.where(total == 0, -(1 << 29), rung))
+
+
+@triton.jit(do_not_specialize=["n"])
+def _count_rows(
     x,
-    centre,
+    numbers,
     first_rung,
     rungs,
     places,
+    counts,
     n,
     stride_n,
     stride_d,
-    low,
-    inmost,
-    beyond,
     PAIRED: tl.constexpr,
+    COPIES: tl.constexpr,
     BITS: tl.constexpr,
     D: tl.constexpr,
+    WIDTH: tl.constexpr,
+    PIECE: tl.constexpr,
     BLOCK_N: tl.constexpr,
-    BLOCK_D: tl.constexpr,
 ):
-    """Write the place of each row on the ladder; ``beyond + 1`` if it must be looked at. Pairs have a centre each."""
-    rows = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
-    columns = tl.arange(0, BLOCK_D)
-    there = (rows < n)[:, None] & (columns < D)[None, :]
-    offsets = rows[:, None] * stride_n + columns[None, :] * stride_d
-    values = tl.load(x + offsets, mask=there, other=0.0).to(tl.float64)
-    if PAIRED:
-        differences = values - tl.load(centre + rows[:, None] * D + columns[None, :], mask=there, other=0.0)
-    else:
-        differences = values - tl.load(centre + columns, mask=columns < D, other=0.0)[None, :]
-    differences = tl.where(there, differences, 0.0)
-    upper = (differences.to(tl.int64, bitcast=True) >> 32).to(tl.int32)  # sign, exponent, and the first digits
-    farthest = tl.max(upper & 0x7FFFFFFF, axis=1).to(tl.int64)
-    exponent = tl.maximum((farthest >> 20) - 1023, -900)
-    scale = ((1022 + BITS - tl.minimum(exponent, 1023)) << 52).to(tl.float64, bitcast=True)
-    wholes = (differences * scale[:, None]).to(tl.int32).to(tl.int64)
-    total = tl.sum(wholes * wholes, axis=1)
-    length = (total.to(tl.float64).to(tl.int64, bitcast=True) >> 52) - 1023
-    shifts = tl.minimum(tl.maximum((61 - length) >> 1, 0), 31)
-    raised = total << (2 * shifts)
-    rung = tl.load(first_rung + tl.minimum(tl.maximum(raised >> 54, 0), 255))
-    rung += (tl.load(rungs + rung) < raised).to(tl.int64)
-    rung += 64 * (exponent - BITS + 31 - shifts)
-    odd = (exponent == 1024) | ((rung > inmost) & (total != 0))
-    place = tl.minimum(tl.maximum(rung - low, 0), beyond)
-    place = tl.where(odd, beyond + 1, tl.where(total == 0, 0, place))
-    tl.store(places + rows, place.to(tl.int32), mask=rows < n)
+    """Write the place of each row on the ladder, or of each pair, and count them; ``beyond + 1`` must be looked at.
+
+    A pair is a row and the one that comes n rows later; a second line counts the lengths of all these rows, from half
+    an octave further down. The next rows are on their way while some are worked on.
+    """
+    low, inmost, beyond = _whole(numbers, D).to(tl.int32), _whole(numbers, D + 1), _whole(numbers, D + 2).to(tl.int32)
+    inmost = inmost.to(tl.int32)
+    line = counts + (tl.program_id(0) % COPIES) * (2 if PAIRED else 1) * (beyond + 2)
+    stride = tl.num_programs(0).to(tl.int64) * BLOCK_N
+    first = tl.program_id(0).to(tl.int64) * BLOCK_N
+    middle = _middle(numbers, D, WIDTH, PIECE)
+    ahead = _from(x, first, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
+    for start in range(first, n, stride):
+        rows = start + tl.arange(0, BLOCK_N)
+        values = ahead.to(tl.float64)
+        ahead = _from(x, start + stride, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
+        if PAIRED:
+            after = _from(x + n.to(tl.int64) * stride_n, start, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
+            after = after.to(tl.float64)
+            one, other = _rung(values, first_rung, rungs, BITS), _rung(after, first_rung, rungs, BITS)
+            farthest, rung = tl.maximum(one, other), _rung(values - after, first_rung, rungs, BITS)
+            lengths = line + beyond + 2
+            one, other = one - low + HALF_AN_OCTAVE, other - low + HALF_AN_OCTAVE
+            tl.atomic_add(lengths + tl.minimum(tl.maximum(one, 0), beyond), 1, mask=rows < n, sem="relaxed")
+            tl.atomic_add(lengths + tl.minimum(tl.maximum(other, 0), beyond), 1, mask=rows < n, sem="relaxed")
+        else:
+            rung = _rung(values - middle, first_rung, rungs, BITS)
+            farthest = rung
+        place = tl.where(farthest > inmost, beyond + 1, tl.minimum(tl.maximum(rung - low, 0), beyond))
+        tl.store(places + rows, place, mask=rows < n)
+        tl.atomic_add(line + place, 1, mask=rows < n, sem="relaxed")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def _add_core(
     x,
-    centre,
     numbers,
-    odd,
     out,
+    listed,
     n,
     stride_n,
     stride_d,
-    inside,
-    SPAN: tl.constexpr,
+    PARTS: tl.constexpr,
+    LINES: tl.constexpr,
     D: tl.constexpr,
+    WIDTH: tl.constexpr,
+    PIECE: tl.constexpr,
     BLOCK_N: tl.constexpr,
-    BLOCK_D: tl.constexpr,
 ):
-    """Add up rows within a ball, and mark the others; SPAN tiles are added up in 32 bits, where they fit."""
-    columns = tl.arange(0, BLOCK_D)
-    middle = tl.load(centre + columns, mask=columns < D, other=0.0)
-    per_unit, limit = tl.load(numbers), tl.load(numbers + 1)
-    total = tl.zeros((BLOCK_N, BLOCK_D), dtype=tl.int64)
-    missed = tl.zeros((BLOCK_N,), dtype=tl.int32)
-    stride = tl.num_programs(0) * BLOCK_N
-    for first in range(tl.program_id(0) * BLOCK_N, n, stride * SPAN):
-        part = tl.zeros((BLOCK_N, BLOCK_D), dtype=tl.int32)
-        for start in range(first, tl.minimum(first + stride * SPAN, n), stride):
-            rows = (start + tl.arange(0, BLOCK_N)).to(tl.int64)
-            here = rows < n
-            there = here[:, None] & (columns < D)[None, :]
-            values = tl.load(x + rows[:, None] * stride_n + columns[None, :] * stride_d, mask=there, other=0.0)
-            scaled = (values.to(tl.float64) - middle[None, :]) * per_unit
+    """Add up rows within a ball, and list the others; every program has a list of its own if there is a ring.
+
+    Some tiles at a time are added up in 32 bits, where they fit.
+    """
+    columns = tl.arange(0, WIDTH // PIECE)[:, None] * PIECE + tl.arange(0, PIECE)[None, :]
+    middle = _middle(numbers, D, WIDTH, PIECE)
+    per_unit, limit = tl.load(numbers + D), tl.load(numbers + D + 1)
+    inside = _whole(numbers, D + 2)
+    stride = tl.num_programs(0).to(tl.int64) * BLOCK_N
+    span = stride * _whole(numbers, D + 5)
+    line = out + 2 + (tl.program_id(0) % LINES) * PARTS * D
+    begin = tl.program_id(0).to(tl.int64) * BLOCK_N
+    ahead = _from(x, begin, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
+    for first in range(begin, n, span):
+        part = tl.zeros((WIDTH // PIECE, BLOCK_N, PIECE), dtype=tl.int32)
+        for start in range(first, tl.minimum(first + span, n), stride):
+            rows = start + tl.arange(0, BLOCK_N)
+            scaled = (ahead.to(tl.float64) - middle) * per_unit
+            ahead = _from(x, start + stride, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
             wholes = tl.where(tl.abs(scaled) < limit, scaled, limit).to(tl.int32)  # NaN becomes the limit: outside
-            wholes = tl.where(there, wholes, 0)
             wide = wholes.to(tl.int64)
-            within = tl.sum(wide * wide, axis=1) <= inside
-            tl.store(odd + rows, (~within).to(tl.int8), mask=here)
-            missed += (here & ~within).to(tl.int32)
-            part += tl.where(within[:, None], wholes, 0)
-        total += part
-    line = out + tl.program_id(0).to(tl.int64) * (D + 1)
-    tl.store(line + columns, tl.sum(total, axis=0), mask=columns < D)
-    tl.store(line + D, tl.sum(missed, axis=0).to(tl.int64))
+            squared = tl.sum(tl.sum(wide * wide, axis=0), axis=1)
+            others = (rows < n) & (squared > inside)
+            part += tl.where(((rows < n) & (squared <= inside))[None, :, None], wholes, 0)
+            if tl.max(others.to(tl.int32), axis=0) > 0:
+                if PARTS > 1:
+                    mine = tl.program_id(0).to(tl.int64)
+                    _enlist(others, rows, listed + mine * _whole(numbers, D + 6), out + 2 + LINES * PARTS * D + mine)
+                else:
+                    _enlist(others, rows, listed, out)
+        tl.atomic_add(line + columns, tl.sum(part.to(tl.int64), axis=1), mask=columns < D, sem="relaxed")
 
 
 @triton.jit
 def _add_ring(
     x,
-    centre,
     numbers,
-    odd,
     out,
-    n,
+    listed,
     stride_n,
     stride_d,
-    large,
-    small,
-    length,
+    PARTS: tl.constexpr,
+    LINES: tl.constexpr,
     D: tl.constexpr,
+    WIDTH: tl.constexpr,
+    PIECE: tl.constexpr,
     BLOCK_N: tl.constexpr,
-    BLOCK_D: tl.constexpr,
 ):
-    """Add up rows in the ring between two balls, and their directions; mark those outside both."""
-    columns = tl.arange(0, BLOCK_D)
-    middle = tl.load(centre + columns, mask=columns < D, other=0.0)
-    per_unit, limit = tl.load(numbers), tl.load(numbers + 1)
-    ring = tl.zeros((BLOCK_N, BLOCK_D), dtype=tl.int64)
-    turned = tl.zeros((BLOCK_N, BLOCK_D), dtype=tl.int64)
-    missed = tl.zeros((BLOCK_N,), dtype=tl.int64)
-    first = tl.program_id(0) * BLOCK_N
-    for start in range(first, n, tl.num_programs(0) * BLOCK_N):
-        rows = (start + tl.arange(0, BLOCK_N)).to(tl.int64)
-        here = rows < n
-        there = here[:, None] & (columns < D)[None, :]
-        offsets = rows[:, None] * stride_n + columns[None, :] * stride_d
-        values = tl.load(x + offsets, mask=there, other=0.0).to(tl.float64)
-        scaled = tl.where(there, values - middle[None, :], 0.0) * per_unit
-        scaled = tl.where(scaled < limit, scaled, limit)
-        scaled = tl.where(scaled > -limit, scaled, -limit)
-        wholes = scaled.to(tl.int32).to(tl.int64)
-        squared = tl.sum(wholes * wholes, axis=1)
+    """Add up listed rows that lie in the ring between two balls, and their directions; list those outside.
+
+    Their list follows those of ``_add_core``, from as many programs.
+    """
+    columns = tl.arange(0, WIDTH // PIECE)[:, None] * PIECE + tl.arange(0, PIECE)[None, :]
+    middle = _middle(numbers, D, WIDTH, PIECE)
+    per_unit, limit = tl.load(numbers + D), tl.load(numbers + D + 1)
+    large, length = _whole(numbers, D + 3), _whole(numbers, D + 4)
+    line = out + 2 + (tl.program_id(0) % LINES) * PARTS * D + D
+    ring = tl.zeros((WIDTH // PIECE, BLOCK_N, PIECE), dtype=tl.int64)
+    turned = tl.zeros((WIDTH // PIECE, BLOCK_N, PIECE), dtype=tl.int64)
+    mine, room = tl.program_id(0).to(tl.int64), _whole(numbers, D + 6)
+    far = listed + tl.num_programs(0) * room
+    listed += mine * room
+    count = tl.load(out + 2 + LINES * PARTS * D + mine).to(tl.int32)
+    for start in range(0, count, BLOCK_N):
+        lines = start + _lines(WIDTH, PIECE, BLOCK_N)
+        places = tl.load(listed + lines, mask=lines < count, other=0)
+        values = _tile(x, places, lines < count, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
+        scaled = (values.to(tl.float64) - middle) * per_unit
+        wide = tl.where(tl.abs(scaled) < limit, scaled, limit).to(tl.int32).to(tl.int64)
+        squared = tl.sum(tl.sum(wide * wide, axis=0), axis=1)
+        here = start + tl.arange(0, BLOCK_N) < count
         outside = here & (squared > large)
-        tl.store(odd + rows, outside.to(tl.int8), mask=here)
-        missed += outside.to(tl.int64)
-        between = here & (squared <= large) & (squared > small)
+        if tl.max(outside.to(tl.int32), axis=0) > 0:
+            rows = tl.load(listed + start + tl.arange(0, BLOCK_N), mask=here, other=0)
+            _enlist(outside, rows, far, out)
+        between = here & (squared <= large)
         root = tl.sqrt(squared.to(tl.float64)).to(tl.int64)
         root += (root * root < squared).to(tl.int64)
         root += (root * root < squared).to(tl.int64)
-        factor = length // tl.maximum(root, 1)
-        shell = tl.where(between[:, None], wholes, 0)
-        ring += shell
-        turned += shell * factor[:, None]
-    line = out + tl.program_id(0).to(tl.int64) * (2 * D + 1)
-    tl.store(line + columns, tl.sum(ring, axis=0), mask=columns < D)
-    tl.store(line + D + columns, tl.sum(turned, axis=0), mask=columns < D)
-    tl.store(line + 2 * D, tl.sum(missed, axis=0))
+        factor = tl.where(between, length // tl.maximum(root, 1), 0)
+        ring += tl.where(between[None, :, None], wide, 0)
+        turned += wide * factor[None, :, None]
+    tl.atomic_add(line + columns, tl.sum(ring, axis=1), mask=columns < D, sem="relaxed")
+    tl.atomic_add(line + D + columns, tl.sum(turned, axis=1), mask=columns < D, sem="relaxed")
 
 
-def _tile(d: int, warps: int) -> dict[str, int]:
+@lru_cache(maxsize=64)
+def _shape(d: int, size: int, most: int, warps: int) -> dict[str, int]:
+    """Return the shape of a tile: so many rows, or fewer if they are wide, for each of some warps."""
     width = max(16, 1 << (d - 1).bit_length())
-    return {"D": d, "BLOCK_D": width, "BLOCK_N": max(1, _ELEMENTS // width), "num_warps": warps}
+    rows = max(1, min(most, _ELEMENTS // width)) * warps
+    return {"D": d, "WIDTH": width, "PIECE": min(width, _LINE_BYTES // size), "BLOCK_N": rows, "num_warps": warps}
 
 
-def place_rows(rows: Tensor, does: Arithmetic, centre: Tensor, view: Distances | Pairs, inmost: int) -> Tensor:
-    """Return the place of each row on the ladder of a view; ``points + 1`` if it must be looked at.
+@lru_cache(maxsize=64)
+def _cores(device: Any) -> int:
+    """Return how many cores a device has."""
+    import torch
 
-    The centre is one for all rows, or one for each.
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
+
+
+def _packed(does: Arithmetic, centre: Any, floats: tuple[float, ...], wholes: tuple[int, ...]) -> Tensor:
+    """Bring public numbers to the device in one copy: a centre, and what is beside it."""
+    d, beside = len(centre), len(centre) + len(floats)
+    line = np.empty(beside + len(wholes))
+    line[:d], line[d:beside] = centre, floats
+    line[beside:].view(np.int64)[:] = wholes
+    return does.torch.from_numpy(line).to(does.device, non_blocking=True)
+
+
+def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: int) -> tuple[Ints, Any]:
+    """Return how many rows, or pairs, are at each place of the ladder of a view, and the positions of those left out.
+
+    ``inmost`` is the rung up to which a row is within reach for certain; others are left out. None: there are none.
+    With pairs, a second line tells how long their rows are, on a ladder that begins half an octave further down.
     """
-    n, d = rows.shape
-    places = does.torch.empty(n, dtype=does.torch.int32, device=rows.device)
-    tile = _tile(d, _WARPS_TO_PLACE)
-    _place_rows[(triton.cdiv(n, tile["BLOCK_N"]),)](
-        rows,
-        centre,
-        does.first_rung,
-        does.rungs,
-        places,
-        n,
-        *rows.stride(),
-        view.low,
-        inmost,
-        view.points,
-        PAIRED=centre.ndim == 2,
-        BITS=does.bits,
-        **tile,
-    )
-    return places
+    torch, device, paired = does.torch, rows.device, isinstance(view, Pairs)
+    n, d = (len(rows) // 2 if paired else len(rows)), int(rows.shape[1])
+    shape = _shape(d, rows.element_size(), _ROWS_TO_COUNT, _WARPS_TO_COUNT)
+    copies, size = _COPIES if n > _FEW_ROWS else 1, view.points + 2
+    centre = np.zeros(d) if isinstance(view, Pairs) else view.centre
+    numbers = _packed(does, centre, (), (view.low, inmost, view.points))
+    counts = torch.zeros((copies, 2 if paired else 1, size), dtype=torch.int32, device=device)
+    places = torch.empty(n, dtype=torch.int32, device=device)
+    programs = min(-(-n // shape["BLOCK_N"]), _cores(device) * _PROGRAMS_TO_COUNT)
+    given = (rows, numbers, does.first_rung, does.rungs, places, counts, n, *rows.stride())
+    _count_rows[(programs,)](*given, PAIRED=paired, COPIES=copies, BITS=does.bits, **shape)
+    found: Ints = (counts.sum(dim=0) if copies > 1 else counts[0]).cpu().numpy()
+    return found[:, :-1], (places == view.points + 1).nonzero()[:, 0] if found[0, -1] else None
 
 
-def add_core(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> tuple[Ints, Any]:
-    """Return the sum of the rows within the smallest ball, and marks of all others, or None if there are none."""
-    radius = question.radius if isinstance(question, Ball) else question.radii[-1]
-    span = 1 << max(0, 30 - radius.bit_length())
-    sums, odd = _added(_add_core, rows, does, question, 1, radius**2, SPAN=min(span, _LONGEST_SPAN))
-    return sums[0], odd
+def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> tuple[Ints, Any]:
+    """Return the sum of the rows within the smaller ball, and the positions of those outside all balls, or None.
+
+    With shells, also those of the rows between the balls, and of their directions.
+    """
+    torch, device, (n, d) = does.torch, rows.device, rows.shape
+    large, small, length = _limits(question)
+    parts, span = 3 if length else 1, min(1 << max(0, 30 - small.bit_length()), _LONGEST_SPAN)
+    shape = _shape(d, rows.element_size(), _ROWS_TO_ADD, _WARPS_TO_ADD)
+    tiles = -(-n // shape["BLOCK_N"])
+    programs = min(tiles, _cores(device) * _PROGRAMS_TO_ADD)
+    room = -(-tiles // programs) * shape["BLOCK_N"]  # for what one program may list
+    limits = (small**2, large**2, length, span, room)
+    numbers = _packed(does, question.centre, (1.0 / question.unit, 2.0**does.bits - 1.0), limits)
+    lines = _COPIES if n > _FEW_ROWS else _FEW_COPIES
+    out = torch.zeros(2 + lines * parts * d + programs, dtype=torch.int64, device=device)
+    start = programs * room if length else 0
+    listed = torch.empty(start + n, dtype=torch.int32, device=device)
+    given, strides = (rows, numbers, out, listed), rows.stride()
+    _add_core[(programs,)](*given, n, *strides, PARTS=parts, LINES=lines, **shape)
+    if length:
+        _add_ring[(programs,)](*given, *strides, PARTS=parts, LINES=lines, **shape)
+    sums, out = out[2 : out.numel() - programs].view(lines, parts * d), out[: out.numel() - programs]
+    if n > _FEW_ROWS:
+        out, lines = torch.cat((out[:2], sums.sum(dim=0))), 1
+    found: Ints = out.cpu().numpy()
+    count = int(found[0])
+    return found[2:].reshape(lines, parts, d).sum(axis=0), listed[start : start + count] if count else None
 
 
-def add_ring(rows: Tensor, does: Arithmetic, shells: Shells) -> tuple[Ints, Any]:
-    """Return the sums of the rows between two balls and of their directions, and marks of those outside, or None."""
-    large, small = shells.radii
-    return _added(_add_ring, rows, does, shells, 2, large**2, small**2, shells.length)
-
-
-def _added(
-    kernel: Any, rows: Tensor, does: Arithmetic, question: Ball | Shells, lines: int, *limits: int, **constants: int
-) -> tuple[Ints, Any]:
-    n, d = rows.shape
-    tile = _tile(d, _WARPS_TO_ADD)
-    cores = 1
-    if rows.device.type == "cuda":
-        cores = does.torch.cuda.get_device_properties(rows.device).multi_processor_count
-    programs = min(triton.cdiv(n, tile["BLOCK_N"]), cores * _PROGRAMS_PER_CORE)
-    odd = does.torch.empty(n, dtype=does.torch.int8, device=rows.device)
-    out = does.torch.empty((programs, lines * d + 1), dtype=does.torch.int64, device=rows.device)
-    numbers = does.there(np.array([1.0 / question.unit, 2.0**does.bits - 1.0]))
-    centre = does.there(question.centre)
-    kernel[(programs,)](rows, centre, numbers, odd, out, n, *rows.stride(), *limits, **constants, **tile)
-    sums: Ints = out.sum(dim=0).cpu().numpy()
-    return sums[:-1].reshape(lines, d), (odd if sums[-1] else None)
+def _limits(question: Ball | Shells) -> tuple[int, int, int]:
+    """Return the radii of the larger and the smaller ball, and the length of directions, 0 if there is one ball."""
+    if isinstance(question, Ball):
+        return question.radius, question.radius, 0
+    large, small = question.radii
+    return large, small, question.length

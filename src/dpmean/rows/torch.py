@@ -121,6 +121,8 @@ class TensorRows:
     fused: Any = None
     """The kernels of ``rows/fused.py``, where they can be used."""
     does: Arithmetic = field(init=False)
+    lengths: dict[int, Ints] = field(init=False, default_factory=dict)
+    """What a question about pairs has found out beside: distances from the origin, by the first rung."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "does", Arithmetic.on(self.tensor.device, self.frame))
@@ -163,12 +165,12 @@ class TensorRows:
 
     def add_up(self, ball: Ball) -> Ints:
         """Add up the rows, each clipped to the ball."""
-        centre, square = self.does.there(ball.centre), ball.radius**2
         roomy = ball.radius * ball.unit < room(self.frame, ball.centre)
         if self.fused and roomy:
-            core, marks = self.fused.add_core(self.tensor, self.does, ball)
-            added: Ints = core + self._of_some(marks, ball)
+            (core,), odd = self.fused.add_rows(self.tensor, self.does, ball)
+            added: Ints = core + self._of_some(odd, ball)
             return added
+        centre, square = self.does.there(ball.centre), ball.radius**2
         total = self._zeros(self.d)
         for rows in self._blocks():
             wholes, squared = self.does.in_units(rows - centre, 1.0 / ball.unit)
@@ -186,10 +188,10 @@ class TensorRows:
 
     def add_up_shells(self, shells: Shells) -> ShellSums:
         """Add up rows and their directions, shell by shell."""
-        torch, centre = self.does.torch, self.does.there(shells.centre)
         roomy = shells.radii[0] * shells.unit < room(self.frame, shells.centre)
         if self.fused and roomy and len(shells.radii) == self.fused.MOST_BALLS:
             return self._fused_shells(shells)
+        torch, centre = self.does.torch, self.does.there(shells.centre)
         sums = self._zeros(2, len(shells.radii) + 1, self.d)
         for rows in self._blocks():
             wholes, squared = self.does.in_units(rows - centre, 1.0 / shells.unit)
@@ -250,42 +252,39 @@ class TensorRows:
     # --- in one kernel ---------------------------------------------------------------------------------------
 
     def _fused_distances(self, view: Distances) -> Ints:
-        inmost, centre = innermost(self.frame, view), self.does.there(view.centre)
-        places = self.fused.place_rows(self.tensor, self.does, centre, view, inmost)
-        counts = self._home(self.does.torch.bincount(places, minlength=view.points + 2))
-        return counts[np.newaxis, :-1] + self._of_some(places == view.points + 1 if counts[-1] else None, view)
+        if (known := self.lengths.get(view.low)) is not None and view.points < known.shape[1] and not view.centre.any():
+            return np.append(known[:, : view.points], known[:, view.points :].sum(axis=1, keepdims=True), axis=1)
+        counts, odd = self.fused.count_rows(self.tensor, self.does, view, innermost(self.frame, view))
+        found: Ints = counts if odd is None else counts + self._of_some(odd, view)
+        return found
 
     def _fused_pairs(self, view: Pairs) -> Ints | None:
         """Count pairs if all rows are within reach for certain."""
         half, origin = self.n // 2, Distances(np.zeros(self.d), view.low, view.points)
-        inmost, centre = innermost(self.frame, origin), self.does.there(origin.centre)
-        both = self.tensor[: 2 * half]
-        if not half or bool((self.fused.place_rows(both, self.does, centre, origin, inmost) > view.points).any()):
+        if not half:
             return None
-        partners = both[half:].to(self.does.torch.float64).contiguous()
-        places = self.fused.place_rows(both[:half], self.does, partners, view, 1 << 30)
-        return self._home(self.does.torch.bincount(places, minlength=view.points + 1))[np.newaxis]
+        both = self.tensor[: 2 * half]
+        counts, odd = self.fused.count_rows(both, self.does, view, innermost(self.frame, origin))
+        if odd is None and 2 * half == self.n:
+            self.lengths[view.low - self.fused.HALF_AN_OCTAVE.value] = counts[1:]
+        return counts[:1] if odd is None else None
 
     def _fused_shells(self, shells: Shells) -> ShellSums:
-        """Add up the rows inside both balls, then the few others: those between, and those outside one by one."""
-        core, marks = self.fused.add_core(self.tensor, self.does, shells)
-        if marks is None:
-            both = self._of_some(None, shells)
-        else:
-            others = replace(self, tensor=self.tensor[marks.nonzero()[:, 0]])
-            ring, marks = self.fused.add_ring(others.tensor, self.does, shells)
-            both = others._of_some(marks, shells)
-            both[:, 1] += ring
+        """Add up the rows inside both balls and between them, then the few others one by one."""
+        (core, ring, turned), odd = self.fused.add_rows(self.tensor, self.does, shells)
+        both = self._of_some(odd, shells)
         both[0, 2] += core
+        both[0, 1] += ring
+        both[1, 1] += turned
         return ShellSums(*both)
 
-    def _of_some(self, marks: Tensor, question: Distances | Ball | Shells) -> Ints:
+    def _of_some(self, positions: Tensor, question: Distances | Ball | Shells) -> Ints:
         """Answer for the rows that a kernel left out: few of them on the host, many where they are."""
         kernel = Kernel(question, self.frame)
         total = kernel.zeros()
-        if marks is None:
+        if positions is None:
             return total
-        rows = self.tensor[marks.nonzero()[:, 0]]
+        rows = self.does.torch.index_select(self.tensor, 0, positions)
         if len(rows) <= _FEW:
             some = rows.cpu()
             kernel.add(some.float().numpy() if some.dtype == self.does.torch.bfloat16 else some.numpy(), total)

@@ -7,9 +7,10 @@ Whitehouse et al. 2023) makes that safe: the exact sum of all costs never exceed
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -51,6 +52,28 @@ class _From:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Exponents(Sequence[int]):
+    """The exponents of radii to choose from, ``rise * j + epsilon * beyond[j]``: most are never looked at exactly."""
+
+    rise: int
+    epsilon: int
+    beyond: Ints
+
+    def __len__(self) -> int:
+        return len(self.beyond)
+
+    def __getitem__(self, j: Any) -> Any:
+        if isinstance(j, int):
+            return self.rise * (j if j >= 0 else j + len(self)) + self.epsilon * self.beyond.item(j)
+        return [self[place] for place in range(len(self))[j]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        """Return them as floats."""
+        return float(self.rise) * np.arange(len(self), dtype=np.float64) + float(self.epsilon) * self.beyond
+
+
+@final
 class Curator:
     """Answers questions with exact noise and keeps the receipts."""
 
@@ -84,7 +107,7 @@ class Curator:
         """
         epsilon = math.isqrt(math.floor(8 * cost * _CHOICE_UNIT**2))
         counts = histogram.counts[line]
-        beyond = (counts[-1] - counts[start:-1]).tolist()
+        beyond = counts[-1] - counts[start:-1]
         rise = max(1, round(slope * math.log(2) / RADII_PER_OCTAVE * _CHOICE_UNIT))
         self.pay(
             step,
@@ -92,8 +115,7 @@ class Curator:
             f"exponential mechanism, epsilon {epsilon / _CHOICE_UNIT:.4g} per row",
             Fraction(epsilon**2, 8 * _CHOICE_UNIT**2),
         )
-        exponents = [rise * j + epsilon * rows for j, rows in enumerate(beyond)]
-        return start + self._noise.at(step).choose(exponents, _CHOICE_UNIT)
+        return start + self._noise.at(step).choose(_Exponents(rise, epsilon, beyond), _CHOICE_UNIT)
 
     def count_beyond(self, histogram: Histogram, index: int, cost: Fraction, step: str) -> Answer:
         """Count the rows beyond a point."""
