@@ -111,6 +111,9 @@ def test_missing_values_column_by_column():
     for nan in ({"age": "impute"}, {"bmi": "raise", "age": "impute"}):
         with pytest.raises(DataError, match="NaN or infinity"):
             dpmean.mean(frame, nan=nan, seed=1, **SETTINGS)
+    found = dpmean.mean(frame, nan={"bmi": "impute"}, seed=1, **SETTINGS)
+    assert found.public["imputed"] == ["bmi"]
+    assert "values of bmi that were missing counted as the middle of the bounds" in str(found)
     with pytest.raises(ArgumentError, match="nan: there is no column 'weight'"):
         dpmean.mean(frame, nan={"weight": "impute"}, **SETTINGS)
     with pytest.raises(ArgumentError, match="columns that have names"):
@@ -121,13 +124,52 @@ def test_missing_values_column_by_column():
     ("bounds", "words"),
     [
         ({"age": (0, 120)}, "bounds: column 'bmi' has none"),
-        ({**BOUNDS, "weight": (0, 1)}, "bounds: there is no column 'weight': there are age, bmi"),
         ({"age": 5, "bmi": (1, 2)}, r"give \(lower, upper\) for every column"),
     ],
 )
 def test_bounds_by_name_are_checked(bounds, words):
     with pytest.raises(ArgumentError, match=words):
         dpmean.mean(table(), rho=0.5, bounds=bounds, columns=["age", "bmi"])
+
+
+def test_bounds_by_name_name_the_columns(tmp_path):
+    frame = table()
+    wanted = dpmean.mean(frame, seed=1, **SETTINGS)
+    for X in [frame, *everywhere(frame, tmp_path)]:
+        assert dpmean.mean(X, rho=0.5, bounds=BOUNDS, seed=1).to_json() == wanted.to_json()
+    some = {"columns": ["age"], "rho": 0.5, "seed": 1}
+    assert dpmean.mean(frame, bounds=BOUNDS, **some).to_json() == dpmean.mean(frame, bounds=(0, 120), **some).to_json()
+    with pytest.raises(ArgumentError, match="there is no column 'weight'"):
+        dpmean.mean(frame, rho=0.5, bounds={**BOUNDS, "weight": (0, 1)})
+
+
+def test_a_ledger_must_be_one():
+    with pytest.raises(ArgumentTypeError, match="ledger must be a dpmean.Ledger, got 'b.json'"):
+        dpmean.mean(table(), ledger="b.json", **SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "line", ["37.5;170;diabetes", "2024-01-02,37 kg", "1.234.567,-", "age,$5", "a|b", "-3e,x", "x,12b"]
+)
+def test_a_first_line_that_may_be_a_row_is_not_shown(line, tmp_path):
+    (tmp_path / "t.csv").write_text(f"{line}\n1,2\n" * 3)
+    with pytest.raises(DataError, match=r"the first line of t\.csv|semicolons") as caught:
+        dpmean.mean(tmp_path / "t.csv", columns=["age"], rho=0.5, norm_bound=1.0)
+    assert not any(part in str(caught.value) for part in ("37", "diabetes", "234", "$5"))
+
+
+def test_the_promise_of_groups_is_kept_apart_in_a_ledger():
+    """Public sizes protect within a group, and refused groups have the unit that was asked for."""
+    shared = {**SETTINGS, "rho": 0.1, "by": "clinic"}
+    ledger = dpmean.Ledger(rho=1.0)
+    dpmean.mean_by(table(), groups=["A"], sizes="public", ledger=ledger, **shared)
+    with pytest.raises(ArgumentError, match="replace-one within its clinic"):
+        dpmean.mean(table(), ledger=ledger, **{**SETTINGS, "rho": 0.1})
+    ledger = dpmean.Ledger(rho=1.0)
+    found = dpmean.mean_by(table(), groups=["x"], privacy_unit="patient", ledger=ledger, **shared)
+    assert (found.unit, list(found.refused)) == ("patient", ["x"])
+    dpmean.mean_by(table(), groups=["A"], privacy_unit="patient", ledger=ledger, **shared)
+    assert len(ledger.entries) == 2
 
 
 def test_frames_that_cannot_be_read_are_told_so():
@@ -521,7 +563,7 @@ def test_a_grouped_release_survives_json():
     assert again.rho == found.rho
     assert again.seeded
     assert str(again) == str(found)
-    assert list(again.to_frame().columns) == ["clinic", "column", "mean", "noise_std", "n"]
+    assert list(again.to_frame().columns) == ["clinic", "column", "mean", "noise_std", "within", "n"]
     assert len(again.to_frame()) == 4
     document = json.loads(found.to_json())
     for damage in ({"rho": "1/3"}, {"sizes": "huge"}, {"format": "other"}, {"groups": 5}):

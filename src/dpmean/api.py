@@ -8,7 +8,7 @@ from typing import Any
 from dpmean.account import Ledger
 from dpmean.budget import Number
 from dpmean.devices import Devices, run_local, run_shuffle
-from dpmean.door import Bounds, read_array, read_nan_of_columns, read_rows
+from dpmean.door import Bounds, check_ledger, columns_bounded, read_array, read_nan_of_columns, read_rows
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.refined import RefinedMean
@@ -130,6 +130,8 @@ def mean(
         True
 
     """
+    check_ledger(ledger)
+    columns = columns_bounded(X, columns, vector_column, bounds)
     if trust not in ("central", "local", "shuffle"):
         raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
     if trust != "central" and (privacy_unit is not None or neighbours != "replace-one" or passes != 2):

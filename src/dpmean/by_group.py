@@ -12,7 +12,16 @@ import numpy as np
 from dpmean.account import Ledger
 from dpmean.api import method_called
 from dpmean.budget import Number
-from dpmean.door import Bounds, read_array, read_budget, read_nan_of_columns, read_neighbours, read_randomness
+from dpmean.door import (
+    Bounds,
+    check_ledger,
+    columns_bounded,
+    read_array,
+    read_budget,
+    read_nan_of_columns,
+    read_neighbours,
+    read_randomness,
+)
 from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
 from dpmean.front import run
 from dpmean.groups import MOVED, GroupedRelease, Refusal
@@ -79,11 +88,13 @@ def mean_by(
         A ``GroupedRelease``: for every label a ``Release``, or a ``Refusal`` with its reason.
 
     """
+    check_ledger(ledger)
     build, labels = method_called(method, 2), _labels(groups)
     relation = _relation(sizes, neighbours)
     budget = read_budget(rho, epsilon, delta)
     if ledger is not None:
         ledger.check(budget)
+    columns = columns_bounded(X, columns, vector_column, bounds)
     moves = sizes == "private" and relation is Neighbours.REPLACE_ONE
     each = budget.share(1, MOVED) if moves else budget
     _, coins = read_randomness(seed)
@@ -114,7 +125,14 @@ def mean_by(
         except TooFewRowsError as error:
             found[label] = Refusal(_reason(str(error)), error.receipts, error.rows_needed)
     release = GroupedRelease(
-        name, found, sizes, relation, seed is not None, 1e-6 if delta is None else float(delta), coins.key
+        name,
+        found,
+        sizes,
+        relation,
+        seeded=seed is not None,
+        delta=1e-6 if delta is None else float(delta),
+        coins=coins.key,
+        unit=sources[0].unit,
     )
     if ledger is not None and release.rho:
         ledger.record(release)

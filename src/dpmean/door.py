@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpmean.account import Ledger
 from dpmean.accountant import zcdp_that_implies
 from dpmean.budget import ApproxDp, Number, PureDp, Zcdp, positive
 from dpmean.coins import PublicCoins
@@ -214,13 +216,28 @@ def read_frame(
     return Frame.within_norm(d, reach, impute=impute)
 
 
+def columns_bounded(
+    X: Any, columns: Sequence[str] | None, vector_column: str | None, bounds: Bounds | None
+) -> Sequence[str] | None:
+    """Return the columns of a table to use: those with bounds, if nobody said otherwise."""
+    if columns is not None or vector_column is not None or not isinstance(bounds, Mapping):
+        return columns
+    tabular = isinstance(X, str | os.PathLike) and not str(X).endswith(".npy")
+    return list(bounds) if tabular or hasattr(X, "columns") else None
+
+
+def check_ledger(ledger: object) -> None:
+    """Insist that a ledger is one."""
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ArgumentTypeError(
+            f'ledger must be a dpmean.Ledger, got {ledger!r}: give dpmean.Ledger("b.json", rho=1.0)'
+        )
+
+
 def _by_name(bounds: Mapping[str, tuple[float, float]], names: tuple[str, ...] | None) -> tuple[ArrayLike, ArrayLike]:
     """Return the bounds of columns in the order in which these come."""
     if names is None:
         raise ArgumentError("bounds={...} is for columns that have names, which these do not: give (lower, upper)")
-    for name in bounds:
-        if name not in names:
-            raise ArgumentError(f"bounds: there is no column {name!r}: there are {', '.join(names[:20])}")
     for name in names:
         if name not in bounds:
             raise ArgumentError(f"bounds: column {name!r} has none: give its lower and upper bound, or leave it out")

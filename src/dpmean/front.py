@@ -116,9 +116,12 @@ def run(
         if ledger is not None and number.paid:  # what went wrong may tell of the number of rows
             ledger.charge(total_cost(number.paid, budget), "the number of rows, without a mean")
         raise
+    if not number.paid:  # a number that was paid for is told after that was recorded
+        warn(few_rows, delta, number.n)
     if ledger is not None:
         ledger.record(release)
-    warn(few_rows, delta, number.n)
+    if number.paid:
+        warn(few_rows, delta, number.n)
     return release
 
 
@@ -173,10 +176,20 @@ def _released(
             "sample": rows.sampled,
             **({} if source.names is None else {"columns": list(source.names)}),
             **({"privacy_unit": unit_of(source)} if unit_of(source) else {}),
+            **_imputed(frame, strict, source),
             **remarks(delta, few_rows=few_rows),
         },
     )
     return release, few_rows
+
+
+def _imputed(frame: Frame, strict: tuple[int, ...], source: Source) -> dict[str, object]:
+    """Return in which columns missing values were made up, by name or all."""
+    if not frame.impute:
+        return {}
+    if source.names is None:
+        return {"imputed": True}
+    return {"imputed": [name for j, name in enumerate(source.names) if j not in strict]}
 
 
 def unit_of(source: Source) -> str | None:

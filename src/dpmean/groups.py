@@ -60,6 +60,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
         delta: at which epsilon is told, if the budget was given as epsilon and delta; or else a usual one.
         coins: the salt of the hash that chose a group for persons with rows in several.
+        unit: what all rows of one person are known by; None if every row is protected for itself.
 
     """
 
@@ -70,6 +71,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     seeded: bool = False
     delta: float = 1e-6
     coins: str = ""
+    unit: str | None = None
 
     def __getitem__(self, label: Any) -> Release | Refusal:
         return self.groups[label]
@@ -131,12 +133,13 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame of pandas, polars or pyarrow, a line per group and column."""
         group = f"{self.by} (group)" if self.by in ("column", "mean", "noise_std", "n") else self.by
-        lines: dict[str, list[Any]] = {group: [], "column": [], "mean": [], "noise_std": [], "n": []}
+        lines: dict[str, list[Any]] = {group: [], "column": [], "mean": [], "noise_std": [], "within": [], "n": []}
         for label, found in self.released.items():
             lines[group] += [label] * found.d
             lines["column"] += list(found.columns or (f"column {j}" for j in range(found.d)))
             lines["mean"] += found.mean.tolist()
             lines["noise_std"] += found.noise_std.tolist()
+            lines["within"] += [None] * found.d if found.found is None else found.column_bounds().tolist()
             lines["n"] += [found.n] * found.d
         return frame_of(lines, library)
 
@@ -161,6 +164,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             "seeded": self.seeded,
             "delta": self.delta,
             "coins": self.coins,
+            "privacy_unit": self.unit,
             "rho": str(self.rho),
             "groups": entries,
         }
@@ -192,6 +196,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
                 document["seeded"] is not False,
                 float(document["delta"]),
                 str(document["coins"]),
+                None if document["privacy_unit"] is None else str(document["privacy_unit"]),
             )
             if not 0 < found.delta < 1 or found.sizes not in ("private", "public") or str(found.rho) != document["rho"]:
                 raise ValueError("its groups do not cost what it says")
@@ -211,6 +216,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             f"{self.epsilon(self.delta):.4g} at delta = {self.delta:g}",
             f"             neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}",
         ]
+        if self.unit is not None:
+            lines.append(f"             every {self.unit} counts in one group; what they have in others is left out")
         for label, found in self.groups.items():
             words = f"no mean: {found.reason}" if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
             lines.append(f"  {label}: {words}")

@@ -170,6 +170,10 @@ class Release:
         return self.cost.rho
 
     @property
+    def _few(self) -> bool:
+        return bool(self.public.get("few_rows"))
+
+    @property
     def exact(self) -> bool:
         """False if any noise was drawn in floats: then this is a measurement, and no protection to rely on."""
         return all(receipt.exact for receipt in self.receipts)
@@ -282,6 +286,7 @@ class Release:
     def __str__(self) -> str:
         lines = [
             f"Private mean of {_number_in_words(self)} in {self.d} dimension{'s' if self.d > 1 else ''}",
+            *(["  FEW ROWS: the mean may be far off, and what is said of its error worthless"] * self._few),
             *_estimate_in_words(self),
             f"  bound      {_bound_in_words(self.public)}",
             *_radius_in_words(self),
@@ -295,8 +300,11 @@ class Release:
             part = "" if isinstance(receipt.cost, PureDp) else f"{renyi_of(receipt.cost).curve[0] / total:.1%}"
             lines.append(f"    {receipt.step:<10} {_price(receipt.cost):<14} {part:>6}  {receipt.asked},")
             lines.append(f"    {'':<32}  {receipt.mechanism}")
-        if self.public.get("few_rows"):
-            lines.append("  FEW ROWS: centre and radius may be off, and the error larger than said above")
+        if self.public.get("imputed"):
+            which = self.public["imputed"]
+            where = "" if which is True else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
+            lines.append(f"  IMPUTED: values{where} that were missing counted as the middle of the bounds, or zero;")
+            lines.append("           what is said of errors does not cover that")
         if "note" in self.public:
             lines.append(f"  NOTE: {self.public['note']}")
         if not self.exact:
@@ -421,7 +429,7 @@ def _is_right(found: Found) -> bool:
 def _estimate_in_words(release: Release) -> list[str]:
     if release.d <= 10:
         within = [""] * release.d
-        if release.found is not None:
+        if release.found is not None and not release.public.get("few_rows"):
             within = [f", within {bound:.3g} at 95 % confidence" for bound in release.column_bounds()]
         names = release.columns or [f"mean[{j}]" for j in range(release.d)]
         width = min(max(10, *(len(name) for name in names)), 30)

@@ -64,7 +64,7 @@ def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
         n=_said_by(release, "n", int),
         d=_said_by(release, "d", int),
         columns=_names(release),
-        neighbours=_said_by(release, "neighbours", str),
+        neighbours=_relation(release),
         unit=_unit(release),
     )
 
@@ -81,10 +81,16 @@ def _title(release: Recordable) -> str:
 
 def _unit(release: Recordable) -> str | None:
     """Return the column that says whose row it is; groups that were released together have the same."""
-    members = getattr(release, "released", {})
-    public = getattr(next(iter(members.values()), release), "public", {})
-    unit = public.get("privacy_unit")
+    unit = getattr(release, "unit", None) or getattr(release, "public", {}).get("privacy_unit")
     return unit if isinstance(unit, str) else None
+
+
+def _relation(release: Recordable) -> str | None:
+    """Return which neighbours a cost is about; where sizes of groups are public, a row stays in its group."""
+    found: str | None = _said_by(release, "neighbours", str)
+    if found is not None and getattr(release, "sizes", "") == "public":
+        return f"{found} within its {getattr(release, 'by', 'group')}"
+    return found
 
 
 def _names(release: Recordable) -> tuple[str, ...] | None:

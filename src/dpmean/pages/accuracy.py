@@ -39,6 +39,10 @@ def uncovered(unseen: int | None, public: Mapping[str, Any]) -> Html:
         + ".",
         "Estimates are not forced into their bounds: noise may carry a small one below its lower bound.",
     ]
+    if public.get("imputed"):
+        texts.insert(
+            0, "Missing values. They counted as the middle of the bounds, or zero, which moves the mean there."
+        )
     return join(tag("h3", "What errors do not cover"), points(texts))
 
 

@@ -66,13 +66,12 @@ def promise_of(release: Release | GroupedRelease) -> Promise:
     broken = "none: seeded" if release.seeded else "" if release.exact else "none to rely on: noise in floats"
     replaced = release.neighbours is Neighbours.REPLACE_ONE
     if isinstance(release, GroupedRelease):
-        units = {found.public.get("privacy_unit") for found in release.released.values()} - {None}
         return Promise(
             (release.cost,),
             release.epsilon,
             release.delta,
             replaced,
-            unit=next(iter(sorted(map(str, units))), None),
+            unit=release.unit,
             trust="central",
             sizes=release.sizes,
             broken=broken,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def open_engine(
 def _reader(
     paths: list[Path], kind: str, columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str]
 ) -> Reader:
+    if kind != ".npy" and importlib.util.find_spec("pyarrow") is None:
+        raise ArgumentError(f"{kind} files need pyarrow: pip install 'dpmean[files]'")
     if kind in _TABLES:
         return TableReader.open(paths, columns, vector_column, apart)
     if len(paths) > 1:

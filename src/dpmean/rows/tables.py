@@ -123,7 +123,7 @@ def groups(
 
     With a unit, one vector for each person, who counts in one of the listed groups.
     """
-    keys = keys_of(table, by, "by")
+    keys = keys_of(table, by, "group")
     places = keys.among(labels)
     persons = None if unit is None else keys_of(table, unit, "privacy_unit")
     if isinstance(table, FrameTable):  # what is wrong with other rows does not matter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from dpmean.types import Ints
 
 _CHUNK_BYTES = 4 << 20
 _RETURN = 13
+_NO_NAME = re.compile(r"^[\W\d]*\d|[;|]")
+"""A name that begins with a digit, whatever signs are before it, may be a value: it must not be shown as a name."""
 _FIRST_LINE = "the first line of {} must name all columns, in words, or hold nothing but numbers"
 
 
@@ -44,9 +47,10 @@ class TextReader:
         with open(path, "rb") as file:
             head = file.readline(_CHUNK_BYTES)
         fields = [field.strip().strip('"') for field in _words(head, path).split(delimiter)]
-        numbers = sum(_is_number(field) for field in fields if field)
-        named = numbers < sum(map(bool, fields))
-        if named and numbers:  # a row of a file without names, perhaps: what it holds must not end up as names
+        if len(fields) == 1 and fields[0].count(";") > 0:
+            raise DataError(f"{path.name} seems to have semicolons between its columns: use commas, or tabs (.tsv)")
+        named = not all(_is_number(field) for field in fields if field)
+        if named and any(_NO_NAME.search(field) for field in fields):  # a row of a file without names, perhaps
             raise DataError(_FIRST_LINE.format(path.name))
         names = tuple(fields) if named else tuple(f"column {j}" for j in range(len(fields)))
         if len(set(names)) < len(names):
