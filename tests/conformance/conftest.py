@@ -32,7 +32,7 @@ def spark():
         missing("Spark is not installed: pip install 'dpmean[spark]'")
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         missing("Java is not installed, and Spark needs it: apt-get install openjdk-17-jre-headless")
-    root = str(Path(__file__).parents[2])
+    root = Path(__file__).parents[2]
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Spark's own start has to say
         patch.setenv("PYSPARK_PYTHON", sys.executable)
@@ -43,7 +43,7 @@ def spark():
             .config("spark.ui.enabled", "false")
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.driver.host", "127.0.0.1")
-            .config("spark.executorEnv.PYTHONPATH", root)
+            .config("spark.executorEnv.PYTHONPATH", f"{root / 'src'}{os.pathsep}{root}")
             .config("spark.executorEnv.PYSPARK_PYTHON", sys.executable)
             .getOrCreate()
         )

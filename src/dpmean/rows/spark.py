@@ -19,7 +19,7 @@ from dpmean.rows.streamed import CHANGED, Streamed
 from dpmean.types import Ints
 
 _SMALL = 1 << 22  # bytes of partial totals that a driver takes as they are; more are added up on the cluster
-_ID = "dpmean_position"
+_ID, _ROW = "dpmean_position", "dpmean_row"
 _ID_SHIFT = 33  # Spark numbers rows by partition and place in it: partition * 2^33 + place
 _NUMBERS = {"byte", "short", "integer", "long", "float", "double", "boolean"}
 
@@ -42,9 +42,17 @@ def open_spark(frame: Any, columns: Sequence[str] | None, vector_column: str | N
     if not sizes:
         raise DataError("the data frame has no rows")
     if vector_column is None:
-        return Streamed(SparkEngine(chosen, Columns(tuple(names), False, len(names)), sizes, len(names)), tuple(names))
+        engine = SparkEngine(chosen, Columns((_ROW,), True, None), sizes, len(names), _together(chosen))
+        return Streamed(engine, tuple(names))
     first = _ran(chosen.select(functions.size(chosen.columns[0]).alias("width")).first)
     return Streamed(SparkEngine(chosen, Columns((vector_column,), True, None), sizes, max(int(first["width"]), 0)))
+
+
+def _together(frame: Any) -> Any:
+    """Return columns of numbers as one column of vectors, which Spark hands over with less work than many columns."""
+    from pyspark.sql import functions
+
+    return functions.array(*[frame[name].cast("double") for name in frame.columns]).alias(_ROW)
 
 
 def _column(frame: Any, name: str, *, is_vector: bool) -> Any:
@@ -75,6 +83,8 @@ class SparkEngine:
     columns: Columns
     sizes: dict[int, int]
     width: int
+    together: Any = None
+    """The columns as one, if there are several."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -86,7 +96,7 @@ class SparkEngine:
         if 8 * int(np.prod(kernel.shape)) * len(self.sizes) > _SMALL:
             return self._add_up_there(kernel)
         schema = "part int, seen long, fault string, total binary"
-        found = _ran(self.frame.mapInArrow(bound(_totals, kernel, self.columns), schema).collect)
+        found = _ran(self._rows(self.frame).mapInArrow(bound(_totals, kernel, self.columns), schema).collect)
         parts = [(int(row["part"]), _unpacked(row, kernel)) for row in found]
         total = merged(part for _, part in parts)
         if not total.fault:
@@ -96,7 +106,7 @@ class SparkEngine:
     def _add_up_there(self, kernel: Kernel) -> tuple[Ints, int]:
         """Large totals are added up on the cluster, entry by entry; negative slots count the rows of partitions."""
         schema = "slot long, value long, fault string"
-        entries = self.frame.mapInArrow(bound(_entries, kernel, self.columns), schema)
+        entries = self._rows(self.frame).mapInArrow(bound(_entries, kernel, self.columns), schema)
         found = _ran(entries.groupBy("slot").agg({"value": "sum", "fault": "max"}).collect)
         total, seen = kernel.zeros(), Counter[int]()
         flat = total.reshape(-1)
@@ -122,7 +132,7 @@ class SparkEngine:
         wanted = session.createDataFrame([(int(number),) for number in ids], f"{_ID} long")
         numbered = self.frame.withColumn(_ID, functions.monotonically_increasing_id())
         schema = "fault string, kind string, ids binary, rows binary"
-        chosen = numbered.join(functions.broadcast(wanted), _ID)
+        chosen = self._rows(numbered.join(functions.broadcast(wanted), _ID), _ID)
         found = _ran(chosen.mapInArrow(bound(_packed, self.columns), schema).collect)
         if fault := max((row["fault"] for row in found), default=""):
             raise DataError(fault)
@@ -135,6 +145,10 @@ class SparkEngine:
         if not np.array_equal(places[order], ids) or len(values) != len(ids) * self.width:
             raise DataError(CHANGED)
         return values.reshape(-1, self.width)[order]
+
+    def _rows(self, frame: Any, *more: str) -> Any:
+        """Return a data frame with the vectors, and some other columns."""
+        return frame if self.together is None else frame.select(self.together, *more)
 
     def _check(self, seen: Counter[int]) -> None:
         if seen != Counter(self.sizes):
