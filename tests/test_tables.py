@@ -144,7 +144,7 @@ def test_bounds_by_name_name_the_columns(tmp_path):
 
 
 def test_a_ledger_must_be_one():
-    with pytest.raises(ArgumentTypeError, match="ledger must be a dpmean.Ledger, got 'b.json'"):
+    with pytest.raises(ArgumentTypeError, match=r"ledger must be a dpmean\.Ledger, got 'b\.json'"):
         dpmean.mean(table(), ledger="b.json", **SETTINGS)
 
 
