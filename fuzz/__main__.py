@@ -11,7 +11,9 @@ from pathlib import Path
 
 TARGETS = ("door", "readers", "decoders", "command")
 COMPILED = (
+    "dpmean.coins",
     "dpmean.compiled",
+    "dpmean.estimators.plan",
     "dpmean.noise.fast",
     "dpmean.rows.kernels",
     "dpmean.rows.persons",

@@ -1,0 +1,89 @@
+"""The command line: any words, on files that hold a secret."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from dpmean import cli
+from fuzz.judge import SECRET, told
+
+_WORDS = ["mean", "plan", "convert", "ledger", "show", "completion", "bash", "--help", "--json", "rows.csv", "rows.npy"]
+_WORDS += [
+    "--rho",
+    "0.5",
+    "--epsilon",
+    "--delta",
+    "1e-6",
+    "--norm-bound",
+    "10",
+    "--lower",
+    "--upper",
+    "-5",
+    "5",
+    "1e-999",
+]
+_WORDS += ["--columns", "a,b", "--by", "who", "--groups", "x,y", "--privacy-unit", "--sizes", "public", "--neighbours"]
+_WORDS += ["add-or-remove-one", "--nan", "impute", "--allow-few-rows", "--method", "clipped", "--ledger", "b.json"]
+_WORDS += ["--ledger-rho", "--out", "o.json", "--format", "csv", "--seed", "1", "--n", "4000", "--d", "8", "--trust"]
+_WORDS += ["local", "--vector-column", "a", "--passes", "", "\x1b[2J", "é", "--", "-", "nan", "[red]"]
+_EXPECTED = {0, 2, 3, 4}
+
+
+def seeds() -> Iterator[bytes]:
+    """Return inputs to begin with."""
+    lines = [
+        ["mean", "rows.csv", "--rho", "0.5", "--norm-bound", "10", "--columns", "a,b", "--allow-few-rows"],
+        ["plan", "--n", "4000", "--d", "8", "--rho", "0.5"],
+        ["convert", "--rho", "0.5", "--delta", "1e-6"],
+        [
+            "mean",
+            "rows.csv",
+            "--rho",
+            "0.5",
+            "--norm-bound",
+            "10",
+            "--columns",
+            "a,b",
+            "--by",
+            "who",
+            "--groups",
+            "x,y",
+        ],
+    ]
+    for line in lines:
+        yield bytes(_WORDS.index(word) for word in line)
+
+
+def prepare(folder: Path) -> Callable[[bytes], None]:
+    """Return what runs one input."""
+    rows = np.array([[1.0, 2.0], [SECRET, -SECRET]] * 30)
+    np.save(folder / "rows.npy", rows)
+    (folder / "rows.csv").write_text("a,b,who\n" + "".join(f"{a},{b},x\n" for a, b in rows))
+    os.chdir(folder)
+
+    def one(data: bytes) -> None:
+        for name in ("b.json", "o.json"):
+            (folder / name).unlink(missing_ok=True)
+        given = [_WORDS[byte % len(_WORDS)] for byte in data[:24]]
+        out, err = io.StringIO(), io.StringIO()
+        sys.argv = ["dpmean", *given]
+        code: object = 0
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                cli.entry()
+            except SystemExit as end:
+                code = end.code
+        if code not in _EXPECTED and code is not None:
+            raise AssertionError(f"exit code {code} of {given}")
+        told(err.getvalue())
+        if code:
+            told(out.getvalue())
+
+    return one
