@@ -276,7 +276,8 @@ class _File:
         """Yield the rows of one row group or record batch, some at a time."""
         if self.is_parquet:
             share = _BATCH_ELEMENTS // (threads_to_use() * (columns.width or 64))
-            rows = max(BLOCK_ROWS // 4, min(share, _MOST_BATCH_ROWS))
+            most = 4 * BLOCK_ROWS if columns.is_vector else _MOST_BATCH_ROWS  # vectors lie as rows do: a cache full
+            rows = max(BLOCK_ROWS // 4, min(share, most))
             line = {"batch_size": rows, "row_groups": [group], "columns": list(columns.names)}
             found = iter(guarded(self._open().iter_batches, use_threads=False, **line))
             while (batch := guarded(next, found, None)) is not None:
