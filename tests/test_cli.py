@@ -357,6 +357,51 @@ def test_a_release_that_was_paid_for_is_not_lost_with_its_file(run, monkeypatch)
     assert dpmean.Release.from_json(done.stderr).n == N
 
 
+CLASHES = {
+    "mean data.npy --ledger mine.json --out mine.json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out ./mine.json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --report mine.json": "--report and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out link.json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out mine.json.lock --format json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out mine.json.tmp --format json": "--out and --ledger are the same file",
+    "mean data.npy --out same.json --report same.json": "--out and --report are the same file",
+    "mean data.npy --out data.npy": "--out data.npy is among the rows",
+    "mean 'dat?.npy' --out data.npy": "--out data.npy is among the rows",
+    "mean data.npy --out hard.npy": "--out hard.npy is among the rows",
+    "mean . --out new.csv": "--out new.csv is among the rows",
+    "mean patients.csv --bounds bounds.csv --out bounds.csv": "--out and --bounds are the same file",
+    "mean visits.csv --by clinic --groups labels.txt --report labels.txt": "--report and --groups are the same file",
+}
+
+
+@pytest.mark.parametrize("line", CLASHES)
+def test_nothing_is_written_over_what_is_read_or_kept(line, run, home):
+    ledger = dpmean.Ledger(home / "mine.json", rho=1)
+    (home / "labels.txt").write_text("A\nB\n")
+    for name, real in (("link.json", "mine.json"), ("hard.npy", "data.npy")):
+        (home / name).unlink(missing_ok=True)
+        (Path.symlink_to if name == "link.json" else Path.hardlink_to)(home / name, home / real)
+    before = {file.name: file.read_bytes() for file in home.iterdir() if file.is_file()}
+    bound = "" if "--bounds" in line else "--norm-bound 60"
+    assert CLASHES[line] in run(f"{line} --rho 0.5 {bound}", 2).stderr
+    assert {file.name: file.read_bytes() for file in home.iterdir() if file.is_file()} == before
+    assert ledger.left == 1
+    (home / "hard.npy").unlink()
+
+
+def test_a_page_that_cannot_be_written_is_a_matter_of_files(run, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(dpmean, "report", full, raising=False)
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --report full.html", 3)
+    assert "cannot write full.html: no space left on device" in done.stderr
+    assert "Private mean of 3000 rows" in done.stdout
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --report full.html --json", 3)
+    assert json.loads(done.stdout)["error"]["kind"] == "data"
+    assert dpmean.Release.from_json(done.stderr).n == N
+
+
 def test_plans_and_conversions(run):
     assert "0.0059 spreads" in run("plan --n 4000 --d 128 --rho 0.5").stdout
     found = json.loads(run("plan --n 4000 --d 128 --rho 0.5 --json").stdout)
@@ -427,12 +472,61 @@ def test_the_module_is_the_command(home):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_closed_pipe_is_no_error(home):
-    with subprocess.Popen(
-        [sys.executable, "-m", "dpmean", "figure", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=home
+def into_a_closed_pipe(home, *arguments):
+    """Return how a command ends that nobody reads, and what it says besides."""
+    with subprocess.Popen(  # noqa: S603  our own interpreter
+        [sys.executable, "-m", "dpmean", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=home
     ) as done:
         done.stdout.close()
-        assert b"Traceback" not in done.stderr.read()
+        said = done.stderr.read().decode()
+    return done.returncode, said
+
+
+MEAN = ("mean", "data.npy", "--rho", "0.5", "--norm-bound", "60")
+
+
+@pytest.mark.parametrize(
+    "line", ["--help", "figure list", "plan --n 4000 --d 9 --rho 1", "convert --rho 1 --delta 1e-6"]
+)
+def test_a_closed_pipe_is_no_error(home, line):
+    assert into_a_closed_pipe(home, *line.split()) == (0, "")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--format", "csv")], ids=" ".join)
+def test_a_release_that_nobody_reads_is_not_lost(home, options):
+    code, said = into_a_closed_pipe(home, *MEAN, "--report", "unread.html", *options)
+    assert (code, said) == (0, "" if "--json" in options else "written to unread.html\n")
+    assert "<html" in (home / "unread.html").read_text()
+    (home / "unread.html").unlink()
+    code, said = into_a_closed_pipe(home, *MEAN, *options)
+    release, *trouble = said.splitlines()
+    assert code == 3
+    assert dpmean.Release.from_json(release).n == N
+    assert "--json" in options or trouble[0].startswith("dpmean: cannot print (broken pipe)")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
+@pytest.mark.parametrize("options", [(), ("--json",), ("--format", "csv")], ids=" ".join)
+def test_a_release_that_cannot_be_printed_goes_to_the_error_output(home, options):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(  # noqa: S603  our own interpreter
+            [sys.executable, "-m", "dpmean", *MEAN, *options],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=home,
+            check=False,
+        )
+    release, *trouble = done.stderr.splitlines()
+    assert done.returncode == 3
+    assert dpmean.Release.from_json(release).n == N
+    assert "--json" in options or "cannot print (no space left on device)" in trouble[0]
+
+
+def test_signs_that_an_output_does_not_have_are_written_otherwise(home):
+    done = process(*MEAN, cwd=home, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "+- " in done.stdout
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")

@@ -96,13 +96,19 @@ def mean(
     printed. Give a budget, and how large rows may be, neither of which may come from looking at the rows.
     """
     from dpmean.cli import release
+    from dpmean.cli.apart import check_apart
+    from dpmean.cli.target import Target
 
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     if "=" in asked.get("nan", ""):
         asked["nan"] = dict(pair.split("=", 1) for pair in asked["nan"].split(",") if "=" in pair)
     if groups is not None:
         asked["groups"] = release.read_groups(groups)
-    target = release.Target(out, format_, report, as_json=as_json, grouped="by" in asked)
+    labels = None if groups is None else Path(groups)
+    check_apart(
+        data, written={"--out": out, "--report": report}, read={"--bounds": bounds, "--groups": labels}, ledger=ledger
+    )
+    target = Target(out, format_, report, as_json=as_json, grouped="by" in asked)
     asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
     account = release.open_ledger(ledger, dataset, ledger_rho, ledger_epsilon, ledger_delta, seeded="seed" in asked)
     with show.working("reading rows"):

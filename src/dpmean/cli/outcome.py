@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
-import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -35,23 +35,39 @@ _EXTRAS = {
 _TRACEBACK = "DPMEAN_TRACEBACK"
 
 
+@contextlib.contextmanager
+def well_if_nobody_reads() -> Iterator[None]:
+    """End well where whoever read our output has seen enough; click and rich would call that an error."""
+    try:
+        yield
+    except (BrokenPipeError, SystemExit) as error:
+        show.why_not_printed(error)
+        show.print_no_more()
+        raise click.exceptions.Exit(0) from None
+
+
 def of(command: Callable[[], Any], *, as_json: bool) -> int:
     """Run a command and return its exit code; what went wrong is told here and nowhere else."""
+    show.print_anywhere()
     try:
         code = command()
-    except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except (Exception, KeyboardInterrupt) as error:
         code, message = _explained(error)
-        message = _on_the_command_line(message)
-        if as_json:
-            click.echo(json.dumps({"error": {"kind": _KINDS[code], "message": message}}))
-        else:
-            show.trouble(message)
+        _tell(code, _on_the_command_line(message), as_json=as_json)
         if os.environ.get(_TRACEBACK):
             traceback.print_exception(error)
     return code if isinstance(code, int) else 0
+
+
+def _tell(code: int, message: str, *, as_json: bool) -> None:
+    if not as_json:
+        show.trouble(message)
+        return
+    try:
+        click.echo(json.dumps({"error": {"kind": _KINDS[code], "message": message}}))
+    except OSError:  # the output may be what failed
+        show.print_no_more()
+        show.trouble(message)
 
 
 def _on_the_command_line(message: str) -> str:
@@ -87,6 +103,8 @@ def _explained(error: BaseException) -> tuple[int, str]:
             return USAGE, f"{error.name} is not installed: pip install {package}"
         case OSError() if error.filename is not None and error.strerror:
             return DATA, f"{error.filename}: {error.strerror.lower()}"
+        case OSError() if error.errno is not None and error.strerror == os.strerror(error.errno):
+            return DATA, f"cannot read or write: {error.strerror.lower()}"
         case MemoryError():
             return DATA, "there is not enough memory for these rows"
     name = type(error).__name__

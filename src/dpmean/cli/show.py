@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
+import os
 import re
 import sys
 import warnings
@@ -17,6 +20,39 @@ from rich.text import Text
 _LABEL = re.compile(r"  (\S.*?)(?:  +|$)(.*)")
 _NEW = re.compile(r" +(?:\w+ ){0,2}\w+:|  +that is| +played in| +each device")
 """A line that goes on with something new."""
+_PLAINER = {"±": "+-", "é": "e"}
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for signs that the encoding of an output does not have."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAINER.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("dpmean.plainer", _plainer)
+
+
+def print_anywhere() -> None:
+    """Let no output fail over signs that its encoding does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="dpmean.plainer")
+
+
+def print_no_more() -> None:
+    """Give up an output that failed, so that it does not fail once more at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def why_not_printed(error: BaseException) -> BaseException:
+    """Return why something was not printed; rich and click exit when whoever reads has gone. Raise what is else."""
+    if isinstance(error, SystemExit):
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise error
+        return error.__context__
+    return error
 
 
 def out() -> Console:
