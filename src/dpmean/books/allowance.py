@@ -8,7 +8,7 @@ and ``distance`` of ``Renyi``) are paid from a part of delta that is set aside, 
 
 Order and part are fixed by the first cost, which depends on no answer: those at which most releases like it fit. Of a
 pure epsilon that would be the largest order, at which zCDP hardly fits; as long as the first is less than half of the
-budget, the order is one that leaves half the rho to others, and more than four fifths as many like the first fit.
+budget, the order is one that leaves about half the rho to others, and more than four fifths as many like the first fit.
 """
 
 from __future__ import annotations
