@@ -94,6 +94,8 @@ def mean(
 
     DATA is a .npy, Parquet, Arrow or CSV file, a folder of such files, or a pattern. Without --out the release is
     printed. Give a budget, and how large rows may be, neither of which may come from looking at the rows.
+
+    Without --privacy-unit one row is protected: a person with several rows is protected less.
     """
     from dpmean.cli import release
     from dpmean.cli.apart import check_apart
@@ -108,7 +110,7 @@ def mean(
     check_apart(
         data, written={"--out": out, "--report": report}, read={"--bounds": bounds, "--groups": labels}, ledger=ledger
     )
-    target = Target(out, format_, report, as_json=as_json, grouped="by" in asked)
+    target = Target(out, format_, report, as_json=as_json, grouped="by" in asked, seeded="seed" in asked)
     asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
     account = release.open_ledger(ledger, dataset, ledger_rho, ledger_epsilon, ledger_delta, seeded="seed" in asked)
     with show.working("reading rows"):

@@ -32,6 +32,12 @@ _EXTRAS = {
     "matplotlib": "figures",
     "sklearn": "figures",
 }
+_TYPED = {
+    "allow_few_rows=True": "--allow-few-rows",
+    'pass nan="impute"': "give --nan impute",
+    "exactly one of norm_bound and bounds is": "exactly one of --norm-bound and --bounds (or --lower and --upper) is",
+}
+"""What the library says, and how it is typed here."""
 _TRACEBACK = "DPMEAN_TRACEBACK"
 
 
@@ -51,6 +57,9 @@ def of(command: Callable[[], Any], *, as_json: bool) -> int:
     show.print_anywhere()
     try:
         code = command()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return USAGE
     except (Exception, KeyboardInterrupt) as error:
         code, message = _explained(error)
         _tell(code, _on_the_command_line(message), as_json=as_json)
@@ -75,7 +84,10 @@ def _on_the_command_line(message: str) -> str:
     said, give, cure = message.partition(": give ")
     cure = re.sub(r"\bbounds=\((\S+), (\S+)\)", r"--lower \1 --upper \2", cure)
     cure = re.sub(r"\b([a-z]+(?:_[a-z]+)?)=\"?([\w.-]+)\"?", lambda m: f"--{m[1].replace('_', '-')} {m[2]}", cure)
-    return (said + give + cure).replace("allow_few_rows=True", "--allow-few-rows")
+    message = said + give + cure
+    for words, typed in _TYPED.items():
+        message = message.replace(words, typed)
+    return re.sub(r"\bask for at most (rho|epsilon)=", r"ask for at most --\1 ", message)
 
 
 def _explained(error: BaseException) -> tuple[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,16 @@ import numpy as np
 
 import dpmean
 from dpmean.account import datasets
-from dpmean.books.pages import digits
+from dpmean.books.pages import Account, digits
 from dpmean.budget import Number
 from dpmean.cli import show
 from dpmean.cli.target import Releases
 from dpmean.door import read_rows
 from dpmean.errors import ArgumentError
 from dpmean.rows.streamed import Streamed
+
+_FILE_NAME = re.compile(r"[/\\]|\.(?:txt|csv|tsv|json|lst|list|dat)$", re.IGNORECASE)
+"""What is more likely the name of a file than a label."""
 
 
 def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Releases:
@@ -54,6 +58,8 @@ def read_groups(given: str) -> list[str]:
     """Read labels: a file with one on a line, or labels divided by commas."""
     file = Path(given)
     if not file.is_file():
+        if "," not in given and _FILE_NAME.search(given):
+            raise click.UsageError(f"there is no file {given}: give a file with one label on a line, or A,B,C")
         return [label.strip() for label in given.split(",") if label.strip()]
     try:
         return [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
@@ -91,10 +97,9 @@ def _known(file: Path) -> tuple[str, ...]:
 
 def say_what_is_left(ledger: dpmean.Ledger) -> None:
     """Say what may still be spent."""
-    unit = "rho" if isinstance(ledger.budget, dpmean.Zcdp) else "epsilon"
-    show.err().print(
-        f"recorded in {ledger.path}: {unit} = {digits(ledger.left, up=False)} is left for {ledger.dataset}"
-    )
+    account = Account(ledger.budget, ledger.entries)
+    left = f"{account.unit} = {digits(account.left, up=False)} is left for {ledger.dataset}{account.pure}"
+    show.err().print(show.printable(f"recorded in {ledger.path}: {left}"), soft_wrap=True)
 
 
 def read_bounds(

@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -65,14 +65,19 @@ def err() -> Console:
     return Console(stderr=True, highlight=False, emoji=False, markup=False)
 
 
+def printable(text: str) -> str:
+    """Return text without what would move or recolor a terminal: names in files may be anybody's."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
 def trouble(message: str) -> None:
     """Say what went wrong."""
-    err().print(Text.assemble(("dpmean: ", "bold red"), message), soft_wrap=True)
+    err().print(Text.assemble(("dpmean: ", "bold red"), printable(message)), soft_wrap=True)
 
 
 def note(message: str) -> None:
     """Say something that should be known."""
-    err().print(Text.assemble(("dpmean: ", "bold yellow"), message), soft_wrap=True)
+    err().print(Text.assemble(("dpmean: ", "bold yellow"), printable(message)), soft_wrap=True)
 
 
 @contextlib.contextmanager
@@ -99,22 +104,38 @@ def bar(*columns: SpinnerColumn | TextColumn | BarColumn | TaskProgressColumn | 
 def table(title: str, made: Table) -> None:
     """Print a table under its title."""
     console = out()
-    console.print(Text(title, style="bold"))
-    console.print(Padding(made, (0, 0, 1, 2)))
+    _put(console, Text(printable(title), style="bold"))
+    _put(console, Padding(made, (0, 0, 1, 2)))
+
+
+def warning(words: str) -> None:
+    """Print what nobody may miss."""
+    _put(out(), Text(printable(words), style="bold yellow"))
+
+
+def _put(console: Console, what: RenderableType) -> None:
+    """Print something, in files and pipes without the blanks that fill up its lines."""
+    if console.is_terminal:
+        console.print(what)
+        return
+    with console.capture() as held:
+        console.print(what)
+    console.file.write("\n".join(line.rstrip() for line in held.get().split("\n")))
+    console.file.flush()
 
 
 def sheet(text: str) -> None:
     """Print lines of labels and words, as releases and plans write them, as wide as the terminal allows."""
-    lines = text.split("\n")
+    lines = printable(text).split("\n")
     console = out()
     if not text.startswith(" "):
-        console.print(Text(lines.pop(0), style="bold"))
+        _put(console, Text(lines.pop(0), style="bold"))
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column()
     for label, words in _paragraphs(lines):
         grid.add_row(f"  {label}", words)
-    console.print(grid)
+    _put(console, grid)
 
 
 def _paragraphs(lines: list[str]) -> list[tuple[str, str]]:

@@ -36,6 +36,7 @@ class Target:
     report: Path | None
     as_json: bool
     grouped: bool = False
+    seeded: bool = False
 
     def __post_init__(self) -> None:
         for file in (self.file, self.report):
@@ -44,6 +45,8 @@ class Target:
         kind = self.kind or ("" if self.file is None else _KINDS.get(self.file.suffix.lower()))
         if kind == "npy" and self.grouped:
             raise click.UsageError("npy is for one mean: write those of groups as json or csv")
+        if kind == "npy" and self.seeded:
+            raise click.UsageError("npy has no room to say that --seed protects nobody: write json or csv")
         if self.file is None:
             if self.as_json and self.kind not in (None, "json"):
                 raise click.UsageError(f"--json prints JSON: give --out FILE for {self.kind}, or leave one out")
@@ -127,22 +130,25 @@ def _document(release: Releases, kind: str | None) -> bytes:
         return content.getvalue()
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
+    head, mark = (("seeded",), ("protects nobody",)) if release.seeded else ((), ())
     if isinstance(release, dpmean.Release):
-        lines.writerow(("column", "mean", "noise_std"))
-        lines.writerows(_lines(release))
+        lines.writerow(("column", "mean", "noise_std", "within", *head))
+        lines.writerows((*line, *mark) for line in _lines(release))
     else:
-        lines.writerow((release.by, "column", "mean", "noise_std", "n", "refused"))
+        lines.writerow((release.by, "column", "mean", "noise_std", "within", "n", "refused", *head))
         for label, found in release.items():
             if isinstance(found, dpmean.Release):
-                lines.writerows((label, *line, found.n, "") for line in _lines(found))
+                lines.writerows((label, *line, found.n, "", *mark) for line in _lines(found))
             else:
-                lines.writerow((label, "", "", "", "", found.reason))
+                lines.writerow((label, "", "", "", "", "", found.reason, *mark))
     return text.getvalue().encode()
 
 
-def _lines(release: dpmean.Release) -> Iterator[tuple[str | int, float, float]]:
+def _lines(release: dpmean.Release) -> Iterator[tuple[str | int, float, float, float | str]]:
+    """Return names, means, the noise in them, and what they are within at 95 % confidence, if that is known."""
     names = release.columns or range(release.d)
-    return zip(names, release.mean.tolist(), release.noise_std.tolist(), strict=True)
+    within = release.column_bounds().tolist() if tables.is_bounded(release) else [""] * release.d
+    return zip(names, release.mean.tolist(), release.noise_std.tolist(), within, strict=True)
 
 
 def _print(found: Releases) -> None:
@@ -150,17 +156,34 @@ def _print(found: Releases) -> None:
     title, *lines = str(found).split("\n")
     if isinstance(found, dpmean.Release):
         start = next((i for i, line in enumerate(lines) if line.startswith("  bound ")), 0)
-        lines = [*_without_receipts(lines[start:]), f"  paid for  {_shares(found)}"]
+        lines = [*_without_receipts(lines[start:], found), f"  paid for  {_shares(found)}"]
+        if found.public.get("few_rows"):
+            show.warning("FEW ROWS: this mean may be worthless, and no error can be given")
         show.table(title, tables.release_table(found))
     else:
-        groups = tuple(f"  {label}: " for label in found.released)
-        lines = [line for line in lines if not groups or not line.startswith(groups)]
+        groups = tuple(f"  {label}: " for label in found)
+        lines = [line for line in lines if not line.startswith(groups)]
+        small = [str(label) for label, one in found.released.items() if one.public.get("few_rows")]
+        if small:
+            show.warning(f"FEW ROWS: these means may be worthless, and no error can be given: {', '.join(small)}")
         show.table(title, tables.grouped_table(found))
+    members = [found] if isinstance(found, dpmean.Release) else list(found.released.values())
+    if not any("privacy_unit" in one.public for one in members):
+        at = next((i for i, line in enumerate(lines) if line.lstrip().startswith("neighbours: ")), len(lines) - 1)
+        lines.insert(at + 1, f"{' ' * _INDENT}several rows: a person who has them is protected less, for each of them;")
+        lines.insert(at + 2, f"{' ' * _INDENT}--privacy-unit NAME protects persons")
     show.sheet("\n".join(lines))
 
 
-def _without_receipts(lines: list[str]) -> list[str]:
+def _without_receipts(lines: list[str], release: dpmean.Release) -> list[str]:
+    """Return what is printed below the table; where rows are too few, nothing of errors, and no second warning."""
     kept = [line for line in lines if len(line) - len(line.lstrip()) in (2, _INDENT)]
+    if release.public.get("few_rows"):
+        kept = [line for line in kept if not line.startswith("  FEW ROWS")]
+        start = next((i for i, line in enumerate(kept) if line.startswith("  error ")), None)
+        if start is not None:
+            end = next(i for i in range(start + 1, len(kept)) if kept[i][2] != " ")
+            del kept[start:end]
     return [line.replace("; what it paid for:", "") for line in kept]
 
 
