@@ -408,7 +408,7 @@ def test_a_ledger_is_charged_before_anything_is_shown(run):
     command = "mean data.npy --rho 0.4 --norm-bound 60 --ledger charged.json --dataset rows"
     assert "rho = 0.6 is left for rows" in run(f"{command} --ledger-rho 1").stderr
     run(command)
-    done = run(command, 4)
+    done = run(f"{command} --dataset ' rows '", 4)
     assert done.stdout == ""
     assert "costs rho = 0.4, and only rho = 0.2 is left: ask for at most --rho 0.2" in done.stderr
     shown = run("ledger show charged.json").stdout

@@ -233,7 +233,7 @@ def test_a_file_system_without_locks_is_said_in_words(file, monkeypatch):
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", none)
-    with pytest.raises(LedgerError, match=r"cannot lock .*budget.json: no locks available"):
+    with pytest.raises(LedgerError, match=r"cannot lock .*budget.json: no locks available: its file system"):
         ledger.record(release())
 
 

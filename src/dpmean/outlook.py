@@ -118,7 +118,7 @@ class Outlook:
             "(l2 norm, for rows that look normal),",
             f"    {ratio:.2g} times the {self.sampling_error:.3g} that the rows have anyway as a sample",
         ]
-        if ratio > 1 and self.rows_to_match and self.verdict is Verdict.FINE:
+        if ratio > 1 and self.rows_to_match >= self.rows_needed:  # fewer would not do well in any case
             lines.append(f"  from {self.rows_to_match} rows on, privacy adds no more than sampling")
         if self.verdict is not Verdict.FINE:
             other = f"or {notion} = {self.budget_needed:.3g} with these rows"

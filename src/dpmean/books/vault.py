@@ -152,6 +152,8 @@ class Vault:
         reason = (error.strerror or str(error)).lower()
         needed = "may read the file" if verb == "read" else f"may read and write {folder}, where its lock and copies go"
         cure = f": make sure that this user {needed}" if isinstance(error, PermissionError) else ""
+        if verb == "lock":
+            cure = f": its file system has no locks, or this user may not write {self._path.name}.lock"
         raise LedgerError(f"cannot {verb} {self.name}: {reason}{cure}") from None
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import dpmean
 from dpmean.account import datasets
 from dpmean.books.pages import Account, digits
+from dpmean.books.paper import clean
 from dpmean.budget import Number
 from dpmean.cli import show
 from dpmean.cli.target import Releases
@@ -83,7 +84,7 @@ def open_ledger(
         return None
     if seeded:
         raise click.UsageError("a seeded release protects nobody and is not recorded: leave out --seed, or --ledger")
-    name = "data" if dataset is None else dataset
+    name = "data" if dataset is None else clean(dataset)
     if all(value is None for value in (rho, epsilon, delta)) and name not in _known(file):
         raise click.UsageError(
             f"{name!r} has no budget in {file} yet: give --ledger-rho 1, say, or --ledger-epsilon 3 --ledger-delta 1e-6"
