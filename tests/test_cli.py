@@ -1,5 +1,6 @@
 """The command line: what it prints, how it ends, and what it never shows."""
 
+import io
 import json
 import os
 import re
@@ -131,6 +132,11 @@ WRONG = {
     "mean data.npy --rho 1e99 --norm-bound 9": (2, "rho must lie between"),
     "mean data.npy --rho x --norm-bound 9": (2, "'x' is not a number"),
     "mean data.npy --rho 1/0 --norm-bound 9": (2, "'1/0' is not a number"),
+    "mean data.npy --rho 1e-999999999 --norm-bound 9": (2, "'1e-999999999' is beyond 1e-300 and 1e300"),
+    "mean data.npy --rho 1 --norm-bound 9 --bounds bounds.csv": (2, "exactly one of --norm-bound and --bounds (or"),
+    "mean holed.npy --rho 1 --norm-bound 9": (3, "clean them, or give --nan impute to put"),
+    "mean data.npy --rho 1 --norm-bound 9 --seed 1 --out seeded.npy": (2, "npy has no room to say that --seed"),
+    "mean visits.csv --rho 1 --bounds bounds.csv --by clinic --groups clinic.txt": (2, "there is no file clinic.txt"),
     "mean": (2, "Missing argument 'DATA' (dpmean mean --help explains)"),
     "means": (2, "No such command 'means'"),
     "mean data.npy --rho 0.5 --norm-bound 9 --format xml": (2, "'xml' is not one of"),
@@ -152,7 +158,10 @@ WRONG = {
     "mean patients.csv --rho 1 --bounds nothing.csv": (3, "nothing.csv: no such file or directory"),
     "mean data.npy --rho 1 --norm-bound 9 --out none/mean.json": (3, "there is no folder none"),
     "mean data.npy --rho 1e-5 --norm-bound 9": (3, "at your own risk with --allow-few-rows"),
-    "mean data.npy --rho 2 --norm-bound 9 --ledger spent.json": (4, "costs rho = 2, and only rho = 1 is left"),
+    "mean data.npy --rho 2 --norm-bound 9 --ledger spent.json": (
+        4,
+        "'data' in spent.json: this costs rho = 2, and only rho = 1 is left: ask for at most --rho 1",
+    ),
     "mean data.npy --rho 2 --norm-bound 9 --ledger spent.json --ledger-rho 3": (2, "is rho = 1, got rho = 3"),
     "mean data.npy --rho 1 --norm-bound 9 --ledger bounds.csv": (3, "bounds.csv is damaged"),
     "plan --n 0 --d 3 --rho 1": (2, "n must be at least 1, got 0"),
@@ -174,6 +183,7 @@ KINDS = {2: "usage", 3: "data", 4: "budget"}
 def test_mistakes_are_told_in_one_line_and_by_the_exit_code(line, run, home):
     code, words = WRONG[line]
     dpmean.Ledger(home / "spent.json", rho=1)
+    np.save(home / "holed.npy", np.full((3000, 2), np.nan))
     done = run(line, code)
     assert done.stdout == ""
     assert done.stderr.startswith("dpmean: ")
@@ -231,12 +241,15 @@ def test_formats(run, home):
     assert run(f"{command} --format json").stdout == document.stdout
     assert "PROTECTS NOBODY" in document.stderr
     table = run(f"{command} --format csv").stdout.splitlines()
-    assert table[0] == "column,mean,noise_std"
-    assert table[1] == f"age,{found.mean[0]!r},{found.noise_std[0]!r}".replace("np.float64(", "").replace(")", "")
-    run(f"{command} --out mean.npy")
-    assert np.array_equal(np.load(home / "mean.npy"), found.mean)
-    printed = CliRunner().invoke(main, [*command.split(), "--format", "npy"]).stdout_bytes
-    assert printed == (home / "mean.npy").read_bytes()
+    assert table[0] == "column,mean,noise_std,within,seeded"
+    numbers = [*(x[0].item() for x in (found.mean, found.noise_std, found.column_bounds())), "protects nobody"]
+    assert table[1] == ",".join(["age", *map(str, numbers)])
+    unseeded = command.removesuffix(" --seed 1")
+    run(f"{unseeded} --out mean.npy")
+    assert np.abs(np.load(home / "mean.npy") - found.mean).max() < 5
+    printed = CliRunner().invoke(main, [*unseeded.split(), "--format", "npy"]).stdout_bytes
+    assert np.abs(np.load(io.BytesIO(printed)) - found.mean).max() < 5
+    assert run(f"{unseeded} --format csv").stdout.startswith("column,mean,noise_std,within\n")
     both = run(f"{command} --out both.csv --json")
     assert both.stdout == document.stdout
     assert (home / "both.csv").read_text().splitlines() == table
@@ -266,6 +279,72 @@ def test_the_command_does_what_the_library_does(run, home):
         found = json.loads(run(f"mean data.npy --rho 1/3 --seed 5 {options} --json").stdout)
         expected = json.loads(dpmean.mean(rows, rho=dpmean.Zcdp(0.5).rho * 2 / 3, seed=5, **arguments).to_json())
         assert found == expected
+
+
+def test_a_command_without_arguments_explains_itself(run):
+    done = run("", 2)
+    assert done.stderr.startswith("Usage: dpmean")
+
+
+def test_nothing_is_padded(run):
+    for line in (
+        "mean patients.csv --bounds bounds.csv --rho 0.5",
+        "mean visits.csv --bounds bounds.csv --by clinic --groups A,Z --rho 0.5",
+        "plan --n 4000 --d 128 --rho 0.5",
+        "audit --only 'local bit' --runs 20",
+    ):
+        assert not re.search(r" +$", run(line).stdout, re.MULTILINE)
+
+
+def test_a_plan_is_wrapped_as_one_sentence(run):
+    text = run("plan --n 4000 --d 128 --rho 0.5").stdout
+    assert not re.search(r"^ +normal\),$", text, re.MULTILINE)
+    few = run("plan --n 10 --d 1 --rho 1").stdout
+    assert "200 rows would do well" in few
+    assert "privacy adds no more than sampling" not in few
+
+
+def test_few_rows_are_the_first_thing_that_is_said(run, home):
+    np.save(home / "few.npy", np.random.default_rng(0).normal(5, 1, (300, 3)))
+    text = run("mean few.npy --rho 0.01 --norm-bound 60 --allow-few-rows").stdout
+    assert text.startswith("FEW ROWS: this mean may be worthless")
+    assert "±" not in text
+    assert "confidence" not in text
+    assert "not covered" not in text
+    assert "rho = 0.01" in text
+    assert text.count("FEW ROWS") == 1
+    lines = run("mean few.npy --rho 0.01 --norm-bound 60 --allow-few-rows --format csv").stdout.splitlines()
+    assert all(line.endswith(",") for line in lines[1:])
+
+
+def test_one_row_is_protected_unless_whose_it_is_was_said(run):
+    words = "a person who has them is protected less"
+    assert words in run("mean visits.csv --bounds bounds.csv --rho 0.5").stdout
+    assert words not in run("mean visits.csv --bounds bounds.csv --rho 0.5 --privacy-unit patient").stdout
+    assert words in run("mean visits.csv --bounds bounds.csv --rho 0.5 --by clinic --groups A").stdout
+    assert "a person with several rows is protected less" in " ".join(run("mean --help").stdout.split())
+
+
+def test_no_name_reaches_a_terminal_as_a_command(run, home):
+    from pyarrow import parquet
+
+    bad = "a\x1b[2J\x1b]0;x\x07"
+    rows = np.random.default_rng(0).normal(5, 1, N)
+    parquet.write_table(pa.table({bad: rows, "b": rows, "g": ["\x1b[31m"] * N}), home / "bad.parquet")
+    budget = "--rho 0.5 --lower 0 --upper 10"
+    found = [
+        run(f"mean bad.parquet {budget} --columns '{bad},b'"),
+        run(f"mean bad.parquet {budget} --columns c", 2),
+        run(f"mean bad.parquet {budget} --columns b --by g --groups '\x1b[31m,\x1b[1m'"),
+        run(f"mean bad.parquet {budget} --columns b --by '{bad}' --groups x", 2),
+    ]
+    dpmean.Ledger(home / "bad.json", rho=1).record(made())
+    document = json.loads((home / "bad.json").read_text())
+    document["datasets"]["data"]["entries"][0].update(what=bad, when=bad)
+    (home / "bad.json").write_text(json.dumps(document))
+    found.append(run("ledger show bad.json"))
+    for done in found:
+        assert not {sign for sign in done.stdout + done.stderr if sign != "\n" and not sign.isprintable()}
 
 
 def test_missing_values_column_by_column(run, home):
@@ -315,20 +394,23 @@ def test_groups_and_persons(run, home):
     assert set(found.refused) == {"Z"}
     (home / "clinics.txt").write_text("A\nZ\n\n")
     table = run(f"{command} --groups clinics.txt --format csv").stdout.splitlines()
-    assert table[0] == "clinic,column,mean,noise_std,n,refused"
+    assert table[0] == "clinic,column,mean,noise_std,within,n,refused"
     assert [line.split(",")[:2] for line in table[1:]] == [["A", "age"], ["A", "height"], ["Z", ""]]
     text = run(f"{command} --groups A,Z --sizes public").stdout
     assert "Private means of 2 groups by clinic" in text
-    assert "Z: no mean:" in text
+    assert re.search(r"clinic +persons +column", text)
+    assert re.search(r"\n  Z +no mean: ", text)
+    assert "no mean" not in text.partition("privacy")[2]
+    assert "several rows" not in text
 
 
 def test_a_ledger_is_charged_before_anything_is_shown(run):
     command = "mean data.npy --rho 0.4 --norm-bound 60 --ledger charged.json --dataset rows"
     assert "rho = 0.6 is left for rows" in run(f"{command} --ledger-rho 1").stderr
     run(command)
-    done = run(command, 4)
+    done = run(f"{command} --dataset ' rows '", 4)
     assert done.stdout == ""
-    assert "costs rho = 0.4, and only rho = 0.2 is left" in done.stderr
+    assert "costs rho = 0.4, and only rho = 0.2 is left: ask for at most --rho 0.2" in done.stderr
     shown = run("ledger show charged.json").stdout
     assert "rows: rho = 1" in shown
     assert shown.count("refined, 3000 rows, 4 columns") == 2
@@ -336,6 +418,8 @@ def test_a_ledger_is_charged_before_anything_is_shown(run):
     assert document["budget"] == {"rho": 1.0}
     assert document["left"] <= 0.2 <= document["left"] + 1e-15
     assert [entry["n"] for entry in document["entries"]] == [N, N]
+    first = document["entries"][0]
+    assert (first["cost"], first["neighbours"], first["unit"]) == ({"rho": "2/5"}, "replace-one", None)
     run("mean data.npy --epsilon 1 --delta 1e-6 --norm-bound 60 --trust shuffle --ledger charged.json", 2)
     run(
         "mean data.npy --epsilon 1 --delta 1e-6 --norm-bound 60 --trust shuffle --ledger charged.json "
@@ -353,6 +437,51 @@ def test_a_release_that_was_paid_for_is_not_lost_with_its_file(run, monkeypatch)
     assert "cannot write lost.json, so it is printed: no space left on device" in done.stderr
     assert dpmean.Release.from_json(done.stdout).n == N
     done = run("mean data.npy --rho 0.5 --norm-bound 60 --out lost.json --json", 3)
+    assert json.loads(done.stdout)["error"]["kind"] == "data"
+    assert dpmean.Release.from_json(done.stderr).n == N
+
+
+CLASHES = {
+    "mean data.npy --ledger mine.json --out mine.json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out ./mine.json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --report mine.json": "--report and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out link.json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out mine.json.lock --format json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out mine.json.tmp --format json": "--out and --ledger are the same file",
+    "mean data.npy --out same.json --report same.json": "--out and --report are the same file",
+    "mean data.npy --out data.npy": "--out data.npy is among the rows",
+    "mean 'dat?.npy' --out data.npy": "--out data.npy is among the rows",
+    "mean data.npy --out hard.npy": "--out hard.npy is among the rows",
+    "mean . --out new.csv": "--out new.csv is among the rows",
+    "mean patients.csv --bounds bounds.csv --out bounds.csv": "--out and --bounds are the same file",
+    "mean visits.csv --by clinic --groups labels.txt --report labels.txt": "--report and --groups are the same file",
+}
+
+
+@pytest.mark.parametrize("line", CLASHES)
+def test_nothing_is_written_over_what_is_read_or_kept(line, run, home):
+    ledger = dpmean.Ledger(home / "mine.json", rho=1)
+    (home / "labels.txt").write_text("A\nB\n")
+    for name, real in (("link.json", "mine.json"), ("hard.npy", "data.npy")):
+        (home / name).unlink(missing_ok=True)
+        (Path.symlink_to if name == "link.json" else Path.hardlink_to)(home / name, home / real)
+    before = {file.name: file.read_bytes() for file in home.iterdir() if file.is_file()}
+    bound = "" if "--bounds" in line else "--norm-bound 60"
+    assert CLASHES[line] in run(f"{line} --rho 0.5 {bound}", 2).stderr
+    assert {file.name: file.read_bytes() for file in home.iterdir() if file.is_file()} == before
+    assert ledger.left == 1
+    (home / "hard.npy").unlink()
+
+
+def test_a_page_that_cannot_be_written_is_a_matter_of_files(run, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(dpmean, "report", full, raising=False)
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --report full.html", 3)
+    assert "cannot write full.html: no space left on device" in done.stderr
+    assert "Private mean of 3000 rows" in done.stdout
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --report full.html --json", 3)
     assert json.loads(done.stdout)["error"]["kind"] == "data"
     assert dpmean.Release.from_json(done.stderr).n == N
 
@@ -427,12 +556,61 @@ def test_the_module_is_the_command(home):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_closed_pipe_is_no_error(home):
-    with subprocess.Popen(
-        [sys.executable, "-m", "dpmean", "figure", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=home
+def into_a_closed_pipe(home, *arguments):
+    """Return how a command ends that nobody reads, and what it says besides."""
+    with subprocess.Popen(  # noqa: S603  our own interpreter
+        [sys.executable, "-m", "dpmean", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=home
     ) as done:
         done.stdout.close()
-        assert b"Traceback" not in done.stderr.read()
+        said = done.stderr.read().decode()
+    return done.returncode, said
+
+
+MEAN = ("mean", "data.npy", "--rho", "0.5", "--norm-bound", "60")
+
+
+@pytest.mark.parametrize(
+    "line", ["--help", "figure list", "plan --n 4000 --d 9 --rho 1", "convert --rho 1 --delta 1e-6"]
+)
+def test_a_closed_pipe_is_no_error(home, line):
+    assert into_a_closed_pipe(home, *line.split()) == (0, "")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--format", "csv")], ids=" ".join)
+def test_a_release_that_nobody_reads_is_not_lost(home, options):
+    code, said = into_a_closed_pipe(home, *MEAN, "--report", "unread.html", *options)
+    assert (code, said) == (0, "" if "--json" in options else "written to unread.html\n")
+    assert "<html" in (home / "unread.html").read_text()
+    (home / "unread.html").unlink()
+    code, said = into_a_closed_pipe(home, *MEAN, *options)
+    release, *trouble = said.splitlines()
+    assert code == 3
+    assert dpmean.Release.from_json(release).n == N
+    assert "--json" in options or trouble[0].startswith("dpmean: cannot print (broken pipe)")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
+@pytest.mark.parametrize("options", [(), ("--json",), ("--format", "csv")], ids=" ".join)
+def test_a_release_that_cannot_be_printed_goes_to_the_error_output(home, options):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(  # noqa: S603  our own interpreter
+            [sys.executable, "-m", "dpmean", *MEAN, *options],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=home,
+            check=False,
+        )
+    release, *trouble = done.stderr.splitlines()
+    assert done.returncode == 3
+    assert dpmean.Release.from_json(release).n == N
+    assert "--json" in options or "cannot print (no space left on device)" in trouble[0]
+
+
+def test_signs_that_an_output_does_not_have_are_written_otherwise(home):
+    done = process(*MEAN, cwd=home, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "+- " in done.stdout
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")

@@ -6,7 +6,9 @@ import json
 import math
 import os
 import pickle
+import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,7 @@ import dpmean
 from dpmean import ApproxDp, ArgumentError, Ledger, LedgerError, OverspendError, PureDp, Zcdp
 from dpmean.account import datasets
 from dpmean.books.allowance import _PARTS, allowance_for, epsilon_left, epsilon_spent, fits
+from dpmean.books.vault import Vault
 from dpmean.renyi import ORDERS, Renyi, compose, renyi_of
 from tests.spender import PRICE, release
 
@@ -184,6 +187,93 @@ def test_a_full_disk_leaves_the_old_file(file, monkeypatch):
     assert not Path(f"{file}.tmp").exists()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
+def test_a_folder_that_cannot_be_read_is_noticed_before_anything_is_spent():
+    folder = Path(tempfile.mkdtemp())
+    try:
+        Ledger(folder / "budget.json", rho=1)
+        (folder / "budget.json").chmod(0o666)
+        (folder / "budget.json.lock").chmod(0o666)
+        folder.chmod(0o333)
+        with without_rights(), pytest.raises(LedgerError, match="may read and write"):
+            Ledger(folder / "budget.json").record(release())
+        folder.chmod(0o755)
+        assert Ledger(folder / "budget.json").entries == ()
+        assert not (folder / "budget.json.tmp").exists()
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_what_is_recorded_again_is_on_the_disk_then(file, monkeypatch):
+    ledger, made, synced, real = Ledger(file, rho=1), release(), [], os.fsync
+
+    def fails_for_the_folder(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(5, "Input/output error")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fails_for_the_folder)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="input/output error"):
+            ledger.record(made)
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
+    ledger.record(made)
+    assert synced == [Path(file).stat().st_ino, Path(file).parent.stat().st_ino]
+    assert len(ledger.entries) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="flock")
+def test_a_file_system_without_locks_is_said_in_words(file, monkeypatch):
+    import fcntl
+
+    ledger = Ledger(file, rho=1)
+
+    def none(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with pytest.raises(LedgerError, match=r"cannot lock .*budget.json: no locks available: its file system"):
+        ledger.record(release())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_that_was_forked_meanwhile_keeps_no_lock(file):
+    import fcntl
+
+    vault, (inlet, outlet) = Vault(file), os.pipe()
+    children = []
+
+    def fork(_content):
+        children.append(os.fork())
+        if children[-1] == 0:
+            os.read(inlet, 1)
+            os._exit(0)
+        return b"new"
+
+    vault.change(fork)
+    with open(f"{file}.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if the child has it
+    os.write(outlet, b"x")
+    os.waitpid(children[0], 0)
+
+
+def test_a_file_with_two_names_is_not_written(file, tmp_path):
+    ledger = Ledger(file, rho=1)
+    (tmp_path / "other.json").hardlink_to(file)
+    with pytest.raises(LedgerError, match="another name besides"):
+        ledger.record(release())
+    assert Ledger(file).left == 1
+    (tmp_path / "other.json").unlink()
+    ledger.record(release())
+
+
+def test_names_that_look_the_same_are_the_same(file):
+    Ledger(file, rho=1, dataset="caf\u00e9").record(release())
+    assert Ledger(file, dataset=" cafe\u0301 ").left == 1 - PRICE
+    assert datasets(file) == ("caf\u00e9",)
+
+
 def test_permissions_and_symbolic_links_survive(tmp_path):
     (tmp_path / "real").mkdir()
     real, link = tmp_path / "real" / "budget.json", tmp_path / "link.json"
@@ -230,6 +320,11 @@ DAMAGED = {
     "no number": with_budget(b'{"rho": "x"}'),
     "one over zero": with_budget(b'{"rho": "1/0"}'),
     "a pure budget": with_budget(b'{"epsilon": "1"}'),
+    "a budget twice": with_budget(b'{"rho": "1", "rho": "9"}'),
+    "a number without end": with_budget(b'{"rho": "1e-99999999"}'),
+    "nested without end": with_budget(b"[" * 100_000 + b"]" * 100_000),
+    "not a number": with_budget(b'{"rho": NaN}'),
+    "two names alike": with_budget(b'{"rho": "1"}').replace(b'"data"', b'"data "'),
 }
 
 
@@ -314,7 +409,7 @@ def test_missing_permissions_are_said_in_words():
             ledger = Ledger(file)  # may be read by everybody
             assert ledger.left == 1 - PRICE
             with pytest.raises(
-                LedgerError, match=r"cannot write .*: permission denied: make sure that this user may wri"
+                LedgerError, match=r"cannot write .*: permission denied: make sure that this user may rea"
             ):
                 ledger.record(release())
             with pytest.raises(LedgerError, match=r"cannot write .*other.json: permission denied"):
@@ -395,7 +490,10 @@ def test_what_overspends_is_refused_and_nothing_is_written(file):
     for attempt in (ledger.check, lambda cost: ledger.charge(cost, "x"), lambda cost: ledger.record(release(cost.rho))):
         with pytest.raises(OverspendError, match=r"costs rho = 0.75, and only rho = 0.5 is left"):
             attempt(Zcdp(0.75))
-    with pytest.raises(OverspendError, match=r"costs rho = 0.500001, and only rho = 0.5 is left"):
+    where = re.escape(
+        f"'data' in {file}: this costs rho = 0.500001, and only rho = 0.5 is left: ask for at most rho=0.5"
+    )
+    with pytest.raises(OverspendError, match=where):
         ledger.check(Zcdp(Fraction(1, 2) + Fraction(1, 10**11)))
     assert Path(file).read_bytes() == before
     ledger.check(Zcdp(0.5))
@@ -435,6 +533,14 @@ def test_rows_and_persons_do_not_add_up():
             ArgumentError, match=r"is about replace-one of rows, and earlier .* are about replace-one of who"
         ):
             ledger.record(dpmean.mean(table[["x", "y"]], rho=0.1, norm_bound=10.0))
+
+
+def test_a_column_may_be_called_rows():
+    ledger = Ledger(rho=1)
+    made = release()
+    ledger.record(replace(made, public={**made.public, "privacy_unit": "rows"}))
+    with pytest.raises(ArgumentError, match=r"about replace-one of rows, and earlier .* of the column 'rows'"):
+        ledger.record(release())
 
 
 def test_a_group_of_releases_costs_what_it_says():
@@ -478,6 +584,21 @@ def test_a_ledger_in_memory_is_used_as_before_and_cannot_be_copied():
     assert copy.copy(ledger) is copy.deepcopy(ledger) is ledger
     with pytest.raises(TypeError, match="stays in its process"):
         pickle.dumps(ledger)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_ledger_in_memory_is_not_doubled_by_a_fork():
+    ledger = Ledger(rho=1)
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger.record(release())
+        except ArgumentError as error:
+            os._exit(7 if "stays in its process" in str(error) else 8)
+        finally:
+            os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    ledger.record(release())
 
 
 # --- epsilon and delta ---------------------------------------------------------------------------------------
@@ -578,8 +699,31 @@ def test_as_many_equal_releases_fit_as_any_order_allows(cost, epsilon):
             outside = renyi_of(cost).delta + Fraction((1 + math.exp(epsilon)) * renyi_of(cost).distance)
             share = max(inside / allowed if allowed > 0 else math.inf, float(outside / (Fraction(1, 10**6) * part)))
             best = max(best, 1 / share)
+    if isinstance(cost, PureDp) and cost.epsilon < budget.epsilon / 2:
+        best *= 0.8  # the rest is for costs of other kinds
     times = min(math.floor(best * (1 - 1e-6)), 50)
     assert times == 0 or fits(budget, (cost,) * times)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize("part", [0.01, 0.05, 0.3, 0.49])
+@pytest.mark.parametrize("kind", [PureDp, lambda epsilon: ApproxDp(epsilon, 1e-8)], ids=["pure", "approximate"])
+def test_what_is_left_fits_after_a_first_cost_that_is_pure_and_small(epsilon, part, kind):
+    ledger = Ledger(epsilon=epsilon, delta=1e-6)
+    ledger.charge(kind(epsilon * part), "another library")
+    assert ledger.left > epsilon * 0.4
+    left = dpmean.zcdp_that_implies(ApproxDp(ledger.left, 1e-6))
+    ledger.check(left)
+    ledger.charge(Zcdp(left.rho * Fraction(999, 1000)), "a release")
+    assert "pure costs only" not in str(ledger) + repr(ledger)
+
+
+def test_where_only_pure_costs_fit_it_is_said():
+    ledger = Ledger(epsilon=3, delta=1e-6)
+    ledger.charge(PureDp(2), "a vote")
+    assert "left    epsilon = 1, for pure costs only" in str(ledger)
+    assert "1 left, for pure costs only" in repr(ledger)
+    ledger.charge(PureDp(ledger.left), "another vote")
 
 
 @given(st.floats(1.0, 3000.0), st.fractions(Fraction(1, 1000), 1))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import GroupedRelease, Neighbours, PureDp, Refusal, Release, Zcdp, baselines
 from dpmean.pages.markup import Html, escaped, raw, tag
-from dpmean.pages.numbers import fraction, percent_up, plain, with_error
+from dpmean.pages.numbers import fraction, percent_up, plain, small, with_error
 from dpmean.pages.promise import best_guess, promise_of
 from dpmean.pages.scale import Scale
 from dpmean.renyi import renyi_of
@@ -183,18 +183,36 @@ def test_error_bars_say_what_they_cover(releases, tmp_path):
     assert "it covers the noise, and the bias of clipping" in refined
     assert f"Up to {releases['columns'].found.unseen} rows much farther out" in refined
     assert "1.96" not in refined
-    for kind in ("local", "shuffle", "few"):
+    for kind in ("local", "shuffle"):
         words = _words(dpmean.report(releases[kind], tmp_path / "page.html"))
         assert "1.96 standard deviations of the noise" in words
         assert "clipping may add a bias, which it does not cover" in words
 
 
 def test_remarks_are_shown(releases, tmp_path):
-    assert "Few rows." in _words(dpmean.report(releases["few"], tmp_path / "page.html"))
+    words = _words(dpmean.report(releases["few"], tmp_path / "page.html"))
+    assert "Few rows: this may be worthless." in words
+    assert words.index("worthless") < words.index("How accurate")
     noted = replace(releases["one"], public={**releases["one"].public, "note": "something <odd> happened"})
     text = dpmean.report(noted, tmp_path / "page.html", date="31 January <2025>").read_text()
     assert "something &lt;odd&gt; happened" in text
     assert "31 January &lt;2025&gt;" in text
+
+
+def test_where_rows_are_too_few_no_error_is_told(releases, grouped, tmp_path):
+    refined = replace(releases["one"], public={**releases["one"].public, "few_rows": True})
+    for release in (releases["few"], refined):
+        text = dpmean.report(release, tmp_path / "page.html").read_text()
+        assert "too few rows to know the error" in text
+        assert not re.search(
+            r"± ?[0-9]|give or take|confidence", re.sub(r"<(style|script).*?</\1>", "", text, flags=re.S)
+        )
+    few = {"South": replace(grouped["few"]["South"], public={**grouped["few"]["South"].public, "few_rows": True})}
+    some = replace(grouped["few"], groups={**grouped["few"].groups, **few})
+    words = _words(dpmean.report(some, tmp_path / "page.html"))
+    assert "Few rows: some of this may be worthless." in words
+    assert "how far off their estimates are: South." in words
+    assert "South not known: too few rows" in words
 
 
 def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
@@ -208,6 +226,8 @@ def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
     assert f"over about {releases['persons'].n} persons" in words["persons"]
     assert "if that person were added or left out" in words["persons"]
     assert "from this page, even by somebody" in words["vector"]
+    assert "and how many rows there are, which went through none" in words["vector"]
+    assert "went through the noise, and nothing besides" in words["persons"]
     assert "is trusted with them" in words["vector"]
     assert "nobody is trusted" in words["local"]
     assert "pure differential privacy" in words["local"]
@@ -229,6 +249,8 @@ def test_an_epsilon_that_promises_nothing_says_so(releases, tmp_path):
     loose = _costing(releases["one"], Zcdp(1000))
     words = _words(dpmean.report(loose, tmp_path / "page.html"))
     assert "so large that it rules out next to nothing" in words
+    assert "hardly" not in words
+    assert "it may well be told from this page" in words
     assert "in at most 100.0 % of cases" in words
 
 
@@ -298,12 +320,27 @@ def test_the_promise_of_groups_is_theirs(grouped, tmp_path):
     assert "How many rows a group has is protected as well" in few
     assert "the dearest group counts for all." in few
     assert "rho = 0.1." in few
+    assert "went through the noise, and nothing besides" in few
     many = _words(dpmean.report(grouped["many"], tmp_path / "page.html"))
+    assert "with that row replaced by any other of its group" in many
+    assert "two candidates for that row, both of its group, each as likely" in many
+    assert "and how many rows each group has, which went through none" in many
+    assert "nothing besides" not in many
     assert "who is in which, is public, and not protected" in many
     moved = replace(grouped["few"], neighbours=Neighbours.REPLACE_ONE)
     words = _words(dpmean.report(moved, tmp_path / "page.html"))
     assert "rho = 0.4." in words
     assert "counts for all, four times" in words
+
+
+def test_persons_in_groups_count_with_their_rows_in_one(grouped, tmp_path):
+    named = {
+        label: replace(found, public={**found.public, "privacy_unit": "who"})
+        for label, found in grouped["few"].released.items()
+    }
+    words = _words(dpmean.report(replace(grouped["few"], groups=named), tmp_path / "page.html"))
+    assert "Every person counts once, in one group, with the mean of their rows in it" in words
+    assert "other listed groups were left out" in words
 
 
 def test_a_page_without_any_number_is_a_page(grouped, tmp_path):
@@ -324,6 +361,16 @@ def test_names_do_no_harm_as_text(releases, tmp_path):
     assert not {"img", "b", "i"} & set(parser.seen)
     assert parser.seen.count("script") == 2
     assert Release.from_json(_held(path)).public["columns"] == HOSTILE
+
+
+def test_no_name_turns_a_sentence_around(releases, grouped, tmp_path):
+    odd = replace(grouped["few"], by="\u202eby", groups={"\u2067a": grouped["few"]["North"], "b": Refusal("c")})
+    unit = {**releases["persons"].public, "privacy_unit": "\u202ewho"}
+    for release in (odd, replace(releases["persons"], public=unit)):
+        text = dpmean.report(release, tmp_path / "page.html", title="\u202etitle", date="\u202dnow").read_text()
+        assert not re.search("[\u202a-\u202e\u2066-\u2069]", text.replace(_held(tmp_path / "page.html"), ""))
+        assert "<h1><bdi>" in text
+        assert not re.search(r"<d[td]>(?!<bdi>)", text)
 
 
 def test_names_can_be_given_later(releases, tmp_path):
@@ -421,6 +468,7 @@ def test_numbers_without_errors():
     assert [plain(x) for x in (0.0, 1.0, 120.0, 0.00012345, 123456.0)] == ["0", "1", "120", "0.0001234", "123500"]
     assert plain(250000.0, 6) == "250000"
     assert plain(1.5e-9) == "1.5·10⁻⁹"
+    assert [small(x) for x in (1e-6, 1.2349e-6, 9.999e-7, 0.12341)] == ["10⁻⁶", "1.24·10⁻⁶", "10⁻⁶", "0.124"]
     assert fraction(Fraction(1, 8)) == "0.125"
     assert fraction(Fraction(1, 3)) == "1/3"
 
@@ -540,7 +588,10 @@ def test_the_numbers_in_the_browser_are_those_of_the_release(browser, releases, 
     for j, (name, mean, bound, noise) in enumerate(cells):
         assert name == names[j]
         assert abs(float(mean) - release.mean[j]) <= 0.0501 * error[j]
-        assert 0.9999 * error[j] <= float(bound) <= 1.1001 * error[j]
+        if kind == "few":
+            assert bound == "not known"
+        else:
+            assert 0.9999 * error[j] <= float(bound) <= 1.1001 * error[j]
         assert abs(float(noise) - release.noise_std[j]) <= 0.051 * release.noise_std[j]
     held = json.loads(browser.ask("document.getElementById('release').textContent"))
     assert held["mean"] == release.mean.tolist()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -10,11 +12,11 @@ from typing import Any, Self, final
 
 from dpmean.books.allowance import Cost
 from dpmean.books.pages import Account, Entry, digits
-from dpmean.books.paper import Book
+from dpmean.books.paper import Book, clean
 from dpmean.books.recordable import Recordable, entry_for, entry_of
 from dpmean.books.shelf import File, Memory
 from dpmean.budget import ApproxDp, Number, Zcdp
-from dpmean.errors import ArgumentError, ArgumentTypeError, LedgerError
+from dpmean.errors import ArgumentError, ArgumentTypeError, LedgerError, OverspendError
 
 _LONGEST_NAME = 200
 
@@ -45,7 +47,8 @@ class Ledger:
         delta: costs of all kinds then add up as Rényi divergences, those of the shuffle model among them. A data set
             that is in the file already has its budget, which may be left out.
         dataset: a name of your choice for the rows; each has a budget of its own. Nothing here looks at rows: whoever
-            gives the same rows two names spends two budgets on them.
+            gives the same rows two names spends two budgets on them, and whoever gives persons by two arrays of keys,
+            which have no names, must see to it that both mean the same persons.
 
     """
 
@@ -106,8 +109,9 @@ class Ledger:
         """What one more release may cost: ``dpmean.mean(X, rho=ledger.left, ...)`` spends the rest.
 
         Of an epsilon and a delta it is the epsilon of one more release in the central model, at that delta, rounded
-        down; ``spent`` and ``left`` then exceed the budget, since epsilons grow more slowly than they add up. Where all
-        that was paid is pure differential privacy, it may be a pure epsilon.
+        down; ``spent`` and ``left`` then exceed the budget, since epsilons grow more slowly than they add up. Where the
+        first cost was pure and at least half of the budget, only pure costs fit beside it, and it is a pure epsilon;
+        ``print(ledger)`` says so then.
         """
         return self._account().left
 
@@ -134,16 +138,27 @@ class Ledger:
     def check(self, cost: Cost) -> None:
         """Refuse a cost that is more than is left, before any work is done; spends nothing."""
         account = self._account()
-        account.with_entry(entry_for(cost, "", account.budget), "this")
+        with self._named():
+            account.with_entry(entry_for(cost, "", account.budget), "this")
 
     def _append(self, entry: Entry, what: str) -> None:
         def add(old: Book) -> Book:
             account = self._account(old)
             if any(entry.id == known.id for known in account.entries):
                 return old
-            return {**old, self.dataset: account.with_entry(entry, what)}
+            with self._named():
+                return {**old, self.dataset: account.with_entry(entry, what)}
 
         self._shelf.change(add)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Say which data set it is that has too little left."""
+        try:
+            yield
+        except OverspendError as error:
+            where = "" if self.path is None else f"{self.dataset!r} in {self.path}: "
+            raise OverspendError(f"{where}{error}") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
@@ -164,7 +179,7 @@ class Ledger:
         where = "" if self.path is None else f" of {self.dataset} in {self.path}"
         spent, left = digits(account.spent, up=True), digits(account.left, up=False)
         delta = f", delta = {float(account.budget.delta):g}" if isinstance(account.budget, ApproxDp) else ""
-        return f"<Ledger{where}: {account.unit} = {spent} spent, {left} left{delta}>"
+        return f"<Ledger{where}: {account.unit} = {spent} spent, {left} left{account.pure}{delta}>"
 
     def __str__(self) -> str:
         title = f"Ledger of {self.dataset}" + ("" if self.path is None else f" in {self.path}")
@@ -189,7 +204,7 @@ def _name(dataset: object) -> str:
         raise ArgumentTypeError(f"dataset must be a name of your choice for the rows, got a {type(dataset).__name__}")
     if not dataset.strip() or not dataset.isprintable() or len(dataset) > _LONGEST_NAME:
         raise ArgumentError(f"dataset must be a name of 1 to {_LONGEST_NAME} printable characters, got {dataset!r}")
-    return dataset
+    return clean(dataset)
 
 
 def _budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp | ApproxDp | None:

@@ -60,7 +60,7 @@ class Traffic:
         return (
             f"  variant {self.variant}: {self.rounds} rounds, {self.messages:.1f} messages and {self.bytes:.0f} bytes "
             f"per user, {self.sealed_bytes:.0f} when sealed;\n"
-            f"  the bound may be up to {self.loosest:.3g} spreads"
+            f"    the bound may be up to {self.loosest:.3g} spreads"
         )
 
 
@@ -116,9 +116,9 @@ class Outlook:
             f"{f', {self.trust} model' * (self.trust != 'central')}: {verdict}",
             f"  privacy adds an error of {'at least ' * (self.verdict is Verdict.HOPELESS)}{self.error:.3g} spreads "
             "(l2 norm, for rows that look normal),",
-            f"  {ratio:.2g} times the {self.sampling_error:.3g} that the rows have anyway as a sample",
+            f"    {ratio:.2g} times the {self.sampling_error:.3g} that the rows have anyway as a sample",
         ]
-        if ratio > 1 and self.rows_to_match:
+        if ratio > 1 and self.rows_to_match >= self.rows_needed:  # fewer would not do well in any case
             lines.append(f"  from {self.rows_to_match} rows on, privacy adds no more than sampling")
         if self.verdict is not Verdict.FINE:
             other = f"or {notion} = {self.budget_needed:.3g} with these rows"
@@ -163,7 +163,7 @@ def plan(
         >>> print(dpmean.plan(4000, 128, rho=0.5))
         4000 rows in 128 dimensions, rho = 0.5: enough rows
           privacy adds an error of 0.0059 spreads (l2 norm, for rows that look normal),
-          0.37 times the 0.0158 that the rows have anyway as a sample
+            0.37 times the 0.0158 that the rows have anyway as a sample
 
     """
     n, d = _whole(n, "n"), _whole(d, "d")

@@ -248,14 +248,18 @@ def _checked(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
     """Check rows as scikit-learn does, but let none of its errors through that may print them."""
     try:
         array: NDArray[Any] = validate_data(estimator, X, **how)
-    except ValueError as error:
-        if str(error).startswith(_DISCREET):
+        if array.dtype.kind == "O":  # whole numbers of Python may be too large
+            array = array.astype(np.float64)
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, ValueError) and str(error).startswith(_DISCREET):
             raise
-        raise DataError(
-            "X must have a line for every row, of real numbers. Reshape your data with X.reshape(-1, 1) if it is "
-            "one column, or X.reshape(1, -1) if it is one row. Complex data not supported, and text neither"
-        ) from None
-    return array
+    else:
+        return array
+    # Raised out here, as an error keeps the one that it was raised beside, and whoever stores it stores what that says.
+    raise DataError(
+        "X must have a line for every row, of real numbers. Reshape your data with X.reshape(-1, 1) if it is "
+        "one column, or X.reshape(1, -1) if it is one row. Complex data not supported, and text neither"
+    )
 
 
 def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:

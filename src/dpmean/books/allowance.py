@@ -6,7 +6,9 @@ within that bound (Feldman and Zrnic, "Individual Privacy Accounting via a Rény
 order turns out best would not do: which one that is could depend on the answers. Events outside the curves (``delta``
 and ``distance`` of ``Renyi``) are paid from a part of delta that is set aside, for the same reason beforehand.
 
-Order and part are fixed by the first cost, which depends on no answer: those at which most releases like it fit.
+Order and part are fixed by the first cost, which depends on no answer: those at which most releases like it fit. Of a
+pure epsilon that would be the largest order, at which zCDP hardly fits; as long as the first is less than half of the
+budget, the order is one that leaves about half the rho to others, and more than four fifths as many like the first fit.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ Cost = Zcdp | PureDp | ApproxDp | Renyi
 """What can be paid for."""
 _PARTS = (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 """Parts of delta to set aside; a release in the shuffle model uses up to a tenth of its own."""
+_MOST = Fraction(1, 2)
+"""A pure first cost of this part of the budget decides that costs are added up as pure ones."""
 
 
 @final
@@ -75,10 +79,11 @@ def allowance_for(budget: ApproxDp, first: Cost) -> Allowance:
     """Fix what may be spent of a budget, by the first cost alone."""
     found = min((_set_aside(budget, part * budget.delta, first) for part in _PARTS), key=lambda a: a.share(first))
     pure = Allowance(None, budget.epsilon, budget.delta, budget.epsilon)
-    if pure.share(first) < found.share(first):
+    alone = found.share(first) > 1  # it takes all, so that nothing is lost for others
+    if pure.share(first) < found.share(first) and (alone or _takes_most(first, budget)):
         return pure
     needed = _outside(first, budget.epsilon)
-    if found.share(first) > 1 and needed < budget.delta:
+    if alone and needed < budget.delta:
         return _set_aside(budget, needed, first)  # it may fit alone, if nothing is kept for others
     return found
 
@@ -86,6 +91,11 @@ def allowance_for(budget: ApproxDp, first: Cost) -> Allowance:
 def fits(budget: ApproxDp, costs: Sequence[Cost]) -> bool:
     """Return whether costs, in this order, are within a budget."""
     return not costs or allowance_for(budget, costs[0]).left(costs) is not None
+
+
+def only_pure(budget: Zcdp | ApproxDp, costs: Sequence[Cost]) -> bool:
+    """Return whether costs are added up as pure ones, so that what is left is a pure epsilon, and nothing else fits."""
+    return isinstance(budget, ApproxDp) and bool(costs) and allowance_for(budget, costs[0]).order is None
 
 
 def epsilon_left(budget: ApproxDp, costs: Sequence[Cost]) -> Fraction:
@@ -139,8 +149,21 @@ def _set_aside(budget: ApproxDp, outside: Fraction, first: Cost) -> Allowance:
         allowed = float(budget.epsilon) + (log + math.log(alpha)) / (alpha - 1) - math.log1p(-1 / alpha)
         return math.inf if inside is None or inside > 10**9 or allowed <= 0 else float(inside) / allowed
 
-    order = min((order_for_zcdp(rest), *map(Fraction, ORDERS)), key=about)  # any order is valid, so floats may choose
+    def room(order: Fraction) -> float:
+        """Return the rho that fits at an order."""
+        alpha = float(order)
+        return (float(budget.epsilon) + (log + math.log(alpha)) / (alpha - 1) - math.log1p(-1 / alpha)) / alpha
+
+    best = order_for_zcdp(rest)
+    orders = [best, *map(Fraction, ORDERS)]
+    if isinstance(first, PureDp | ApproxDp) and not _takes_most(first, budget):
+        orders = [order for order in orders if room(order) >= room(best) / 2]
+    order = min(orders, key=about)  # any order is valid, so floats may choose
     return Allowance(order, divergence_allowed(order, rest), outside, budget.epsilon)
+
+
+def _takes_most(cost: Cost, budget: ApproxDp) -> bool:
+    return isinstance(cost, PureDp | ApproxDp) and cost.epsilon >= _MOST * budget.epsilon
 
 
 def _divergence(cost: Cost, order: Fraction | None) -> Fraction | None:

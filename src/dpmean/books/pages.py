@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import final
 
 from dpmean.accountant import tight_epsilon, zcdp_implied_by
-from dpmean.books.allowance import Cost, epsilon_left, epsilon_spent, fits
+from dpmean.books.allowance import Cost, epsilon_left, epsilon_spent, fits, only_pure
 from dpmean.budget import ApproxDp, PureDp, Zcdp
 from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError
 from dpmean.renyi import Renyi
@@ -43,9 +43,15 @@ class Entry:
     unit: str | None = None
 
     @property
-    def protects(self) -> str | None:
-        """What the cost is about: which neighbours, and of what; None if nobody said."""
-        return self.neighbours and f"{self.neighbours} of {self.unit or 'rows'}"
+    def relation(self) -> tuple[str, str | None] | None:
+        """What the cost is about: which neighbours, and the column that says whose row it is; None if nobody said."""
+        return None if self.neighbours is None else (self.neighbours, self.unit)
+
+    @property
+    def protects(self) -> str:
+        """What the cost is about, in words; a column may be called rows, too."""
+        unit = "rows" if self.unit is None else "the column 'rows'" if self.unit == "rows" else self.unit
+        return f"{self.neighbours} of {unit}"
 
     def __str__(self) -> str:
         rows = "" if self.n is None else f", {self.n} row{'s' if self.n != 1 else ''}"
@@ -90,6 +96,11 @@ class Account:
         """In what the budget is counted."""
         return "rho" if isinstance(self.budget, Zcdp) else "epsilon"
 
+    @property
+    def pure(self) -> str:
+        """What to say beside what is left, if only pure costs fit."""
+        return ", for pure costs only" if only_pure(self.budget, self.costs) else ""
+
     def is_within(self) -> bool:
         """Whether the budget holds all entries."""
         if isinstance(self.budget, ApproxDp):
@@ -98,11 +109,12 @@ class Account:
 
     def with_entry(self, entry: Entry, what: str) -> Account:
         """Return the account after one more entry, or refuse it."""
-        known = next((known.protects for known in self.entries if known.protects), None)
-        if known and entry.protects and known != entry.protects:
+        known = next((known for known in self.entries if known.relation), None)
+        if known and entry.relation and known.relation != entry.relation:
             raise ArgumentError(
-                f"{what} is about {entry.protects}, and earlier ones on this data set are about {known}: costs do not "
-                "add up. Keep to one kind of neighbours and one privacy unit, or use a data set of another name"
+                f"{what} is about {entry.protects}, and earlier ones on this data set are about {known.protects}: "
+                "costs do not add up. Keep to one kind of neighbours and one privacy unit, or use a data set of "
+                "another name"
             )
         after = replace(self, entries=(*self.entries, entry))
         if after.is_within():
@@ -114,9 +126,10 @@ class Account:
                 "Give the two kinds data sets, and budgets, of their own"
             )
         delta = f", at delta = {float(self.budget.delta):g}" if isinstance(self.budget, ApproxDp) else ""
+        most = digits(left, up=False)
+        cure = "nothing more may be asked" if most == "0" else f"ask for at most {self.unit}={most}"
         raise OverspendError(
-            f"{what} costs {self.unit} = {digits(asked, up=True)}, and only {self.unit} = {digits(left, up=False)} is "
-            f"left{delta}"
+            f"{what} costs {self.unit} = {digits(asked, up=True)}, and only {self.unit} = {most} is left{delta}: {cure}"
         )
 
     def in_words(self) -> list[str]:
@@ -130,7 +143,7 @@ class Account:
                 for entry, price in zip(self.entries, prices, strict=True)
             ),
             f"  spent   {self.unit} = {digits(self.spent, up=True)}{delta}",
-            f"  left    {self.unit} = {digits(self.left, up=False)}",
+            f"  left    {self.unit} = {digits(self.left, up=False)}{self.pure}",
             f"  budget  {self.budget}",
         ]
 

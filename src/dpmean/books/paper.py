@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -16,6 +18,7 @@ from dpmean.errors import ArgumentError, LedgerError
 from dpmean.renyi import ORDERS, Renyi
 
 FORMAT = "dpmean.ledger/1"
+_NUMBER = re.compile(r"[0-9]+(?:/[0-9]+|\.[0-9]+)?")
 _CURE = "restore it from a copy, or begin a file of another name; it was left as it is"
 
 Book = Mapping[str, Account]
@@ -74,15 +77,43 @@ def read(content: bytes | None, name: str) -> dict[str, Account]:
     if not content.strip():
         raise LedgerError(f"{name} is empty, and no ledger: {_CURE}")
     try:
-        found = msgspec.json.decode(content)
+        found = json.loads(content.decode(), object_pairs_hook=_unique, parse_constant=_no_number)
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise LedgerError(f"{name} is no ledger of the format {FORMAT}: name another file; it was left as it is")
         datasets = msgspec.convert(found, _Book).datasets
+        if any(title != clean(title) for title in datasets):
+            raise ValueError("the name of a data set is not as this library writes it")
         return {title: _account(account) for title, account in datasets.items()}
     except LedgerError:
         raise
+    except RecursionError:
+        raise LedgerError(f"{name} is damaged (it is nested too deeply): {_CURE}") from None
     except (msgspec.MsgspecError, ArgumentError, ArithmeticError, ValueError, TypeError) as error:
         raise LedgerError(f"{name} is damaged ({error}): {_CURE}") from None
+
+
+def clean(name: str) -> str:
+    """Return the name of a data set as it is kept: what looks the same is the same."""
+    return unicodedata.normalize("NFC", name.strip())
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Read an object, and refuse one that says the same twice: nobody knows which is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice")
+    return found
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")
+
+
+def _fraction(text: str) -> Fraction:
+    """Read an exact number as it is written here; one like 1e-99999999 would take forever."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{text[:40]!r} is no fraction")
+    return Fraction(text)
 
 
 def _line(paper: msgspec.Struct) -> str:
@@ -125,13 +156,13 @@ def _entry(paper: _Entry) -> Entry:
 def _cost(paper: _Cost) -> Cost:
     match paper:
         case _Cost(rho=str(rho), epsilon=None, delta=None, renyi=None, orders=None, distance=0.0):
-            return Zcdp(Fraction(rho))
+            return Zcdp(_fraction(rho))
         case _Cost(rho=None, epsilon=str(epsilon), delta=None, renyi=None, orders=None, distance=0.0):
-            return PureDp(Fraction(epsilon))
+            return PureDp(_fraction(epsilon))
         case _Cost(rho=None, epsilon=str(epsilon), delta=str(delta), renyi=None, orders=None, distance=0.0):
-            return ApproxDp(Fraction(epsilon), Fraction(delta))
+            return ApproxDp(_fraction(epsilon), _fraction(delta))
         case _Cost(rho=None, epsilon=None, delta=str(delta), renyi=tuple(curve), orders=tuple(orders)):
             if orders != ORDERS:
                 raise ValueError("a Rényi curve must have the orders of this version")
-            return Renyi(curve, Fraction(delta), paper.distance)
+            return Renyi(curve, _fraction(delta), paper.distance)
     raise ValueError("a cost is a rho, an epsilon with or without a delta, or a Rényi curve")

@@ -10,6 +10,7 @@ from typing import final
 from dpmean.books import paper
 from dpmean.books.paper import Book
 from dpmean.books.vault import Vault
+from dpmean.errors import ArgumentError
 
 
 @final
@@ -21,15 +22,26 @@ class Memory:
     def __init__(self) -> None:
         self._book: Book = {}
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     def read(self) -> Book:
         """Return all data sets."""
+        self._check_process()
         return self._book
 
     def change(self, edit: Callable[[Book], Book]) -> None:
         """Put what ``edit`` makes of the book in its place, while nobody else does."""
+        self._check_process()  # a lock that was held at the fork is never given back
         with self._lock:
             self._book = edit(self._book)
+
+    def _check_process(self) -> None:
+        """Refuse to be a copy, which another process has after a fork: both would spend the same budget."""
+        if os.getpid() != self._process:
+            raise ArgumentError(
+                "a ledger in memory stays in its process, since a copy could be spent twice: give it a file, which "
+                "all processes share"
+            )
 
 
 @final

@@ -53,10 +53,12 @@ class Vault:
         """
         with self._alone():
             content = edit(self.read())
-            if content is None:
-                return
             try:
-                self._replace(content)
+                if content is None:
+                    self._sync()  # a process before us may have died, or failed, before it did
+                else:
+                    self._check_names()
+                    self._replace(content)
             except OSError as error:
                 self._give_up("write", error)
 
@@ -68,14 +70,33 @@ class Vault:
         except OSError as error:
             self._give_up("write", error)
         try:
-            _lock(handle)
-            yield
+            try:
+                _lock(handle)
+            except OSError as error:  # some network file systems have no locks, or only for who may write the file
+                self._give_up("lock", error)
+            try:
+                yield
+            finally:
+                _unlock(handle)  # closing would not do, while a process that was forked meanwhile has it open
         finally:
-            os.close(handle)  # gives the lock back, as the end of the process does
+            os.close(handle)
+
+    def _check_names(self) -> None:
+        """Refuse a file with two names: only the one that we know would lead to the new content."""
+        if self._path.exists() and self._path.stat().st_nlink > 1:
+            raise LedgerError(
+                f"cannot write {self.name}: the file has another name besides (a hard link), which would keep the old "
+                "budget: remove one, or use a symbolic link"
+            )
 
     def _replace(self, content: bytes) -> None:
         fresh = self._path.with_name(f"{self._path.name}.tmp")
         fresh.unlink(missing_ok=True)  # what a process left that died; we hold the lock, so nobody else writes it
+        with self._folder() as folder:  # opened first: once the file is in its place, nothing should fail
+            self._put(fresh, content)
+            _sync_folder(folder)
+
+    def _put(self, fresh: Path, content: bytes) -> None:
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -87,7 +108,18 @@ class Vault:
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
-        self._sync_folder()
+
+    def _sync(self) -> None:
+        """Make sure that what the file holds is on the disk."""
+        if not self._path.exists():
+            return
+        with self._folder() as folder:
+            handle = os.open(self._path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+            _sync_folder(folder)
 
     def _keep_permissions(self, fresh: Path) -> None:
         try:
@@ -99,15 +131,15 @@ class Vault:
                 os.chown(fresh, old.st_uid, old.st_gid)
         fresh.chmod(stat.S_IMODE(old.st_mode))
 
-    def _sync_folder(self) -> None:
+    @contextlib.contextmanager
+    def _folder(self) -> Iterator[int | None]:
+        """Open the folder; there is nothing to open on Windows."""
         if sys.platform == "win32":
-            return  # folders cannot be opened there
+            yield None
+            return
         handle = os.open(self._path.parent, os.O_RDONLY)
         try:
-            os.fsync(handle)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems do not do this for folders
-                raise
+            yield handle
         finally:
             os.close(handle)
 
@@ -118,9 +150,21 @@ class Vault:
         if self._path.is_dir():
             raise LedgerError(f"cannot {verb} {self.name}: it is a folder: name a file in it") from None
         reason = (error.strerror or str(error)).lower()
-        needed = "may read the file" if verb == "read" else f"may write to {folder}, where its lock and copies go"
+        needed = "may read the file" if verb == "read" else f"may read and write {folder}, where its lock and copies go"
         cure = f": make sure that this user {needed}" if isinstance(error, PermissionError) else ""
+        if verb == "lock":
+            cure = f": its file system has no locks, or this user may not write {self._path.name}.lock"
         raise LedgerError(f"cannot {verb} {self.name}: {reason}{cure}") from None
+
+
+def _sync_folder(handle: int | None) -> None:
+    if handle is None:
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems do not do this for folders
+            raise
 
 
 def _open_lock(lock: Path) -> int:
@@ -139,10 +183,19 @@ if sys.platform == "win32":
         while True:
             try:
                 return msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            except OSError:
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.EDEADLK):  # those say that somebody else has it
+                    raise
                 time.sleep(0.01)
+
+    def _unlock(handle: int) -> None:
+        os.lseek(handle, 0, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
 
 else:
 
     def _lock(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX)
+
+    def _unlock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_UN)

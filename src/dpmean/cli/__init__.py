@@ -40,6 +40,16 @@ class _Commands(Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        """Read the arguments; help is printed here."""
+        with outcome.well_if_nobody_reads():
+            return super().make_context(*arguments, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command."""
+        with outcome.well_if_nobody_reads():
+            return super().invoke(ctx)
+
     def main(self, args: Sequence[str] | None = None, *_: Any, **more: Any) -> Any:
         """Run a command, and exit with a code that says how it went."""
         given = list(sys.argv[1:] if args is None else args)

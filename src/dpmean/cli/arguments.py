@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -17,6 +18,10 @@ else:
     _ParamType = click.ParamType  # takes no parameters before click 8.2
 
 
+_FAR = re.compile(r"e[+-]?_?0*[1-9]\d{3,}$", re.IGNORECASE)
+"""An exponent of four digits."""
+
+
 class _Exact(_ParamType):
     """A number, read exactly: 0.5, 1e-6 or 1/3."""
 
@@ -27,6 +32,8 @@ class _Exact(_ParamType):
         if not isinstance(value, str):
             number: Number = value
             return number
+        if _FAR.search(value.strip()):  # would take forever
+            self.fail(f"{value!r} is beyond 1e-300 and 1e300", param, ctx)
         try:
             exact = Fraction(value.strip())
         except (ValueError, ZeroDivisionError):

@@ -141,6 +141,9 @@ def show_ledger(file: Path, dataset: str | None, *, as_json: bool) -> None:
                     "n": entry.n,
                     "d": entry.d,
                     "columns": entry.columns,
+                    "cost": _cost(entry.cost),
+                    "neighbours": entry.neighbours,
+                    "unit": entry.unit,
                 }
                 for entry in found.entries
             ],
@@ -148,6 +151,13 @@ def show_ledger(file: Path, dataset: str | None, *, as_json: bool) -> None:
         for found in ledgers
     }
     click.echo(json.dumps({"ledger": str(file), "datasets": document}, indent=2))
+
+
+def _cost(cost: Any) -> dict[str, Any]:
+    """Return a cost as JSON has it, exactly; of a Rényi curve, what lies outside it and the divergence at order 2."""
+    if hasattr(cost, "curve"):
+        return {"renyi_at_order_2": cost.curve[0], "delta": str(cost.delta)}
+    return {name: str(getattr(cost, name)) for name in cost.__slots__}
 
 
 def _budget(budget: Zcdp | PureDp | ApproxDp) -> dict[str, float]:

@@ -94,15 +94,23 @@ def mean(
 
     DATA is a .npy, Parquet, Arrow or CSV file, a folder of such files, or a pattern. Without --out the release is
     printed. Give a budget, and how large rows may be, neither of which may come from looking at the rows.
+
+    Without --privacy-unit one row is protected: a person with several rows is protected less.
     """
     from dpmean.cli import release
+    from dpmean.cli.apart import check_apart
+    from dpmean.cli.target import Target
 
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     if "=" in asked.get("nan", ""):
         asked["nan"] = dict(pair.split("=", 1) for pair in asked["nan"].split(",") if "=" in pair)
     if groups is not None:
         asked["groups"] = release.read_groups(groups)
-    target = release.Target(out, format_, report, as_json=as_json, grouped="by" in asked)
+    labels = None if groups is None else Path(groups)
+    check_apart(
+        data, written={"--out": out, "--report": report}, read={"--bounds": bounds, "--groups": labels}, ledger=ledger
+    )
+    target = Target(out, format_, report, as_json=as_json, grouped="by" in asked, seeded="seed" in asked)
     asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
     account = release.open_ledger(ledger, dataset, ledger_rho, ledger_epsilon, ledger_delta, seeded="seed" in asked)
     with show.working("reading rows"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
-import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -32,26 +32,51 @@ _EXTRAS = {
     "matplotlib": "figures",
     "sklearn": "figures",
 }
+_TYPED = {
+    "allow_few_rows=True": "--allow-few-rows",
+    'pass nan="impute"': "give --nan impute",
+    "exactly one of norm_bound and bounds is": "exactly one of --norm-bound and --bounds (or --lower and --upper) is",
+}
+"""What the library says, and how it is typed here."""
 _TRACEBACK = "DPMEAN_TRACEBACK"
+
+
+@contextlib.contextmanager
+def well_if_nobody_reads() -> Iterator[None]:
+    """End well where whoever read our output has seen enough; click and rich would call that an error."""
+    try:
+        yield
+    except (BrokenPipeError, SystemExit) as error:
+        show.why_not_printed(error)
+        show.print_no_more()
+        raise click.exceptions.Exit(0) from None
 
 
 def of(command: Callable[[], Any], *, as_json: bool) -> int:
     """Run a command and return its exit code; what went wrong is told here and nowhere else."""
+    show.print_anywhere()
     try:
         code = command()
-    except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return USAGE
     except (Exception, KeyboardInterrupt) as error:
         code, message = _explained(error)
-        message = _on_the_command_line(message)
-        if as_json:
-            click.echo(json.dumps({"error": {"kind": _KINDS[code], "message": message}}))
-        else:
-            show.trouble(message)
+        _tell(code, _on_the_command_line(message), as_json=as_json)
         if os.environ.get(_TRACEBACK):
             traceback.print_exception(error)
     return code if isinstance(code, int) else 0
+
+
+def _tell(code: int, message: str, *, as_json: bool) -> None:
+    if not as_json:
+        show.trouble(message)
+        return
+    try:
+        click.echo(json.dumps({"error": {"kind": _KINDS[code], "message": message}}))
+    except OSError:  # the output may be what failed
+        show.print_no_more()
+        show.trouble(message)
 
 
 def _on_the_command_line(message: str) -> str:
@@ -59,7 +84,10 @@ def _on_the_command_line(message: str) -> str:
     said, give, cure = message.partition(": give ")
     cure = re.sub(r"\bbounds=\((\S+), (\S+)\)", r"--lower \1 --upper \2", cure)
     cure = re.sub(r"\b([a-z]+(?:_[a-z]+)?)=\"?([\w.-]+)\"?", lambda m: f"--{m[1].replace('_', '-')} {m[2]}", cure)
-    return (said + give + cure).replace("allow_few_rows=True", "--allow-few-rows")
+    message = said + give + cure
+    for words, typed in _TYPED.items():
+        message = message.replace(words, typed)
+    return re.sub(r"\bask for at most (rho|epsilon)=", r"ask for at most --\1 ", message)
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
@@ -87,6 +115,8 @@ def _explained(error: BaseException) -> tuple[int, str]:
             return USAGE, f"{error.name} is not installed: pip install {package}"
         case OSError() if error.filename is not None and error.strerror:
             return DATA, f"{error.filename}: {error.strerror.lower()}"
+        case OSError() if error.errno is not None and error.strerror == os.strerror(error.errno):
+            return DATA, f"cannot read or write: {error.strerror.lower()}"
         case MemoryError():
             return DATA, "there is not enough memory for these rows"
     name = type(error).__name__

@@ -1,35 +1,29 @@
-"""Around a release: the files of bounds and groups, the ledger, and the ways to write it down."""
+"""Around a release: the files of bounds and groups, and the ledger."""
 
 from __future__ import annotations
 
 import csv
-import io
-import os
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import click
 import numpy as np
 
 import dpmean
 from dpmean.account import datasets
-from dpmean.books.pages import digits
+from dpmean.books.pages import Account, digits
+from dpmean.books.paper import clean
 from dpmean.budget import Number
-from dpmean.cli import show, tables
+from dpmean.cli import show
+from dpmean.cli.target import Releases
 from dpmean.door import read_rows
-from dpmean.errors import ArgumentError, DataError
-from dpmean.renyi import renyi_of
+from dpmean.errors import ArgumentError
 from dpmean.rows.streamed import Streamed
 
-_INDENT = 13
-"""Where the words of a release begin."""
-_KINDS = {".json": "json", ".csv": "csv", ".npy": "npy"}
-
-
-Releases = dpmean.Release | dpmean.GroupedRelease
+_FILE_NAME = re.compile(r"[/\\]|\.(?:txt|csv|tsv|json|lst|list|dat)$", re.IGNORECASE)
+"""What is more likely the name of a file than a label."""
 
 
 def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Releases:
@@ -65,6 +59,8 @@ def read_groups(given: str) -> list[str]:
     """Read labels: a file with one on a line, or labels divided by commas."""
     file = Path(given)
     if not file.is_file():
+        if "," not in given and _FILE_NAME.search(given):
+            raise click.UsageError(f"there is no file {given}: give a file with one label on a line, or A,B,C")
         return [label.strip() for label in given.split(",") if label.strip()]
     try:
         return [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
@@ -88,7 +84,7 @@ def open_ledger(
         return None
     if seeded:
         raise click.UsageError("a seeded release protects nobody and is not recorded: leave out --seed, or --ledger")
-    name = "data" if dataset is None else dataset
+    name = "data" if dataset is None else clean(dataset)
     if all(value is None for value in (rho, epsilon, delta)) and name not in _known(file):
         raise click.UsageError(
             f"{name!r} has no budget in {file} yet: give --ledger-rho 1, say, or --ledger-epsilon 3 --ledger-delta 1e-6"
@@ -102,10 +98,9 @@ def _known(file: Path) -> tuple[str, ...]:
 
 def say_what_is_left(ledger: dpmean.Ledger) -> None:
     """Say what may still be spent."""
-    unit = "rho" if isinstance(ledger.budget, dpmean.Zcdp) else "epsilon"
-    show.err().print(
-        f"recorded in {ledger.path}: {unit} = {digits(ledger.left, up=False)} is left for {ledger.dataset}"
-    )
+    account = Account(ledger.budget, ledger.entries)
+    left = f"{account.unit} = {digits(account.left, up=False)} is left for {ledger.dataset}{account.pure}"
+    show.err().print(show.printable(f"recorded in {ledger.path}: {left}"), soft_wrap=True)
 
 
 def read_bounds(
@@ -150,118 +145,3 @@ def _ranges(file: Path) -> dict[str, tuple[float, float]]:
     if not found:
         raise ArgumentError(f"{file} has no lines below its header")
     return found
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where a release goes, and how it is written; found out before anything is spent."""
-
-    file: Path | None
-    kind: str | None
-    report: Path | None
-    as_json: bool
-    grouped: bool = False
-
-    def __post_init__(self) -> None:
-        for file in (self.file, self.report):
-            if file is not None:
-                _check_writable(file)
-        kind = self.kind or ("" if self.file is None else _KINDS.get(self.file.suffix.lower()))
-        if kind == "npy" and self.grouped:
-            raise click.UsageError("npy is for one mean: write those of groups as json or csv")
-        if self.file is None:
-            if self.as_json and self.kind not in (None, "json"):
-                raise click.UsageError(f"--json prints JSON: give --out FILE for {self.kind}, or leave one out")
-            if self.kind == "npy" and sys.stdout.isatty():
-                raise click.UsageError("--format npy is no text for a terminal: give --out FILE")
-            return
-        if kind is None:
-            raise click.UsageError(f"--out {self.file} should end in .json, .csv or .npy; or give --format")
-        object.__setattr__(self, "kind", kind)
-
-    def write(self, release: Releases) -> None:
-        """Write a release to its file and print it, or what there is to say of it."""
-        if self.file is not None:
-            try:
-                self.file.write_bytes(_document(release, self.kind))
-            except OSError as error:
-                click.echo(release.to_json(), err=self.as_json)  # it is paid for, and should not be lost
-                raise DataError(
-                    f"cannot write {self.file}, so it is printed: {(error.strerror or '').lower()}"
-                ) from None
-        if self.as_json:
-            click.echo(release.to_json())
-        elif self.file is None and self.kind is not None:
-            click.echo(_document(release, self.kind), nl=False)
-        else:
-            _print(release)
-        if self.report is not None:
-            dpmean.report(release, self.report)
-        written = [str(file) for file in (self.file, self.report) if file is not None]
-        if written and not self.as_json:
-            show.err().print(f"written to {' and '.join(written)}", soft_wrap=True)
-
-
-def _check_writable(file: Path) -> None:
-    """Refuse a file that cannot be written before anything is spent."""
-    if not file.parent.is_dir():
-        raise DataError(f"cannot write {file}: there is no folder {file.parent}")
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise DataError(f"cannot write {file}: permission denied")
-
-
-def _document(release: Releases, kind: str | None) -> bytes:
-    if kind == "json":
-        return release.to_json().encode() + b"\n"
-    if kind == "npy":
-        content = io.BytesIO()
-        np.save(content, release.mean if isinstance(release, dpmean.Release) else np.empty(0))
-        return content.getvalue()
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    if isinstance(release, dpmean.Release):
-        lines.writerow(("column", "mean", "noise_std"))
-        lines.writerows(_lines(release))
-    else:
-        lines.writerow((release.by, "column", "mean", "noise_std", "n", "refused"))
-        for label, found in release.items():
-            if isinstance(found, dpmean.Release):
-                lines.writerows((label, *line, found.n, "") for line in _lines(found))
-            else:
-                lines.writerow((label, "", "", "", "", found.reason))
-    return text.getvalue().encode()
-
-
-def _lines(release: dpmean.Release) -> Iterator[tuple[str | int, float, float]]:
-    names = release.columns or range(release.d)
-    return zip(names, release.mean.tolist(), release.noise_std.tolist(), strict=True)
-
-
-def _print(found: Releases) -> None:
-    """Print a release for people: a table, and what is to be known of it; the receipts are in its JSON."""
-    title, *lines = str(found).split("\n")
-    if isinstance(found, dpmean.Release):
-        start = next((i for i, line in enumerate(lines) if line.startswith("  bound ")), 0)
-        lines = [*_without_receipts(lines[start:]), f"  paid for  {_shares(found)}"]
-        show.table(title, tables.release_table(found))
-    else:
-        groups = tuple(f"  {label}: " for label in found.released)
-        lines = [line for line in lines if not groups or not line.startswith(groups)]
-        show.table(title, tables.grouped_table(found))
-    show.sheet("\n".join(lines))
-
-
-def _without_receipts(lines: list[str]) -> list[str]:
-    kept = [line for line in lines if len(line) - len(line.lstrip()) in (2, _INDENT)]
-    return [line.replace("; what it paid for:", "") for line in kept]
-
-
-def _shares(found: dpmean.Release) -> str:
-    """Return which part of the budget went into which kind of step, the largest first."""
-    parts: dict[str, float] = {}
-    for receipt in found.receipts:
-        step = receipt.step.rstrip(" 0123456789")
-        parts[step] = parts.get(step, 0.0) + renyi_of(receipt.cost).curve[0]
-    total = sum(parts.values())
-    return ", ".join(f"{step} {part / total:.1%}" for step, part in sorted(parts.items(), key=lambda item: -item[1]))

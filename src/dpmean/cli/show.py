@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
+import os
 import re
 import sys
 import warnings
 from collections.abc import Iterator
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -17,6 +20,39 @@ from rich.text import Text
 _LABEL = re.compile(r"  (\S.*?)(?:  +|$)(.*)")
 _NEW = re.compile(r" +(?:\w+ ){0,2}\w+:|  +that is| +played in| +each device")
 """A line that goes on with something new."""
+_PLAINER = {"±": "+-", "é": "e"}
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for signs that the encoding of an output does not have."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAINER.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("dpmean.plainer", _plainer)
+
+
+def print_anywhere() -> None:
+    """Let no output fail over signs that its encoding does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="dpmean.plainer")
+
+
+def print_no_more() -> None:
+    """Give up an output that failed, so that it does not fail once more at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def why_not_printed(error: BaseException) -> BaseException:
+    """Return why something was not printed; rich and click exit when whoever reads has gone. Raise what is else."""
+    if isinstance(error, SystemExit):
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise error
+        return error.__context__
+    return error
 
 
 def out() -> Console:
@@ -29,14 +65,19 @@ def err() -> Console:
     return Console(stderr=True, highlight=False, emoji=False, markup=False)
 
 
+def printable(text: str) -> str:
+    """Return text without what would move or recolor a terminal: names in files may be anybody's."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
 def trouble(message: str) -> None:
     """Say what went wrong."""
-    err().print(Text.assemble(("dpmean: ", "bold red"), message), soft_wrap=True)
+    err().print(Text.assemble(("dpmean: ", "bold red"), printable(message)), soft_wrap=True)
 
 
 def note(message: str) -> None:
     """Say something that should be known."""
-    err().print(Text.assemble(("dpmean: ", "bold yellow"), message), soft_wrap=True)
+    err().print(Text.assemble(("dpmean: ", "bold yellow"), printable(message)), soft_wrap=True)
 
 
 @contextlib.contextmanager
@@ -63,22 +104,38 @@ def bar(*columns: SpinnerColumn | TextColumn | BarColumn | TaskProgressColumn | 
 def table(title: str, made: Table) -> None:
     """Print a table under its title."""
     console = out()
-    console.print(Text(title, style="bold"))
-    console.print(Padding(made, (0, 0, 1, 2)))
+    _put(console, Text(printable(title), style="bold"))
+    _put(console, Padding(made, (0, 0, 1, 2)))
+
+
+def warning(words: str) -> None:
+    """Print what nobody may miss."""
+    _put(out(), Text(printable(words), style="bold yellow"))
+
+
+def _put(console: Console, what: RenderableType) -> None:
+    """Print something, in files and pipes without the blanks that fill up its lines."""
+    if console.is_terminal:
+        console.print(what)
+        return
+    with console.capture() as held:
+        console.print(what)
+    console.file.write("\n".join(line.rstrip() for line in held.get().split("\n")))
+    console.file.flush()
 
 
 def sheet(text: str) -> None:
     """Print lines of labels and words, as releases and plans write them, as wide as the terminal allows."""
-    lines = text.split("\n")
+    lines = printable(text).split("\n")
     console = out()
     if not text.startswith(" "):
-        console.print(Text(lines.pop(0), style="bold"))
+        _put(console, Text(lines.pop(0), style="bold"))
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column()
     for label, words in _paragraphs(lines):
         grid.add_row(f"  {label}", words)
-    console.print(grid)
+    _put(console, grid)
 
 
 def _paragraphs(lines: list[str]) -> list[tuple[str, str]]:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, final
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from dpmean.books.pages import Account, digits
+from dpmean.cli.show import printable
 from dpmean.groups import GroupedRelease
 from dpmean.ledger import Neighbours, Release
 
 
+@final
+class _Shown(Table):
+    """A table of text that may be anybody's."""
+
+    def add_row(self, *cells: Any, **more: Any) -> None:
+        """Add a line, without what would move or recolor a terminal."""
+        super().add_row(*(Text(printable(cell)) for cell in cells), **more)
+
+
 def table(heads: Sequence[str], *, right: Sequence[str] = ()) -> Table:
     """Return an empty table in the style of the house."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", show_edge=False)
+    made = _Shown(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", show_edge=False)
     for head in heads:
-        made.add_column(head, justify="right" if head in right else "left", overflow="fold")
+        made.add_column(Text(printable(head)), justify="right" if head in right else "left", overflow="fold")
     return made
 
 
@@ -28,7 +40,7 @@ def release_table(release: Release) -> Table:
     """Return the mean, column by column."""
     made = table(("column", "mean", "noise (std)"), right=("mean", "noise (std)"))
     lines = _lines(release)
-    if release.found is not None:
+    if is_bounded(release):
         made.add_column("within, at 95 %", justify="right")
     if len(lines) > _MOST:
         lines = [*lines[:10], ("...", f"{len(lines) - 10} more: --out")]
@@ -39,7 +51,9 @@ def release_table(release: Release) -> Table:
 
 def grouped_table(grouped: GroupedRelease) -> Table:
     """Return the means of groups, column by column, or why there are none."""
-    made = table((grouped.by, "rows", "column", "mean", "within, at 95 %"), right=("rows", "mean", "within, at 95 %"))
+    persons = any("privacy_unit" in found.public for found in grouped.released.values())
+    number = "persons" if persons else "rows"
+    made = table((grouped.by, number, "column", "mean", "within, at 95 %"), right=(number, "mean", "within, at 95 %"))
     count = 0
     for label, found in grouped.items():
         if count > _MOST:
@@ -51,13 +65,21 @@ def grouped_table(grouped: GroupedRelease) -> Table:
                 first = (str(label), f"{about}{found.n}") if i == 0 else ("", "")
                 made.add_row(*first, column, mean, *within)
                 count += 1
+        else:
+            made.add_row(str(label), "", f"no mean: {found.reason}")
+            count += 1
     return made
+
+
+def is_bounded(release: Release) -> bool:
+    """Whether errors are told: not so where there are too few rows to know them."""
+    return release.found is not None and not release.public.get("few_rows")
 
 
 def _lines(release: Release) -> list[tuple[str, ...]]:
     names = release.columns or tuple(str(j) for j in range(release.d))
     columns = [names, [f"{x:.6g}" for x in release.mean], [f"{x:.3g}" for x in release.noise_std]]
-    if release.found is not None:
+    if is_bounded(release):
         columns.append([f"± {x:.3g}" for x in release.column_bounds()])
     return list(zip(*columns, strict=True))
 
@@ -69,5 +91,5 @@ def ledger_table(account: Account) -> Table:
         made.add_row(entry.when[:16].replace("T", " "), str(entry), price)
     made.add_section()
     made.add_row("", "spent", digits(account.spent, up=True))
-    made.add_row("", "left", digits(account.left, up=False))
+    made.add_row("", f"left{account.pure}", digits(account.left, up=False))
     return made

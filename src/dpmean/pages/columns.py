@@ -31,6 +31,7 @@ class Columns:
         measured: whether error bars cover the bias of clipping as it was measured, and not the noise alone.
         lower: the lower bounds, if columns have bounds, and
         upper: the upper ones.
+        few: whether there are too few rows to know the error, which is zero then.
 
     """
 
@@ -42,6 +43,7 @@ class Columns:
     measured: bool
     lower: Floats | None
     upper: Floats | None
+    few: bool = False
 
     @property
     def d(self) -> int:
@@ -61,18 +63,19 @@ def columns_of(release: Release, given: Sequence[str] | None = None) -> Columns:
     given = release.public.get("columns") if given is None else given
     names = tuple(map(str, given)) if isinstance(given, list | tuple) and len(given) == release.d else ()
     bound = release.public.get("bound", {})
-    measured = release.found is not None and release.found.noise_std > 0
+    few = bool(release.public.get("few_rows"))
+    measured = release.found is not None and release.found.noise_std > 0 and not few
+    around = release.noise_std * (0.0 if few else normal_quantile((1 + CONFIDENCE) / 2))
     return Columns(
         names=names or tuple(f"column {j}" for j in range(release.d)),
         named=bool(names),
         mean=release.mean,
         noise_std=release.noise_std,
-        error=release.column_bounds(CONFIDENCE)
-        if measured
-        else release.noise_std * normal_quantile((1 + CONFIDENCE) / 2),
+        error=release.column_bounds(CONFIDENCE) if measured else around,
         measured=measured,
         lower=_side(bound.get("lower"), release.d),
         upper=_side(bound.get("upper"), release.d),
+        few=few,
     )
 
 

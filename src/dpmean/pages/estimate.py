@@ -54,6 +54,8 @@ def _dots(columns: Columns) -> tuple[Html, str]:
     words = "Dots are estimates, bars their errors; a bar that is narrower than its dot cannot be seen."
     if columns.d == 1:
         words = "The dot is the estimate, the bar its error; a bar that is narrower than the dot cannot be seen."
+    if columns.few:
+        words = "Dots are estimates."
     if shared is None:
         own = "Columns have units of their own: each" if columns.d > 1 else "It"
         words += f" {own} is drawn between its public bounds."
@@ -67,12 +69,14 @@ def dot(
 ) -> Html:
     """Return one estimate as a line of a list: its name, a dot with a bar, the number."""
     value, around = with_error(mean, error)
-    label = f"{name}: {value}, give or take {around}; drawn from {plain(scale.low, 6)} to {plain(scale.high, 6)}"
+    known = error > 0
+    within = f", give or take {around}" if known else ", with an error that is not known"
+    label = f"{name}: {value}{within}; drawn from {plain(scale.low, 6)} to {plain(scale.high, 6)}"
     return tag(
         "li",
         tag("span", tag("bdi", name), class_="name"),
         charts.track(mean, error, scale, label, ends=ends, ticks=ticks),
-        tag("span", value, tag("span", f" ± {around}", class_="soft"), class_="value"),
+        tag("span", value, tag("span", f" ± {around}", class_="soft") if known else None, class_="value"),
     )
 
 
@@ -104,11 +108,10 @@ def _drawn(columns: Columns) -> tuple[Floats, Floats]:
 def curve(columns: Columns, scale: Scale, table: str) -> tuple[Html, str]:
     """Return the estimates as a line in a band, and words that say how to read it."""
     mean, error = _drawn(columns)
-    label = (
-        f"Estimates of {columns.d} columns as a line, from {plain(mean.min(), 3)} to {plain(mean.max(), 3)}, "
-        f"in a band of {from_to(error)} to either side"
-    )
-    words = f"The line goes through the estimates of columns 0 to {columns.d - 1}, the band is their error."
+    band = ", with errors that are not known" if columns.few else f", in a band of {from_to(error)} to either side"
+    label = f"Estimates of {columns.d} columns as a line, from {plain(mean.min(), 3)} to {plain(mean.max(), 3)}{band}"
+    words = f"The line goes through the estimates of columns 0 to {columns.d - 1}"
+    words += "." if columns.few else ", the band is their error."
     if not columns.share_a_unit:
         words += " Columns have units of their own: they are drawn in per cent of the way from lower to upper bound."
     return charts.line(mean, error, scale, label, table=table if is_listed(columns) else None), words
@@ -134,6 +137,11 @@ def picture(columns: Columns, shape: tuple[int, int], scale: Scale, table: str) 
 
 def covered(columns: Columns) -> str:
     """Return what error bars cover, in words."""
+    if columns.few:
+        return (
+            "There were too few rows to know the error: none is drawn, and the noise, whose standard deviation is in "
+            "the table, is only a part of it."
+        )
     if columns.measured:
         words = (
             "At 95 % confidence, the mean of these rows lies within the error: it covers the noise, and the bias of "

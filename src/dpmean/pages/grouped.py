@@ -42,7 +42,7 @@ def body(
         "main",
         tag(
             "header",
-            tag("h1", title),
+            tag("h1", tag("bdi", title)),
             tag("p", _subtitle(release, promise), class_="lead"),
             *alarms(seeded=release.seeded, exact=release.exact),
             *_remarks(release),
@@ -74,9 +74,10 @@ def _remarks(release: GroupedRelease) -> list[Html]:
     small = [str(label) for label, one in release.released.items() if one.public.get("few_rows")]
     if small:
         text = (
-            f"These groups have few rows for this budget, and may be farther off than errors say: {', '.join(small)}."
+            "These groups have too few rows for this budget to find out where they lie, or how far off their estimates "
+            f"are: {', '.join(small)}."
         )
-        found.append(remark("Few rows.", text))
+        found.append(remark("Few rows: some of this may be worthless.", text))
     for label, one in release.released.items():
         if "note" in one.public:
             found.append(remark(f"{label}.", str(one.public["note"])))
@@ -115,7 +116,7 @@ def _estimates(release: GroupedRelease, groups: Mapping[Any, Columns], image: tu
     sizes = {label: " ".join(words.number_of(found)) for label, found in release.released.items()}
     return join(
         tag("div", *panels, class_="multiples" if image is None else "multiples pictures"),
-        tag("p", how, " ", covered(first), class_="caption"),
+        tag("p", how, " ", covered(next((c for c in groups.values() if not c.few), first)), class_="caption"),
         numbers_of_groups(groups, sizes, _TABLE),
     )
 
@@ -162,6 +163,8 @@ def _accuracy(release: GroupedRelease) -> Html:
 
 
 def _error(release: Release) -> str:
+    if release.public.get("few_rows"):
+        return "not known: too few rows"
     if release.found is None or not release.found.noise_std > 0:
         return f"clipped at {plain(release.radius, 3)}; the bias of that was not measured"
     rows, population = release.error_bound(), release.error_bound(of="population")

@@ -7,7 +7,9 @@ import re
 from typing import final
 
 _EMPTY = {"br", "link", "meta"}
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_UNPRINTABLE = re.compile(
+    "[\u202a-\u202e\u2066-\u2069\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 Attribute = str | int | float | bool | None
@@ -21,7 +23,7 @@ class Html(str):
 
 
 def escaped(text: str) -> Html:
-    """Escape what has a meaning in HTML, and replace what no document may hold."""
+    """Escape what has a meaning in HTML, and replace what no document may hold, or would turn a sentence around."""
     return Html(html.escape(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text), quote=True))
 
 

@@ -54,7 +54,9 @@ def power(value: float, digits: int = 3) -> str:
 
 
 def small(value: float) -> str:
-    """Return a probability, as a power of ten if it is below a thousandth."""
+    """Return a probability with three digits, rounded up, as a power of ten if it is below a thousandth."""
+    if value > 0:
+        value = float(_round(value, _read(value).adjusted() - 2, up=True))
     return power(value) if 0 < value < 1e-3 else plain(value, 3)
 
 

@@ -27,7 +27,7 @@ def body(release: Release, columns: Columns, image: tuple[int, int] | None, titl
         "main",
         tag(
             "header",
-            tag("h1", title),
+            tag("h1", tag("bdi", title)),
             tag("p", _subtitle(release, promise), class_="lead"),
             *alarms(seeded=release.seeded, exact=release.exact),
             *_remarks(release),
@@ -56,8 +56,8 @@ def _subtitle(release: Release, promise: Promise) -> str:
 def _remarks(release: Release) -> list[Html]:
     found = []
     if release.public.get("few_rows"):
-        few = "There were few rows for this budget: the estimate may be farther off than errors say."
-        found.append(remark("Few rows.", few))
+        few = "There were too few rows for this budget to find out where they lie, or how far off the estimate is."
+        found.append(remark("Few rows: this may be worthless.", few))
     if "note" in release.public:
         found.append(remark("Note.", str(release.public["note"])))
     return found

@@ -15,7 +15,8 @@ def section(name: str, title: str, *children: str | None) -> Html:
 
 def entries(pairs: Iterable[tuple[str, str]], kind: str) -> Html:
     """Return names and what goes with them."""
-    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_=kind)
+    lines = (tag("div", tag("dt", tag("bdi", name)), tag("dd", tag("bdi", value))) for name, value in pairs)
+    return tag("dl", *lines, class_=kind)
 
 
 def points(texts: Iterable[str]) -> Html:

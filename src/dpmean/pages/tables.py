@@ -59,7 +59,7 @@ def _lines(columns: Columns) -> list[Html]:
         within = None
         if _bounded(columns) and columns.lower is not None and columns.upper is not None:
             within = tag("span", f"{plain(columns.lower[j], 6)} to {plain(columns.upper[j], 6)}", class_="soft")
-        cells = (value, error, plain(float(columns.noise_std[j]), 2))
+        cells = (value, "not known" if columns.few else error, plain(float(columns.noise_std[j]), 2))
         name = tag("th", tag("bdi", columns.names[j]), within, scope="row")
         lines.append(tag("tr", name, *(tag("td", cell) for cell in cells)))
     return lines

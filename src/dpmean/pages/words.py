@@ -49,16 +49,24 @@ def who_is_protected(promise: Promise) -> str:
         "local": "all that the device sent, and from this page",
         "shuffle": "all that the analyzer received, and from this page",
     }.get(promise.trust, "this page")
+    told = "can hardly be told"
+    if _epsilon(promise) > _LARGE:
+        told = "is not hidden to speak of, at such a cost: it may well be told"
     return (
-        f"{_hidden(promise)}, can hardly be told from {seen}, even by somebody who knows everything else in the data. "
+        f"{_hidden(promise)}, {told} from {seen}, even by somebody who knows everything else in the data. "
         f"{_numbers(promise)}"
     )
+
+
+def _epsilon(promise: Promise) -> float:
+    return promise.epsilon(promise.delta) if promise.pure is None else float(promise.pure)
 
 
 def _hidden(promise: Promise) -> str:
     group = ", and in which group" if promise.sizes == "private" else ""
     if promise.unit is None:
         what = "row is as it is, or has any other values instead" if promise.replaced else "row is in the data at all"
+        group += ", in the same group" * (promise.sizes == "public")
     elif promise.replaced:
         what = "person's rows are as they are, or are any others instead"
     else:
@@ -92,16 +100,26 @@ def who_is_a_person(promise: Promise) -> str:
 
 def how_persons_count(promise: Promise) -> str | None:
     """Return what the estimate is a mean of, if it is not rows."""
-    return None if promise.unit is None else "Every person counts once, with the mean of their rows."
+    if promise.unit is None:
+        return None
+    if promise.sizes is None:
+        return "Every person counts once, with the mean of their rows."
+    return (
+        "Every person counts once, in one group, with the mean of their rows in it; rows that they have in other "
+        "listed groups were left out."
+    )
 
 
 def how_well(promise: Promise) -> list[str]:
     """Return what the cost means, in sentences that are exactly true."""
     pure, one = promise.pure, "row" if promise.unit is None else "person"
-    epsilon = promise.epsilon(promise.delta) if pure is None else float(pure)
-    change = f"with that {one} replaced by any other" if promise.replaced else f"if that {one} were added or left out"
+    epsilon = _epsilon(promise)
+    same = promise.sizes == "public"  # who is in which group is known, so that neighbours differ within one
+    other = "any other of its group" if same else "any other"
+    change = f"with that {one} replaced by {other}" if promise.replaced else f"if that {one} were added or left out"
     asked = (
-        f"and has two candidates for that {one}, each as likely as the other, names the right one"
+        f"and has two candidates for that {one}{', both of its group' * same}, each as likely as the other, names the "
+        "right one"
         if promise.replaced
         else f"and has to say whether that {one} is in it, which is as likely as not, says the truth"
     )
@@ -156,9 +174,15 @@ def of_groups(promise: Promise) -> str | None:
 def whom_to_trust(promise: Promise) -> list[str]:
     """Return who saw what."""
     if promise.trust == "central":
+        several = "rows" if promise.unit is None else "persons"
+        besides = "nothing besides"
+        if promise.sizes == "public":
+            besides = f"how many {several} each group has, which went through none"
+        elif promise.sizes is None and promise.replaced:
+            besides = f"how many {several} there are, which went through none"
         return [
             "Central model: whoever made this page held the rows, and is trusted with them. Everybody else sees what "
-            "went through the noise, and nothing besides."
+            f"went through the noise, and {besides}."
         ]
     if promise.trust == "local":
         return [
