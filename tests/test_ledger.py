@@ -530,7 +530,7 @@ def test_rows_and_persons_do_not_add_up():
         ledger.record(of_persons)
         assert ledger.entries[0].unit == "who"
         with pytest.raises(
-            ArgumentError, match=r"is about replace-one of rows, and earlier .* are about replace-one of who"
+            ArgumentError, match=r"is about replace-one of rows, and earlier .* are about replace-one.* of who"
         ):
             ledger.record(dpmean.mean(table[["x", "y"]], rho=0.1, norm_bound=10.0))
 

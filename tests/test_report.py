@@ -338,7 +338,7 @@ def test_persons_in_groups_count_with_their_rows_in_one(grouped, tmp_path):
         label: replace(found, public={**found.public, "privacy_unit": "who"})
         for label, found in grouped["few"].released.items()
     }
-    words = _words(dpmean.report(replace(grouped["few"], groups=named), tmp_path / "page.html"))
+    words = _words(dpmean.report(replace(grouped["few"], groups=named, unit="who"), tmp_path / "page.html"))
     assert "Every person counts once, in one group, with the mean of their rows in it" in words
     assert "other listed groups were left out" in words
 

@@ -62,7 +62,7 @@ def body(
 
 def _subtitle(release: GroupedRelease, promise: Promise) -> str:
     one = "row" if promise.unit is None else "person"
-    by = "" if release.by == "by" else f", by {release.by}"
+    by = "" if release.by == "group" else f", by {release.by}"
     means = f"The means of {len(release)} groups{by}"
     if promise.broken:
         return f"{means}, with noise that protects nobody in them."
