@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 ENGINES := .venv/.engines
 
-.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit docs java browser clean
+.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit docs java browser clean fuzz
 
 help:             ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -42,6 +42,10 @@ bench-gpu: $(ENGINES) ## tensors on a CUDA device beside torch.mean; writes docs
 
 accuracy: $(READY) ## errors over the oracle's on many kinds of data; writes docs/accuracy.md
 	@$(BIN)/python -m bench.accuracy
+
+fuzz: $(READY)    ## damaged files, messages, arguments and commands, a million of each (hours)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[fuzz]"
+	@for target in decoders command door readers; do $(BIN)/python -m fuzz $$target || exit 1; done
 
 audit: $(READY)   ## attack the mechanisms and compare with what they claim
 	@$(BIN)/python -m bench.audit
