@@ -505,6 +505,12 @@ def test_nothing_in_unlisted_groups_is_an_error():
     assert dpmean.mean_by(frame, by="clinic", groups=LISTED, **settings).released
 
 
+def test_vectors_of_which_none_is_listed_have_private_sizes_too():
+    frame = pd.DataFrame({"v": [[1.0, 2.0]] * 50, "clinic": "unlisted"})
+    settings = {"by": "clinic", "vector_column": "v", "rho": 0.5, "norm_bound": 9.0}
+    assert "about" in dpmean.mean_by(frame, groups=["A"], **settings).refused["A"]
+
+
 def test_all_groups_may_be_refused(tmp_path):
     ledger = dpmean.Ledger(rho=1.0)
     settings = {**SETTINGS, "by": "clinic", "groups": ["x", "y"], "sizes": "public", "ledger": ledger}

@@ -21,6 +21,8 @@ class FrameTable:
 
     table: Any
     columns: Columns
+    whole: FrameTable | None = None
+    """The table of which this is a part."""
 
     @staticmethod
     def open(
@@ -47,14 +49,21 @@ class FrameTable:
 
     @property
     def width(self) -> int | None:
-        """How many coordinates there are, if the table says so."""
-        return self.columns.width
+        """How many coordinates there are, if the table says so, or has a vector to tell."""
+        if self.whole is not None:
+            return self.whole.width
+        if self.columns.width is not None:
+            return self.columns.width
+        import pyarrow.compute as compute
+
+        lengths = compute.list_value_length(self.table.column(self.columns.names[0])).drop_null()
+        return int(lengths[0].as_py()) if len(lengths) else None
 
     def only(self, rows: NDArray[np.bool_]) -> FrameTable:
         """Return the table of some rows."""
         import pyarrow as pa
 
-        return FrameTable(self.table.filter(pa.array(rows)), self.columns)
+        return FrameTable(self.table.filter(pa.array(rows)), self.columns, self.whole or self)
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows, some at a time."""
