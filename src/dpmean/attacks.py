@@ -38,6 +38,8 @@ from dpmean.trust.wire import body_size
 from dpmean.types import Ball, Distances, Estimate, Estimator, Floats, Noise, TrustModel
 
 _REACH = 1.0
+UNCOUNTED = Central(Neighbours.ADD_OR_REMOVE_ONE)
+"""The number of rows is private."""
 
 MakeNoise = Callable[[int], Noise]
 
@@ -71,24 +73,12 @@ def _rows(array: Floats, reach: float = _REACH) -> MemoryRows:
     return MemoryRows(array, Frame.within_norm(array.shape[1], reach, impute=False), threads=1)
 
 
-def release_step(trust: TrustModel, make_noise: MakeNoise = seeded) -> Target:
-    """Attack the noisy sum: one row sits at one end of the ball or at the other."""
+def release_step(trust: Central, make_noise: MakeNoise = seeded) -> Target:
+    """Attack the noisy sum: one row sits at one end of the ball or at the other, or else is not there."""
     claim = Zcdp(Fraction(1, 2))
     ball = Ball(np.zeros(1), 2.0**-20, 2**20)
-    ends = [_rows(np.array([[0.0], [end]])) for end in (-1.0, 1.0)]
-
-    def score(run: int, neighbour: bool) -> float:
-        found, _ = trust.bounded_sum(ends[neighbour], ball, claim, make_noise(2 * run + neighbour), "mean")
-        return float(found.total[0])
-
-    return Target(score, claim)
-
-
-def absent_step(make_noise: MakeNoise = seeded) -> Target:
-    """Attack the noisy sum where the number of rows is private: one row is at the end of the ball, or not there."""
-    claim, trust = Zcdp(Fraction(1, 2)), Central(Neighbours.ADD_OR_REMOVE_ONE)
-    ball = Ball(np.zeros(1), 2.0**-20, 2**20)
-    ends = [_rows(np.array(rows)) for rows in ([[0.0]], [[0.0], [1.0]])]
+    absent = trust.neighbours is Neighbours.ADD_OR_REMOVE_ONE
+    ends = [_rows(np.array(rows)) for rows in ([[0.0]] if absent else [[0.0], [-1.0]], [[0.0], [1.0]])]
 
     def score(run: int, neighbour: bool) -> float:
         found, _ = trust.bounded_sum(ends[neighbour], ball, claim, make_noise(2 * run + neighbour), "mean")
@@ -99,10 +89,10 @@ def absent_step(make_noise: MakeNoise = seeded) -> Target:
 
 def number_step(make_noise: MakeNoise = seeded) -> Target:
     """Attack the number of rows, where it is private."""
-    claim, trust = Zcdp(Fraction(1, 2)), Central(Neighbours.ADD_OR_REMOVE_ONE)
+    claim = Zcdp(Fraction(1, 2))
 
     def score(run: int, neighbour: bool) -> float:
-        return float(trust.count(30 + neighbour, claim, make_noise(2 * run + neighbour), "number")[0])
+        return float(UNCOUNTED.count(30 + neighbour, claim, make_noise(2 * run + neighbour), "number")[0])
 
     return Target(score, claim)
 
@@ -227,12 +217,11 @@ def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], flo
     claim = Zcdp(Fraction(1, 50))
     grid = Grid(2.0**-20, _REACH, neighbours[0].shape[1])
     sides = [_rows(array) for array in neighbours]
-    uncounted = Central(Neighbours.ADD_OR_REMOVE_ONE)
     estimators: dict[str, Estimator] = {
         "clipped": ClippedMean(grid, Central()),
         "shifted": ShiftedClippedMean(grid, Central(), PublicCoins("attack")),
         "refined": RefinedMean(grid, PublicCoins("attack")),
-        "uncounted": RefinedMean(grid, PublicCoins("attack"), trust=uncounted),
+        "uncounted": RefinedMean(grid, PublicCoins("attack"), trust=UNCOUNTED),
         "clipped, one pass": ClippedMean(grid, Central(), one_pass=True),
         "shifted, one pass": ShiftedClippedMean(grid, Central(), PublicCoins("attack"), one_pass=True),
         "refined, one pass": RefinedMean(grid, PublicCoins("attack"), one_pass=True),
@@ -278,7 +267,7 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
     ranked = _with([0.1] + [0.9] * 29, 0.1, 0.9)
     return {
         "noisy sum": release_step(Central(), make_noise),
-        "noisy sum, private number": absent_step(make_noise),
+        "noisy sum, private number": release_step(UNCOUNTED, make_noise),
         "private number": number_step(make_noise),
         "search for the radius": radius_step(Central(), make_noise),
         "choice of the radius": choice_step(make_noise),

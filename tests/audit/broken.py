@@ -12,21 +12,25 @@ from numpy.typing import NDArray
 
 from dpmean.attacks import (
     SHUFFLED,
+    UNCOUNTED,
     MakeNoise,
     Target,
     bins_step,
     choice_step,
     gap_step,
     local_step,
+    number_step,
     radius_step,
     release_step,
     shuffle_step,
     targets,
 )
 from dpmean.budget import PureDp, Zcdp
+from dpmean.frame import Frame
 from dpmean.noise.source import seeded
+from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central import Central
-from dpmean.types import Ints, Sampler
+from dpmean.types import Ball, Ints, Sampler
 
 
 class ScaledNoise:
@@ -128,10 +132,26 @@ def float_noise() -> Target:
     return Target(score, claim)
 
 
+def replaced_step() -> Target:
+    """A sum with noise for one row more or less, where a row is replaced by its opposite: it moves twice as far."""
+    claim = Zcdp(Fraction(1, 2))
+    ball, ends = Ball(np.zeros(1), 2.0**-20, 2**20), ([[0.0], [-1.0]], [[0.0], [1.0]])
+    frame = Frame.within_norm(1, 1.0, impute=False)
+
+    def score(run: int, neighbour: bool) -> float:
+        rows = MemoryRows(np.array(ends[neighbour]), frame, threads=1)
+        return float(UNCOUNTED.bounded_sum(rows, ball, claim, seeded(2 * run + neighbour), "mean")[0].total[0])
+
+    return Target(score, claim)
+
+
 def broken_targets() -> dict[str, Target]:
     """Return the broken mechanisms by name."""
     broken = {
         "noisy sum with half the noise": release_step(Central(), halved),
+        "noisy sum, private number, with half the noise": release_step(UNCOUNTED, halved),
+        "noisy sum of a private number, priced for it, of rows that are replaced": replaced_step(),
+        "private number with half the noise": number_step(halved),
         "radius from the exact quantile": radius_step(Central(), silent("radius")),
         "choice of the radius with four times the epsilon": choice_step(quartered),
         "bias gap without its noise": gap_step(silent("bias")),
