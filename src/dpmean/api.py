@@ -165,13 +165,12 @@ def mean(
         if ledger is not None:
             ledger.record(made)
         return made
-    build = method_called(method, passes)
+    build, fewest = method_called(method, passes), 1 if neighbours == "replace-one" else 0
     if privacy_unit is not None:
-        fewest = 1 if neighbours == "replace-one" else 0
         table = open_table(X, columns, vector_column, privacy_unit, read=lambda X: read_array(X, fewest=fewest))
         X = people(table, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d))
     else:
-        X = read_rows(X, columns, vector_column, fewest=1 if neighbours == "replace-one" else 0)
+        X = read_rows(X, columns, vector_column, fewest=fewest)
     return run(
         build,
         X,

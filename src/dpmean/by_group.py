@@ -70,8 +70,8 @@ def mean_by(
         columns: the columns to use, if not all others, or else
         vector_column: the one that holds vectors.
         privacy_unit: the column that says whose row it is, or one key per row. A person then counts once, in one of
-            the listed groups; if he has rows in several, a public hash of his key chooses, and those in the others
-            are left out.
+            the listed groups; of those with rows in several, a public hash of the key chooses one, and rows in the
+            others are left out.
         sizes: ``"private"``: how many rows a group has is told with noise, which costs a small part of the budget, and
             whether a row is there at all is protected. ``"public"``: it is told exactly; who is in which group is then
             public, and only what they contributed is protected.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypedDict, final
@@ -31,14 +32,13 @@ from dpmean.estimators.enough import Planned
 from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.ledger import Neighbours, Receipt, Release, total_cost
-from dpmean.noise.source import SecureNoise, SeededNoise
 from dpmean.rows.counted import CountedRows
 from dpmean.rows.places import shuffled
 from dpmean.rows.source import InMemory
 from dpmean.rows.streamed import Source
 from dpmean.rows.uncounted import UncountedRows
 from dpmean.trust.central import FOR_NUMBER, Central
-from dpmean.types import Noise
+from dpmean.types import Noise, Rows
 
 Build = Callable[[Grid, PublicCoins, Central], Planned]
 """How an estimator is made."""
@@ -90,32 +90,40 @@ def run(
         ledger.check(budget)
     private = trust.neighbours is Neighbours.ADD_OR_REMOVE_ONE
     source = read_rows(X, fewest=0 if private else 1)
-    d, strict = source.shape[1], read_nan_of_columns(nan, source.names, source.shape[1])
-    frame = read_frame(d, norm_bound, bounds, impute=not strict.all(), names=source.names)
+    d, finite = source.shape[1], read_nan_of_columns(nan, source.names, source.shape[1])
+    frame = read_frame(d, norm_bound, bounds, impute=not finite.all(), names=source.names)
+    strict = tuple(np.flatnonzero(finite).tolist()) if frame.impute else ()
     noise, coins = read_randomness(seed)
     number = _number(source, trust, budget, noise)
-    try:
-        release, few_rows = _released(
-            build,
-            source,
-            frame,
-            trust,
-            budget,
-            number,
-            noise,
-            coins,
-            strict=tuple(np.flatnonzero(strict).tolist()) if frame.impute else (),
-            norm_bound=norm_bound,
-            sigma_min=sigma_min,
-            sigma_max=sigma_max,
-            step=step,
-            delta=delta,
-            allow_few_rows=allow_few_rows,
-        )
-    except BaseException:
-        if ledger is not None and number.paid:  # what went wrong may tell of the number of rows
-            ledger.charge(total_cost(number.paid, budget), "the number of rows, without a mean")
-        raise
+    with _charging(ledger, number):
+        frame, finest = statistical_setting(number.n, frame, sigma_min, sigma_max)
+        grid = Grid(read_step(step, finest), frame.reach, d)
+        estimator = build(grid, coins, trust)
+        setting = f"d={d}, rho={float(budget.rho):.4g} and method {estimator.name}"
+        need = estimator.rows_needed(number.left)
+        few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allow_few_rows, paid=number.paid)
+
+        rows = CountedRows(_seen(source, replace(frame, strict=strict), number, noise))
+        estimate = estimator(rows, number.left, noise)
+        estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
+        total_cost(estimate.receipts, budget)
+    read = {"step": grid.step, "coins": coins.key, "passes": rows.passes, "sample": rows.sampled}
+    release = in_user_units(
+        estimate,
+        frame,
+        n=number.n,
+        number_std=number.std,
+        method=estimator.name,
+        trust=trust.name,
+        neighbours=trust.neighbours,
+        seeded=noise.seeded,
+        public={
+            "bound": bound_of(frame, norm_bound),
+            **read,
+            **_told(source, frame, strict),
+            **remarks(delta, few_rows=few_rows),
+        },
+    )
     if not number.paid:  # a number that was paid for is told after that was recorded
         warn(few_rows, delta, number.n)
     if ledger is not None:
@@ -125,71 +133,34 @@ def run(
     return release
 
 
-def _released(
-    build: Build,
-    source: Source,
-    frame: Frame,
-    trust: Central,
-    budget: Zcdp,
-    number: _Number,
-    noise: SecureNoise | SeededNoise,
-    coins: PublicCoins,
-    *,
-    strict: tuple[int, ...],
-    norm_bound: float | None,
-    sigma_min: float | None,
-    sigma_max: float | None,
-    step: float | None,
-    delta: Number | None,
-    allow_few_rows: bool,
-) -> tuple[Release, str]:
-    """Ask, now that it is known how many rows there are; return also what to say of too few of them."""
-    d, n = frame.d, number.n
-    frame, finest = statistical_setting(n, frame, sigma_min, sigma_max)
-    grid = Grid(read_step(step, finest), frame.reach, d)
-    estimator = build(grid, coins, trust)
-    setting = f"d={d}, rho={float(budget.rho):.4g} and method {estimator.name}"
-    need = estimator.rows_needed(number.left)
-    few_rows = check_rows(need, n, number.words, setting, allow_few_rows=allow_few_rows, paid=number.paid)
+@contextlib.contextmanager
+def _charging(ledger: Ledger | None, number: _Number) -> Iterator[None]:
+    """Take what the number of rows cost from the ledger if anything goes wrong, since that may tell of it."""
+    try:
+        yield
+    except BaseException:
+        if ledger is not None and number.paid:
+            ledger.charge(total_cost(number.paid), "the number of rows, without a mean")
+        raise
 
-    held = source.rows(replace(frame, strict=strict))
+
+def _seen(source: Source, frame: Frame, number: _Number, noise: Noise) -> Rows:
+    """Return the rows as an estimator may see them: persons in a secret order, and a private number hidden."""
+    rows = source.rows(frame)
     if unit_of(source):
-        held = held.take(shuffled(held.n, noise, "persons"))
-    rows = CountedRows(UncountedRows(held, n, noise) if number.paid else held)
-    estimate = estimator(rows, number.left, noise)
-    estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
-    total_cost(estimate.receipts, budget)
-    release = in_user_units(
-        estimate,
-        frame,
-        n=n,
-        number_std=number.std,
-        method=estimator.name,
-        trust=trust.name,
-        neighbours=trust.neighbours,
-        seeded=noise.seeded,
-        public={
-            "bound": bound_of(frame, norm_bound),
-            "step": grid.step,
-            "coins": coins.key,
-            "passes": rows.passes,
-            "sample": rows.sampled,
-            **({} if source.names is None else {"columns": list(source.names)}),
-            **({"privacy_unit": unit_of(source)} if unit_of(source) else {}),
-            **_imputed(frame, strict, source),
-            **remarks(delta, few_rows=few_rows),
-        },
-    )
-    return release, few_rows
+        rows = rows.take(shuffled(rows.n, noise, "persons"))
+    return UncountedRows(rows, number.n, noise) if number.paid else rows
 
 
-def _imputed(frame: Frame, strict: tuple[int, ...], source: Source) -> dict[str, object]:
-    """Return in which columns missing values were made up, by name or all."""
-    if not frame.impute:
-        return {}
-    if source.names is None:
-        return {"imputed": True}
-    return {"imputed": [name for j, name in enumerate(source.names) if j not in strict]}
+def _told(source: Source, frame: Frame, strict: tuple[int, ...]) -> dict[str, object]:
+    """Return what a release tells of its table: names, whose rows they are, where missing values were made up."""
+    names, unit = source.names, unit_of(source)
+    imputed = True if names is None else [name for j, name in enumerate(names) if j not in strict]
+    return {
+        **({} if names is None else {"columns": list(names)}),
+        **({} if unit is None else {"privacy_unit": unit}),
+        **({"imputed": imputed} if frame.impute else {}),
+    }
 
 
 def unit_of(source: Source) -> str | None:
@@ -211,7 +182,7 @@ class _Number:
 
 def _number(source: Source, trust: Central, budget: Zcdp, noise: Noise) -> _Number:
     n, unit = source.shape[0], unit_of(source)
-    what = "rows" if unit is None else f"values of {unit}"
+    what = "rows" if unit is None else f"persons ({unit})"
     if trust.neighbours is Neighbours.REPLACE_ONE:
         return _Number(n, f"{n} {what}", (), budget)
     if budget.rho < SMALLEST_TO_COUNT:

@@ -170,10 +170,6 @@ class Release:
         return self.cost.rho
 
     @property
-    def _few(self) -> bool:
-        return bool(self.public.get("few_rows"))
-
-    @property
     def exact(self) -> bool:
         """False if any noise was drawn in floats: then this is a measurement, and no protection to rely on."""
         return all(receipt.exact for receipt in self.receipts)
@@ -284,9 +280,10 @@ class Release:
         return release
 
     def __str__(self) -> str:
+        few_rows = bool(self.public.get("few_rows"))
         lines = [
             f"Private mean of {_number_in_words(self)} in {self.d} dimension{'s' if self.d > 1 else ''}",
-            *(["  FEW ROWS: the mean may be far off, and what is said of its error worthless"] * self._few),
+            *(["  FEW ROWS: the mean may be far off, and what is said of its error worthless"] if few_rows else []),
             *_estimate_in_words(self),
             f"  bound      {_bound_in_words(self.public)}",
             *_radius_in_words(self),

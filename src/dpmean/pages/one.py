@@ -10,7 +10,7 @@ from dpmean.pages.estimate import estimate
 from dpmean.pages.making import choices
 from dpmean.pages.markup import Html, join, tag
 from dpmean.pages.numbers import plain
-from dpmean.pages.parts import alarms, data, entries, remark, section
+from dpmean.pages.parts import alarms, data, entries, head, remark, section
 from dpmean.pages.privacy import privacy
 from dpmean.pages.promise import Promise, promise_of
 from dpmean.pages.receipts import receipts
@@ -25,12 +25,11 @@ def body(release: Release, columns: Columns, image: tuple[int, int] | None, titl
     counted = None if how is None else tag("p", how)
     return tag(
         "main",
-        tag(
-            "header",
-            tag("h1", tag("bdi", title)),
-            tag("p", _subtitle(release, promise), class_="lead"),
-            *alarms(seeded=release.seeded, exact=release.exact),
-            *_remarks(release),
+        head(
+            title,
+            _subtitle(release, promise),
+            alarms(seeded=release.seeded, exact=release.exact),
+            _remarks(release),
             entries(_facts(release, promise), "facts"),
         ),
         section("estimate", "The estimate", counted, estimate(columns, image)),

@@ -56,6 +56,11 @@ def alarms(*, seeded: bool, exact: bool) -> list[Html]:
     return found
 
 
+def head(title: str, lead: str, alarmed: Iterable[Html], remarks: Iterable[Html], facts: Html) -> Html:
+    """Return how a page begins."""
+    return tag("header", tag("h1", tag("bdi", title)), tag("p", lead, class_="lead"), *alarmed, *remarks, facts)
+
+
 def data(text: str, kind: str) -> Html:
     """Return a link to the whole release as JSON; ``kind`` is the class that reads it."""
     link = "data:application/json;base64," + base64.b64encode(text.encode()).decode()

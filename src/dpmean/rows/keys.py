@@ -194,9 +194,9 @@ class _ObjectValues:
 
 
 def one_group_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str) -> Ints:
-    """Return for every person the one listed group in which he counts; ABSENT if he has rows in none.
+    """Return for every person the one listed group in which they count; ABSENT if they have rows in none.
 
-    Of the groups he has rows in, a public hash of his key chooses: it depends on his own rows alone.
+    Of the groups they have rows in, a public hash of their key chooses: it depends on their own rows alone.
     """
     chosen = np.full(len(people.values), ABSENT, dtype=np.int64)
     listed = groups != ABSENT

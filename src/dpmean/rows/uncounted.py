@@ -52,10 +52,10 @@ class UncountedRows:
         A position among ``n`` rows means nothing where one row more would shift all others. So each row is taken or
         not, and put in its place, by coins of its own, which are never shown.
         """
+        last = np.uint64(min(_WORD * len(positions) // self.n, _WORD) - 1)
         kept = [np.empty(0, dtype=np.int64)]
         for start in range(0, self.rows.n, _AT_ONCE):
             coins = self.noise.at("places", start).words(min(_AT_ONCE, self.rows.n - start))
-            last = np.uint64(min(_WORD * len(positions) // self.n, _WORD) - 1)
             kept.append(start + np.flatnonzero(coins <= last))
         taken = np.concatenate(kept)
         order = shuffled(len(taken), self.noise, "order")
@@ -67,11 +67,12 @@ class UncountedRows:
 
     def tally(self, view: View) -> Tally:
         """Prepare to count rows by where a view puts them."""
-        return self._known(found) if isinstance(found := self.rows.tally(view), Histogram) else found
+        found = self.rows.tally(view)
+        return _ending_at(self.n, found) if isinstance(found, Histogram) else found
 
     def histogram(self, view: Radial) -> Histogram:
         """Count rows, or pairs of rows, by their distance."""
-        return self._known(self.rows.histogram(view), self.n // 2 if isinstance(view, Pairs) else self.n)
+        return _ending_at(self.n // 2 if isinstance(view, Pairs) else self.n, self.rows.histogram(view))
 
     def add_up(self, ball: Ball) -> Ints:
         """Add up the clipped rows."""
@@ -84,9 +85,9 @@ class UncountedRows:
     def add_up_bins(self, bins: Bins) -> BinSums:
         """Count rows by their distance and add them up, and their directions, bin by bin."""
         found = self.rows.add_up_bins(bins)
-        return replace(found, histogram=self._known(found.histogram))
+        return replace(found, histogram=_ending_at(self.n, found.histogram))
 
-    def _known(self, histogram: Histogram, total: int | None = None) -> Histogram:
-        """Let the last count, which everybody may know, be the public number."""
-        last = self.n if total is None else total
-        return Histogram(histogram.counts - histogram.counts[:, -1:] + last)
+
+def _ending_at(public: int, histogram: Histogram) -> Histogram:
+    """Let the last count, which everybody may know, be the public number."""
+    return Histogram(histogram.counts - histogram.counts[:, -1:] + public)
