@@ -24,7 +24,7 @@ from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust import curator as curators
 from dpmean.trust.curator import WEIGHT_ONE, Curator
-from dpmean.types import Histogram, Shells
+from dpmean.types import Histogram, Shells, ShellSums
 from tests.recorder import Histogrammed, Recorder, RecordingNoise, Shelled, Summed
 from tests.test_sensitivity import nasty
 
@@ -380,6 +380,22 @@ def test_sums_and_gaps_are_the_exact_ones_rounded_down_once():
         pairs = zip(clipped(k), clipped(0), strict=True)
         gap = [math.floor((factors[k] * x - factors[0] * y) / layers.FACTOR_ONE) for x, y in pairs]
         assert layers.bias_gap(sums, shells, k, factors) == math.isqrt(sum(x * x for x in gap))
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_gaps_are_the_same_in_64_bits_as_in_unbounded_numbers(data):
+    """Up to the largest totals that there can be, where a product with a factor no longer fits 64 bits."""
+    large = st.integers(0, 61).flatmap(lambda bits: st.integers(-(1 << bits), 1 << bits))
+    size, bits = data.draw(st.integers(1, 3)), data.draw(st.integers(24, 58))
+    lines = st.lists(st.lists(large, min_size=size, max_size=size), min_size=3, max_size=3)
+    inner, outer = (np.array(data.draw(lines), dtype=np.int64) // 3 for _ in range(2))
+    if data.draw(st.booleans()):  # nothing but rows within both balls: the gap is as small as it gets
+        inner[:2], outer[:] = 0, 0
+    shells = Shells(np.zeros(size), 1.0, (1 << 23, data.draw(st.integers(1, 1 << 23))), 1 << bits)
+    factors = data.draw(st.lists(st.integers(1, 1 << 15), min_size=2, max_size=2))
+    found, unbounded = ShellSums(inner, outer), ShellSums(inner.astype(object), outer)
+    assert layers.bias_gap(found, shells, 1, factors) == layers.bias_gap(unbounded, shells, 1, factors)
 
 
 @given(d=st.integers(1, 10**6))

@@ -45,25 +45,25 @@ class PublicCoins:
         words = self._words("sample")
         if 2 * size > n:
             return np.argsort(words(n), kind="stable")[:size].astype(np.int64)
-        drawn = np.empty(0, dtype=np.int64)
+        drawn = words(size + size * size // n + 64)
         while True:
-            more = words(size if len(drawn) else size + size * size // n + 64)
-            drawn = np.append(drawn, ((more >> np.uint64(11)).astype(np.float64) * (n / 2**53)).astype(np.int64))
-            chosen = _different(drawn)
+            chosen = _different(drawn, n / 2**53)
             if len(chosen) >= size:
                 return chosen[:size]
+            drawn = np.append(drawn, words(size))
 
 
 @compiled
-def _different(values: Ints) -> Ints:
-    """Return the values, each where it occurs for the first time, by way of a table at most half full."""
+def _different(words: NDArray[np.uint64], scale: float) -> Ints:
+    """Return the positions that words stand for, each where it occurs first, by way of a table at most half full."""
     mask = 1
-    while mask < 2 * len(values):
+    while mask < 2 * len(words):
         mask *= 2
     table = np.full(mask, -1, dtype=np.int64)
     mask -= 1
-    found, count = np.empty_like(values), 0
-    for value in values:
+    found, count = np.empty(len(words), dtype=np.int64), 0
+    for word in words:
+        value = np.int64(np.float64(word >> np.uint64(11)) * scale)
         place = (value * _MULTIPLIER >> 20) & mask
         while table[place] != -1 and table[place] != value:
             place = (place + 1) & mask

@@ -42,10 +42,10 @@ def search(counter: RankCounter, rank: float) -> Ints:
 
 def _search_one(counter: RankCounter, rank: float) -> int:
     """Search for one value: the same, without arrays of one."""
-    left, right = 0, counter.points - 1
+    left, right, index = 0, counter.points - 1, np.empty(1, dtype=np.int64)
     for _ in range(counter.questions):
-        middle = (left + right) // 2
-        if counter.count_at_most(np.array([middle]))[0] <= rank:
+        index[0] = middle = (left + right) // 2
+        if counter.count_at_most(index)[0] <= rank:
             left = min(middle + 1, right)
         else:
             right = middle

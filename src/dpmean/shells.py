@@ -17,6 +17,7 @@ from dpmean.types import Bins, BinSums, Ints, Shells, ShellSums
 
 FACTOR_ONE = 1 << 12
 """Correction factors are whole multiples of one FACTOR_ONE-th."""
+_WRAPS_FROM = 2.0**62  # a difference below it is right in 64 bits, even if what is subtracted has wrapped around
 
 
 def root_up(d: int) -> int:
@@ -73,9 +74,10 @@ def bias_gap(sums: ShellSums, shells: Shells, k: int, factors: list[int]) -> int
     """
     if _is_short(sums, shells):
         (small, rest), (large, other) = _in_lengths(sums, shells, k), _in_lengths(sums, shells, 0)
-        a, b, bits = factors[k], factors[0], (shells.length * FACTOR_ONE).bit_length() - 1
-        length, four = shells.length, zip(small.tolist(), rest.tolist(), large.tolist(), other.tolist(), strict=True)
-        return math.isqrt(sum(((a * (s * length + r) - b * (u * length + o)) >> bits) ** 2 for s, r, u, o in four))
+        a, b, bits = factors[k], factors[0], shells.length.bit_length() - 1
+        if max(a, b) < 1 << 14 and bits < 48 and np.abs(small * float(a) - large * float(b)).max() < _WRAPS_FROM:
+            wholes = (small * a - large * b + ((rest * a - other * b) >> bits)) >> (FACTOR_ONE.bit_length() - 1)
+            return math.isqrt(sum(whole * whole for whole in wholes.tolist()))
     difference = _clipped(sums, shells, k) * factors[k] - _clipped(sums, shells, 0) * factors[0]
     wholes = difference // (shells.length * FACTOR_ONE << sums.fine)
     return math.isqrt(int((wholes * wholes).sum()))

@@ -168,9 +168,8 @@ class Histogram:
         return found
 
 
-@final
 @dataclass(frozen=True, slots=True, eq=False)
-class ShellSums:
+class ShellSums:  # not final: those of a device may still be on their way
     """Exact sums by shell, for a trust model's eyes only; shell s lies within the s largest balls and no other.
 
     ``inner[s]`` adds up the rows of shell s, ``outer[s]`` their directions. Of shell 0, outside all balls, only the

@@ -273,12 +273,13 @@ def choose(exponents: Sequence[int], unit: int, bits: Bits) -> int:
     near_to = np.asarray(exponents, dtype=np.float64)
     if len(near_to) >= _MOST_CHOICES or unit > _LARGEST_UNIT or not np.abs(near_to).max() < 2.0**44 * unit:
         return exact.choose(exponents, unit, bits)
-    near = np.flatnonzero(near_to <= near_to.min() + _FAR * unit).tolist()
-    few = [exponents[i] for i in near]
-    least = min(few)
+    near = np.flatnonzero(near_to <= near_to.min() + _FAR * unit)
+    few = slice(int(near[0]), int(near[-1]) + 1)
+    exactly = exponents[few]
+    least, most = min(exactly), int(_FAR + 1) * unit
+    excess = np.array([min(exponent - least, most) for exponent in exactly], dtype=np.int64)
     powers = np.ones(len(near_to), dtype=np.int64)
-    excess = np.array([exponent - least for exponent in few], dtype=np.int64)
-    powers[near] = 1 << np.maximum(0, exact.CHOICE_BITS - exact.halvings(excess, unit))
+    powers[few] = 1 << np.maximum(0, exact.CHOICE_BITS - exact.halvings(excess, unit))
     ends = np.cumsum(powers)
     while True:
         drawn = exact.below(int(ends[-1]), bits)

@@ -7,6 +7,7 @@ some rows share a group of threads, and few steps add up the squares of a row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -307,10 +308,11 @@ def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: 
     return found[:, :-1], (places == view.points + 1).nonzero()[:, 0] if found[0, -1] else None
 
 
-def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> tuple[Ints, Any]:
-    """Return the sum of the rows within the smaller ball, and the positions of those outside all balls, or None.
+def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callable[[], tuple[Ints, Any]]:
+    """Begin to add up rows, and return what waits for the sums.
 
-    With shells, also those of the rows between the balls, and of their directions.
+    These are the sum of the rows within the smaller ball, and the positions of those outside all balls, or None; with
+    shells, also the sums of the rows between the balls, and of their directions.
     """
     torch, device, (n, d) = does.torch, rows.device, rows.shape
     large, small, length = _limits(question)
@@ -332,9 +334,13 @@ def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> tuple[I
     sums, out = out[2 : out.numel() - programs].view(lines, parts * d), out[: out.numel() - programs]
     if n > _FEW_ROWS:
         out, lines = torch.cat((out[:2], sums.sum(dim=0))), 1
-    found: Ints = out.cpu().numpy()
-    count = int(found[0])
-    return found[2:].reshape(lines, parts, d).sum(axis=0), listed[start : start + count] if count else None
+
+    def wait() -> tuple[Ints, Any]:
+        found: Ints = out.cpu().numpy()
+        count = int(found[0])
+        return found[2:].reshape(lines, parts, d).sum(axis=0), listed[start : start + count] if count else None
+
+    return wait
 
 
 def _limits(question: Ball | Shells) -> tuple[int, int, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, final
 
 import numpy as np
@@ -167,7 +168,7 @@ class TensorRows:
         """Add up the rows, each clipped to the ball."""
         roomy = ball.radius * ball.unit < room(self.frame, ball.centre)
         if self.fused and roomy:
-            (core,), odd = self.fused.add_rows(self.tensor, self.does, ball)
+            (core,), odd = self.fused.add_rows(self.tensor, self.does, ball)()
             added: Ints = core + self._of_some(odd, ball)
             return added
         centre, square = self.does.there(ball.centre), ball.radius**2
@@ -270,13 +271,18 @@ class TensorRows:
         return counts[:1] if odd is None else None
 
     def _fused_shells(self, shells: Shells) -> ShellSums:
-        """Add up the rows inside both balls and between them, then the few others one by one."""
-        (core, ring, turned), odd = self.fused.add_rows(self.tensor, self.does, shells)
-        both = self._of_some(odd, shells)
-        both[0, 2] += core
-        both[0, 1] += ring
-        both[1, 1] += turned
-        return ShellSums(*both)
+        """Add up the rows inside both balls and between them, then the few others one by one, when they are needed."""
+        begun = self.fused.add_rows(self.tensor, self.does, shells)
+
+        def wait() -> tuple[Ints, Ints]:
+            (core, ring, turned), odd = begun()
+            inner, outer = self._of_some(odd, shells)
+            inner[2] += core
+            inner[1] += ring
+            outer[1] += turned
+            return inner, outer
+
+        return Arriving(wait)
 
     def _of_some(self, positions: Tensor, question: Distances | Ball | Shells) -> Ints:
         """Answer for the rows that a kernel left out: few of them on the host, many where they are."""
@@ -379,6 +385,28 @@ class TensorRows:
     def _home(self, tensor: Tensor) -> Ints:
         found: Ints = tensor.cpu().numpy()
         return found
+
+
+@final
+class Arriving(ShellSums):
+    """Sums that a device is still at work on: whoever looks at them first waits."""
+
+    __slots__ = ("_sums",)
+
+    def __init__(self, wait: Callable[[], tuple[Ints, Ints]]) -> None:
+        self._sums: Callable[[], tuple[Ints, Ints]]
+        object.__setattr__(self, "_sums", cache(wait))
+        object.__setattr__(self, "fine", 0)
+
+    @property
+    def inner(self) -> Ints:
+        """The rows, by shell."""
+        return self._sums()[0]
+
+    @property
+    def outer(self) -> Ints:
+        """The directions, by shell."""
+        return self._sums()[1]
 
 
 @final

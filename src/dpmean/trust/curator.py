@@ -42,12 +42,10 @@ class Answer:
 class _From:
     """One line of a histogram, from one point on."""
 
-    histogram: Histogram
-    line: int
-    start: int
+    counts: Ints
 
     def count_at_most(self, index: Ints) -> Ints:
-        found: Ints = self.histogram.counts[self.line, index + self.start]
+        found: Ints = self.counts[index]
         return found
 
 
@@ -64,9 +62,13 @@ class _Exponents(Sequence[int]):
         return len(self.beyond)
 
     def __getitem__(self, j: Any) -> Any:
-        if isinstance(j, int):
-            return self.rise * (j if j >= 0 else j + len(self)) + self.epsilon * self.beyond.item(j)
-        return [self[place] for place in range(len(self))[j]]
+        if isinstance(j, slice):
+            places = range(len(self))[j]
+            return [
+                self.rise * place + self.epsilon * far
+                for place, far in zip(places, self.beyond[j].tolist(), strict=True)
+            ]
+        return self.rise * (j if j >= 0 else j + len(self)) + self.epsilon * self.beyond.item(j)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
         """Return them as floats."""
@@ -90,7 +92,7 @@ class Curator:
         asked = questions(points)
         variance = _variance(asked, cost)
         self.pay(step, f"binary search of {asked} counts", f"{_noise(variance)} on counts of sensitivity 1", cost)
-        counter = NoisyCounter(_From(histogram, line, start), points, variance, self._noise, step)
+        counter = NoisyCounter(_From(histogram.counts[line, start:]), points, variance, self._noise, step)
         return start + int(search(counter, rank)[0])
 
     @staticmethod
