@@ -5,12 +5,13 @@ import torch
 
 from dpmean.frame import Frame
 from dpmean.grid import Grid
-from dpmean.rows import fused
+from dpmean.rows import launch
+from dpmean.rows.device import TensorRows
 from dpmean.rows.memory import MemoryRows
-from dpmean.rows.torch import TensorRows
+from dpmean.rows.once import RowsReadOnce
 
 REACH, N = 64.0, 500
-fused._ROWS_TO_COUNT = fused._ROWS_TO_ADD = 64  # few programs: the interpreter takes its time for each
+launch._ROWS_TO_COUNT = launch._ROWS_TO_ADD = 64  # few programs: the interpreter takes its time for each
 
 
 def rows(dtype, d):
@@ -30,7 +31,7 @@ def cases():
 def agree(dtype, d, by_row):
     frame, grid, array = Frame.within_norm(d, REACH, impute=True), Grid(2.0**-20, REACH, d), rows(dtype, d)
     tensor = torch.tensor(array if by_row else np.ascontiguousarray(array.T))
-    there, here = TensorRows(tensor if by_row else tensor.T, frame, fused=fused), MemoryRows(array, frame)
+    there, here = RowsReadOnce(TensorRows(tensor if by_row else tensor.T, frame)), MemoryRows(array, frame)
     centre = grid.round(np.full(d, 5 / d**0.5))
     view = grid.distances(centre)
     some = np.flatnonzero(np.abs(array.astype(float)).max(axis=1) < 20)

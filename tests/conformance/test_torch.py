@@ -14,7 +14,7 @@ from dpmean.rows import source
 from tests.conformance.problems import DTYPES, FEW, METHODS, assert_same, expected, needed, release, rows
 
 torch = needed("torch", "torch")
-TensorRows = needed("dpmean.rows.torch", "torch").TensorRows
+TensorRows = needed("dpmean.rows.device", "torch").TensorRows
 
 
 def tensor(dtype, n=None):
