@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 ENGINES := .venv/.engines
 
-.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit docs java browser clean fuzz
+.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit dist docs java browser clean fuzz
 
 help:             ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -49,6 +49,9 @@ fuzz: $(READY)    ## damaged files, messages, arguments and commands, a million 
 
 audit: $(READY)   ## attack the mechanisms and compare with what they claim
 	@$(BIN)/python -m bench.audit
+
+dist: $(READY)    ## the wheel and the sdist, installed and tried in empty environments of every Python from 3.11 to 3.13
+	@$(BIN)/python -m bench.install
 
 docs: $(READY)    ## the site, in build/site: open build/site/index.html
 	$(BIN)/python -m sphinx -W --keep-going -n -q docs build/site
