@@ -36,10 +36,13 @@ if TYPE_CHECKING:
         TooFewRowsError,
         TooFewRowsWarning,
     )
+    from dpmean.found import Found
     from dpmean.groups import GroupedRelease, Refusal
-    from dpmean.ledger import Found, Neighbours, Receipt, Release
+    from dpmean.neighbours import Neighbours
     from dpmean.outlook import Outlook, plan
     from dpmean.pages.document import report
+    from dpmean.receipt import Receipt
+    from dpmean.release import Release
 
 __all__ = [
     "ApproxDp",
@@ -83,7 +86,10 @@ _ROOMS = (
     "errors",
     "budget",
     "accountant",
-    "ledger",
+    "neighbours",
+    "receipt",
+    "found",
+    "release",
     "groups",
     "books.pages",
     "books.recordable",

@@ -14,7 +14,7 @@ from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.front import Build, run
-from dpmean.ledger import Release
+from dpmean.release import Release
 from dpmean.rows.tables import Key, open_table, people
 
 _METHODS: dict[str, Build] = {

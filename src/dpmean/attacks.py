@@ -19,7 +19,7 @@ from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import RADII_PER_OCTAVE, Grid
-from dpmean.ledger import Neighbours
+from dpmean.neighbours import Neighbours
 from dpmean.noise.source import seeded
 from dpmean.quantile import search
 from dpmean.renyi import Renyi

@@ -25,7 +25,8 @@ from dpmean.door import (
 from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
 from dpmean.front import run
 from dpmean.groups import MOVED, GroupedRelease, Refusal
-from dpmean.ledger import Neighbours, Release
+from dpmean.neighbours import Neighbours
+from dpmean.release import Release
 from dpmean.rows.tables import Key, open_table
 from dpmean.rows.tables import groups as rows_of_groups
 

@@ -26,7 +26,7 @@ from dpmean.door import (
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.enough import Need
 from dpmean.frame import Frame
-from dpmean.ledger import Release
+from dpmean.release import Release
 from dpmean.rows.source import InMemory
 from dpmean.trust.analyzer import Analyzer, setup_for
 from dpmean.trust.division import users_needed

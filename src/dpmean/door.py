@@ -22,7 +22,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.estimators.clipped import FAILURE
 from dpmean.frame import Frame
 from dpmean.grid import as_power, finest_step, power_of_two_at_most
-from dpmean.ledger import Neighbours
+from dpmean.neighbours import Neighbours
 from dpmean.noise.entropy import entropy
 from dpmean.noise.source import SecureNoise, SeededNoise, secure, seeded
 from dpmean.rows.source import InMemory, elsewhere

@@ -31,7 +31,9 @@ from dpmean.errors import ArgumentError
 from dpmean.estimators.enough import Planned
 from dpmean.frame import Frame
 from dpmean.grid import Grid
-from dpmean.ledger import Neighbours, Receipt, Release, total_cost
+from dpmean.neighbours import Neighbours
+from dpmean.receipt import Receipt, total_cost
+from dpmean.release import Release
 from dpmean.rows.counted import CountedRows
 from dpmean.rows.places import shuffled
 from dpmean.rows.source import InMemory

@@ -24,7 +24,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators import plan as planner
 from dpmean.estimators.enough import Need, Verdict
 from dpmean.estimators.refined import rows_needed
-from dpmean.ledger import Neighbours
+from dpmean.neighbours import Neighbours
 from dpmean.trust import division
 from dpmean.trust.central import FOR_NUMBER, REPLACING, Central
 from dpmean.trust.shuffle.design import NEAR, clients_needed, design

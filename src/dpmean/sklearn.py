@@ -20,7 +20,8 @@ from dpmean.by_group import mean_by
 from dpmean.door import Bounds
 from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning
 from dpmean.groups import GroupedRelease, Refusal
-from dpmean.ledger import Neighbours, Release
+from dpmean.neighbours import Neighbours
+from dpmean.release import Release
 from dpmean.rows.source import InMemory
 
 __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.budget import Zcdp
-from dpmean.ledger import Found, Receipt
+from dpmean.found import Found
+from dpmean.receipt import Receipt
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -15,7 +15,7 @@ from dpmean.budget import Zcdp, positive
 from dpmean.errors import ArgumentError
 from dpmean.front import Basics
 from dpmean.grid import Grid
-from dpmean.ledger import Release
+from dpmean.release import Release
 from dpmean.trust.curator import Curator
 from dpmean.types import Estimate, Floats, Noise, Rows
 

@@ -20,8 +20,10 @@ from dpmean.door import read_array, read_budget, read_frame, read_nan, read_rand
 from dpmean.errors import ArgumentError
 from dpmean.front import Basics
 from dpmean.grid import padded, power_of_two_at_most
-from dpmean.ledger import Neighbours, Receipt, Release
+from dpmean.neighbours import Neighbours
 from dpmean.noise.source import SecureNoise, SeededNoise
+from dpmean.receipt import Receipt
+from dpmean.release import Release
 from dpmean.rotation import hadamard
 from dpmean.trust.randomizers import WORD, lies
 from dpmean.types import Floats, Ints

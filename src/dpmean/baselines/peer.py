@@ -16,7 +16,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.enough import ANY_NUMBER, Need
 from dpmean.front import Basics, Common, run
 from dpmean.grid import Grid
-from dpmean.ledger import Release
+from dpmean.release import Release
 from dpmean.trust.central import Central
 from dpmean.trust.curator import Curator
 from dpmean.types import Estimate, Floats, Noise, Rows

@@ -16,8 +16,8 @@ from dpmean.budget import Zcdp
 from dpmean.estimators.clipped import FAILURE
 from dpmean.front import Common
 from dpmean.grid import Grid
-from dpmean.ledger import Release
 from dpmean.quantile import questions, rank_error
+from dpmean.release import Release
 from dpmean.types import Estimate, Floats, Ints, Noise, Rows
 
 _FOR_MEDIANS, _FOR_SPREADS, _FOR_RADIUS = Fraction(1, 5), Fraction(1, 10), Fraction(1, 20)

@@ -15,8 +15,9 @@ from typing import final
 
 from dpmean.budget import Zcdp
 from dpmean.errors import OverspendError
-from dpmean.ledger import Neighbours, Receipt
+from dpmean.neighbours import Neighbours
 from dpmean.quantile import questions
+from dpmean.receipt import Receipt
 from dpmean.types import Ball, Ints, Noise, Rows, Tally, VectorSum, View
 
 
