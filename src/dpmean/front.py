@@ -31,6 +31,7 @@ from dpmean.errors import ArgumentError
 from dpmean.estimators.enough import Planned
 from dpmean.frame import Frame
 from dpmean.grid import Grid
+from dpmean.interfaces import Noise, Rows
 from dpmean.neighbours import Neighbours
 from dpmean.receipt import Receipt, total_cost
 from dpmean.release import Release
@@ -40,7 +41,6 @@ from dpmean.rows.source import InMemory
 from dpmean.rows.streamed import Source
 from dpmean.rows.uncounted import UncountedRows
 from dpmean.trust.central import FOR_NUMBER, Central
-from dpmean.types import Noise, Rows
 
 Build = Callable[[Grid, PublicCoins, Central], Planned]
 """How an estimator is made."""

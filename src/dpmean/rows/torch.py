@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.frame import Frame
+from dpmean.interfaces import Tally
 from dpmean.rows import kernels
 from dpmean.rows.kernel import Kernel, bin_sums, innermost, room
 from dpmean.rows.memory import MemoryRows
@@ -30,7 +31,6 @@ from dpmean.types import (
     Shells,
     ShellSums,
     Sides,
-    Tally,
     View,
 )
 
