@@ -8,7 +8,9 @@ from typing import Any
 from dpmean.account import Ledger
 from dpmean.budget import Number
 from dpmean.devices import Devices, run_local, run_shuffle
-from dpmean.door import Bounds, check_ledger, columns_bounded, read_array, read_nan_of_columns, read_rows
+from dpmean.door.bounds import Bounds, columns_bounded
+from dpmean.door.choices import check_ledger
+from dpmean.door.rows import read_array, read_nan_of_columns, read_rows
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.refined import RefinedMean

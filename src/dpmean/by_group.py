@@ -12,16 +12,10 @@ import numpy as np
 from dpmean.account import Ledger
 from dpmean.api import method_called
 from dpmean.budget import Number
-from dpmean.door import (
-    Bounds,
-    check_ledger,
-    columns_bounded,
-    read_array,
-    read_budget,
-    read_nan_of_columns,
-    read_neighbours,
-    read_randomness,
-)
+from dpmean.door.bounds import Bounds, columns_bounded
+from dpmean.door.budgets import read_budget
+from dpmean.door.choices import check_ledger, read_neighbours, read_randomness
+from dpmean.door.rows import read_array, read_nan_of_columns
 from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
 from dpmean.front import run
 from dpmean.groups import MOVED, GroupedRelease, Refusal

@@ -11,18 +11,10 @@ from numpy.typing import NDArray
 
 from dpmean.answer import bound_of, check_rows, in_user_units, remarks, warn
 from dpmean.budget import Number
-from dpmean.door import (
-    Bounds,
-    read_columns,
-    read_frame,
-    read_honest,
-    read_local_budget,
-    read_nan,
-    read_randomness,
-    read_rounds,
-    read_rows,
-    read_shuffle_budget,
-)
+from dpmean.door.bounds import Bounds, read_frame
+from dpmean.door.budgets import read_local_budget, read_shuffle_budget
+from dpmean.door.choices import read_honest, read_randomness, read_rounds
+from dpmean.door.rows import read_columns, read_nan, read_rows
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.enough import Need
 from dpmean.frame import Frame

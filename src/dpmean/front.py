@@ -16,17 +16,10 @@ from dpmean.account import Ledger
 from dpmean.answer import bound_of, check_rows, in_user_units, remarks, warn
 from dpmean.budget import Number, Zcdp
 from dpmean.coins import PublicCoins
-from dpmean.door import (
-    Bounds,
-    read_budget,
-    read_frame,
-    read_nan_of_columns,
-    read_neighbours,
-    read_randomness,
-    read_rows,
-    read_step,
-    statistical_setting,
-)
+from dpmean.door.bounds import Bounds, read_frame, read_step, statistical_setting
+from dpmean.door.budgets import read_budget
+from dpmean.door.choices import read_neighbours, read_randomness
+from dpmean.door.rows import read_nan_of_columns, read_rows
 from dpmean.errors import ArgumentError
 from dpmean.estimators.enough import Planned
 from dpmean.frame import Frame

@@ -10,16 +10,9 @@ from typing import final
 import numpy as np
 
 from dpmean.budget import ApproxDp, Number, PureDp, Zcdp
-from dpmean.door import (
-    LARGEST_EPSILON,
-    read_budget,
-    read_columns,
-    read_honest,
-    read_local_budget,
-    read_neighbours,
-    read_rounds,
-    read_shuffle_budget,
-)
+from dpmean.door.budgets import LARGEST_EPSILON, read_budget, read_local_budget, read_shuffle_budget
+from dpmean.door.choices import read_honest, read_neighbours, read_rounds
+from dpmean.door.rows import read_columns
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators import plan as planner
 from dpmean.estimators.enough import Need, Verdict

@@ -17,7 +17,7 @@ from dpmean.account import Ledger
 from dpmean.api import mean
 from dpmean.budget import Number
 from dpmean.by_group import mean_by
-from dpmean.door import Bounds
+from dpmean.door.bounds import Bounds
 from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning
 from dpmean.groups import GroupedRelease, Refusal
 from dpmean.neighbours import Neighbours

@@ -16,7 +16,10 @@ from numpy.typing import ArrayLike
 
 from dpmean.baselines.peer import only_basics
 from dpmean.budget import Zcdp, positive
-from dpmean.door import read_array, read_budget, read_frame, read_nan, read_randomness
+from dpmean.door.bounds import read_frame
+from dpmean.door.budgets import read_budget
+from dpmean.door.choices import read_randomness
+from dpmean.door.rows import read_array, read_nan
 from dpmean.errors import ArgumentError
 from dpmean.front import Basics
 from dpmean.grid import padded, power_of_two_at_most
