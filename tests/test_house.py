@@ -50,7 +50,7 @@ def test_estimators_never_open_what_only_a_trust_model_may_see(file):
     assert not named & private
 
 
-@pytest.mark.parametrize("room", ["api.py", "outlook.py"])
+@pytest.mark.parametrize("room", ["api.py", "forecast.py"])
 def test_the_examples_in_docstrings_run(room):
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "doctest", str(ROOT / "src" / "dpmean" / room)],

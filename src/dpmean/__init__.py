@@ -36,10 +36,11 @@ if TYPE_CHECKING:
         TooFewRowsError,
         TooFewRowsWarning,
     )
+    from dpmean.forecast import plan
     from dpmean.found import Found
     from dpmean.groups import GroupedRelease, Refusal
     from dpmean.neighbours import Neighbours
-    from dpmean.outlook import Outlook, plan
+    from dpmean.outlook import Outlook
     from dpmean.pages.document import report
     from dpmean.receipt import Receipt
     from dpmean.release import Release
@@ -98,6 +99,7 @@ _ROOMS = (
     "api",
     "by_group",
     "outlook",
+    "forecast",
 )
 
 
