@@ -22,11 +22,12 @@ from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid, power_of_two_at_most
+from dpmean.interfaces import Estimator, Rows
 from dpmean.noise.source import secure, seeded
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.torch import TensorSource
 from dpmean.trust.central import Central
-from dpmean.types import Estimate, Estimator, Rows
+from dpmean.types import Estimate
 
 _PAGE = Path(__file__).parent.parent / "docs" / "gpu.md"
 _BOUND = 50.0

@@ -1,4 +1,4 @@
-"""Build the wheel and the sdist, and install each in an empty environment: ``python -m bench.install``, or ``make dist``.
+"""Build wheel and sdist, and install each in an empty environment: ``python -m bench.install``, or ``make dist``.
 
 Every environment has one of the Pythons that are found, nothing but the core dependencies, and no source folder.
 """
@@ -13,14 +13,27 @@ import tempfile
 from pathlib import Path
 
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 _ROOT = Path(__file__).parent.parent
 _DIST = _ROOT / "dist"
 _PYTHONS = ("python3.11", "python3.12", "python3.13")
-_CORE = {"click", "dpmean", "llvmlite", "markdown-it-py", "mdurl", "msgspec", "numba", "numpy", "pip", "pygments", "rich"}
+_CORE = {
+    "click",
+    "dpmean",
+    "llvmlite",
+    "markdown-it-py",
+    "mdurl",
+    "msgspec",
+    "numba",
+    "numpy",
+    "pip",
+    "pygments",
+    "rich",
+}
 _TRY = """
-import csv, math, numpy as np, dpmean
+import numpy as np, dpmean
 X = np.random.default_rng(1).normal(5, 1, (4000, 16))
 for more in ({}, {"trust": "local"}, {"trust": "shuffle", "fidelity": "totals"}, {"neighbours": "add-or-remove-one"}):
     budget = {"epsilon": 4.0, "delta": 1e-6} if "fidelity" in more else {"rho": 2.0}
@@ -62,15 +75,16 @@ def _installed(python: str, package: Path, folder: Path) -> list[str]:
 def main() -> None:
     """Build, install, use, and print a table."""
     table = Table("Python", "package", "size", "installed beside it")
-    for package in _build():
-        for python in filter(shutil.which, _PYTHONS):
-            with tempfile.TemporaryDirectory() as folder:
-                names = _installed(python, package, Path(folder))
-            if extra := set(names) - _CORE:
-                sys.exit(f"{package.name} brings {', '.join(sorted(extra))}, which is no core dependency")
-            others = ", ".join(name for name in names if name not in {"dpmean", "pip"})
-            table.add_row(python, package.name, f"{package.stat().st_size / 1e3:.0f} kB", others)
-    Console(width=None if sys.stdout.isatty() else 150).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    pairs = [(package, python) for package in _build() for python in filter(shutil.which, _PYTHONS)]
+    for package, python in track(pairs, "installing", console=Console(stderr=True)):
+        with tempfile.TemporaryDirectory() as folder:
+            names = _installed(python, package, Path(folder))
+        if extra := set(names) - _CORE:
+            sys.exit(f"{package.name} brings {', '.join(sorted(extra))}, which is no core dependency")
+        others = ", ".join(name for name in names if name not in {"dpmean", "pip"})
+        table.add_row(python, package.name, f"{package.stat().st_size / 1e3:.0f} kB", others)
+    console.print(table)
 
 
 if __name__ == "__main__":

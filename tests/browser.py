@@ -114,7 +114,7 @@ def running(program, profile):
     """Start a browser with an empty profile, and end it."""
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
-    process = subprocess.Popen(  # noqa: S603  the browser that was found, on our own pages
+    process = subprocess.Popen(
         [
             *(sys.executable, "-c", _LAUNCH, str(to_read), str(from_write), program),
             *(f"--user-data-dir={profile}", *_ARGUMENTS),

@@ -97,7 +97,7 @@ def test_examples_run_as_they_stand(path, run, home, request):
     for line in found:
         assert line.startswith("dpmean ")
         if line.startswith("dpmean figure"):  # starts processes of its own
-            done = subprocess.run(  # noqa: S603  our own interpreter
+            done = subprocess.run(
                 [sys.executable, "-m", *shlex.split(line)], cwd=home, capture_output=True, text=True, check=False
             )
             assert done.returncode == 0, done.stderr
@@ -540,7 +540,7 @@ def test_what_is_completed():
 
 
 def process(*arguments, **more):
-    return subprocess.run(  # noqa: S603  our own interpreter
+    return subprocess.run(
         [sys.executable, "-m", "dpmean", *arguments], capture_output=True, text=True, check=False, **more
     )
 
@@ -558,7 +558,7 @@ def test_the_module_is_the_command(home):
 
 def into_a_closed_pipe(home, *arguments):
     """Return how a command ends that nobody reads, and what it says besides."""
-    with subprocess.Popen(  # noqa: S603  our own interpreter
+    with subprocess.Popen(
         [sys.executable, "-m", "dpmean", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=home
     ) as done:
         done.stdout.close()
@@ -593,7 +593,7 @@ def test_a_release_that_nobody_reads_is_not_lost(home, options):
 @pytest.mark.parametrize("options", [(), ("--json",), ("--format", "csv")], ids=" ".join)
 def test_a_release_that_cannot_be_printed_goes_to_the_error_output(home, options):
     with open("/dev/full", "w") as full:
-        done = subprocess.run(  # noqa: S603  our own interpreter
+        done = subprocess.run(
             [sys.executable, "-m", "dpmean", *MEAN, *options],
             stdout=full,
             stderr=subprocess.PIPE,
@@ -616,7 +616,7 @@ def test_signs_that_an_output_does_not_have_are_written_otherwise(home):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 def test_a_stopped_command_says_so(home):
     command = [sys.executable, "-u", "-m", "dpmean", "audit", "--runs", "1000000", "--only", "noisy sum"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home) as worker:  # noqa: S603
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home) as worker:
         while worker.poll() is None and not _has_begun(worker.pid):
             time.sleep(0.1)
         worker.send_signal(signal.SIGINT)
@@ -633,7 +633,7 @@ def _has_begun(pid):
 
 def test_help_loads_no_arrays():
     code = "import sys; from dpmean.cli import main; print('numpy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 

@@ -177,7 +177,7 @@ def values(path):
 def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_results(tmp_path):
     command = [*DPMEAN, "figure", "2", "--trials", "3", "--processes", "2", "--out", str(tmp_path / "killed")]
     path = tmp_path / "killed" / "figure-2.csv"
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 120
     while not (path.exists() and path.read_text().count("\n") > 20):
         assert process.poll() is None, "it ended before it could be killed"
@@ -190,13 +190,13 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_results(tmp_path
     before = values_of_whole_lines(path)
     assert 0 < len(before) < 15 * 9 * 3
 
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)  # noqa: S603
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     after = values(path)
     assert len(after) == len(list(read_rows(path))) == 15 * 9 * 3
     assert all(after[key] == value for key, value in before.items())
 
     fresh = [*command[:-1], str(tmp_path / "fresh"), "--processes", "1"]
-    subprocess.run(fresh, check=True, stderr=subprocess.DEVNULL)  # noqa: S603
+    subprocess.run(fresh, check=True, stderr=subprocess.DEVNULL)
     assert values(tmp_path / "fresh" / "figure-2.csv") == after
     assert write_parquet(tmp_path / "fresh").stat().st_size > 0
 
@@ -544,9 +544,7 @@ def test_claims_are_printed(results):
 def test_missing_results_and_images_get_a_sentence(tmp_path):
     def said(*arguments):
         environment = {name: value for name, value in os.environ.items() if name != mnist.VARIABLE}
-        done = subprocess.run(  # noqa: S603
-            [*DPMEAN, *arguments], capture_output=True, text=True, check=False, env=environment
-        )
+        done = subprocess.run([*DPMEAN, *arguments], capture_output=True, text=True, check=False, env=environment)
         assert done.returncode == 2
         assert "Traceback" not in done.stderr
         return done.stderr

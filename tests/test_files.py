@@ -148,7 +148,7 @@ def test_rows_that_do_not_fit_are_not_collected(tmp_path):
             writer.write_table(small)
     del large
     files = [str(tmp_path / name) for name in ("small.parquet", "large.npy", "large.parquet")]
-    done = subprocess.run([sys.executable, "-c", CAPPED, *files], capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", CAPPED, *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "the rows do not fit"
 

@@ -211,7 +211,7 @@ if not child:
 print(os.waitpid(child, 0)[1])
 """
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
     assert done.stdout.strip() == "0"
 
 

@@ -40,7 +40,7 @@ def file(tmp_path):
 
 
 def started(*arguments):
-    return subprocess.Popen(  # noqa: S603  our own interpreter
+    return subprocess.Popen(
         [sys.executable, "-m", "tests.spender", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
 
@@ -162,7 +162,7 @@ def test_a_crash_leaves_the_state_before_or_after(file, moment):
     Ledger(file, rho=1)
     fault, written = CRASHES[moment]
     code = f"import os; from tests.spender import *; ledger = Ledger({file!r}); {fault}; ledger.record(release())"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
     assert done.returncode == 9
     assert Path(f"{file}.tmp").exists() == (not written)
     ledger = Ledger(file)
@@ -451,7 +451,7 @@ def test_nothing_about_rows_is_in_the_file(file):
 
 def test_a_release_is_charged_once_however_often_it_is_recorded(file):
     ledger, made = Ledger(file, rho=1), release()
-    for same in (made, made, dpmean.Release.from_json(made.to_json()), pickle.loads(pickle.dumps(made))):  # noqa: S301
+    for same in (made, made, dpmean.Release.from_json(made.to_json()), pickle.loads(pickle.dumps(made))):  # noqa: S301  our own bytes
         ledger.record(same)
     assert ledger.spent == PRICE
     ledger.record(release())  # the same numbers by chance, and other coins

@@ -28,7 +28,7 @@ from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid
-from dpmean.ledger import Neighbours
+from dpmean.neighbours import Neighbours
 from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.uncounted import UncountedRows

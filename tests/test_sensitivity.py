@@ -21,8 +21,8 @@ from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid
-from dpmean.ledger import total_cost
 from dpmean.noise.source import seeded
+from dpmean.receipt import total_cost
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central import Central
 from tests.recorder import Counted, Recorder, RecordingNoise, Summed

@@ -190,7 +190,7 @@ def test_budgets_are_written_and_read():
 
 def test_the_client_of_a_device_needs_no_array_library():
     code = "import sys, dpmean.trust.client; sys.exit(bool({'numpy', 'numba'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # --- seals -------------------------------------------------------------------------------------------------------
@@ -517,8 +517,8 @@ def test_clients_shuffler_and_analyzer_run_as_three_processes():
     command = [sys.executable, "-m", "tests.shuffle_roles"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with (
-        subprocess.Popen([*command, "clients", str(users)], **pipes) as clients,  # noqa: S603
-        subprocess.Popen([*command, "shuffler"], **pipes) as shuffler,  # noqa: S603
+        subprocess.Popen([*command, "clients", str(users)], **pipes) as clients,
+        subprocess.Popen([*command, "shuffler"], **pipes) as shuffler,
     ):
         for role in (clients, shuffler):
             write(role.stdin, document(public))

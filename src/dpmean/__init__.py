@@ -36,10 +36,14 @@ if TYPE_CHECKING:
         TooFewRowsError,
         TooFewRowsWarning,
     )
+    from dpmean.forecast import plan
+    from dpmean.found import Found
     from dpmean.groups import GroupedRelease, Refusal
-    from dpmean.ledger import Found, Neighbours, Receipt, Release
-    from dpmean.outlook import Outlook, plan
+    from dpmean.neighbours import Neighbours
+    from dpmean.outlook import Outlook
     from dpmean.pages.document import report
+    from dpmean.receipt import Receipt
+    from dpmean.release import Release
 
 __all__ = [
     "ApproxDp",
@@ -83,7 +87,10 @@ _ROOMS = (
     "errors",
     "budget",
     "accountant",
-    "ledger",
+    "neighbours",
+    "receipt",
+    "found",
+    "release",
     "groups",
     "books.pages",
     "books.recordable",
@@ -92,6 +99,7 @@ _ROOMS = (
     "api",
     "by_group",
     "outlook",
+    "forecast",
 )
 
 

@@ -48,6 +48,12 @@ def _down(x: Fraction) -> Fraction:
     return Fraction(math.floor(x * _kept(x)), _kept(x)) if x > 0 else Fraction(0)
 
 
+def rounded_up(value: Fraction) -> float:
+    """Return the nearest float that is not below a fraction."""
+    nearest = float(value)
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+
+
 def _best_order(objective: Callable[[float], float]) -> Fraction:
     """Find the order alpha > 1 that minimises a function with one valley (in floats: any order is valid)."""
     low, high, golden = -30.0, 80.0, (math.sqrt(5) - 1) / 2

@@ -13,7 +13,9 @@ from dpmean.budget import Number
 from dpmean.errors import ArgumentTypeError, TooFewRowsError, TooFewRowsWarning
 from dpmean.estimators.enough import Need, Verdict
 from dpmean.frame import Frame
-from dpmean.ledger import Neighbours, Receipt, Release
+from dpmean.neighbours import Neighbours
+from dpmean.receipt import Receipt
+from dpmean.release import Release
 from dpmean.types import Estimate
 from dpmean.version import __version__
 

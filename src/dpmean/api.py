@@ -7,14 +7,16 @@ from typing import Any
 
 from dpmean.account import Ledger
 from dpmean.budget import Number
-from dpmean.devices import Devices, run_local, run_shuffle
-from dpmean.door import Bounds, check_ledger, columns_bounded, read_array, read_nan_of_columns, read_rows
+from dpmean.devices import Request, run_local, run_shuffle
+from dpmean.door.bounds import Bounds, columns_bounded
+from dpmean.door.choices import check_ledger
+from dpmean.door.rows import read_array, read_nan_of_columns, read_rows
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.front import Build, run
-from dpmean.ledger import Release
+from dpmean.release import Release
 from dpmean.rows.tables import Key, open_table, people
 
 _METHODS: dict[str, Build] = {
@@ -132,36 +134,24 @@ def mean(
     """
     check_ledger(ledger)
     columns = columns_bounded(X, columns, vector_column, bounds)
-    if trust not in ("central", "local", "shuffle"):
-        raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
-    if trust != "central" and (privacy_unit is not None or neighbours != "replace-one" or passes != 2):
-        raise ArgumentError(f"privacy_unit, neighbours and passes are for the central model, got trust={trust!r}")
-    if trust == "central" and rounds != "adaptive":
-        raise ArgumentError(
-            f'rounds is for the local and the shuffle model, got {rounds!r}: leave it out, or give trust="local"'
-        )
-    if trust != "shuffle" and (honest != 0.8 or fidelity != "totals"):
-        raise ArgumentError('honest and fidelity are for the shuffle model: leave them out, or give trust="shuffle"')
+    _check_trust(trust, privacy_unit, neighbours, passes, rounds, honest, fidelity)
     if trust != "central":
-        if not isinstance(nan, str):
-            raise ArgumentError(f"in the {trust} model a device always answers: leave nan={{...}} out")
-        _refuse(trust, method, sigma_min=sigma_min, sigma_max=sigma_max, step=step)
-        shared: Devices = {
-            "columns": columns,
-            "vector_column": vector_column,
-            "rho": rho,
-            "epsilon": epsilon,
-            "delta": delta,
-            "norm_bound": norm_bound,
-            "bounds": bounds,
-            "nan": nan,
-            "rounds": rounds,
-            "seed": seed,
-            "allow_few_rows": allow_few_rows,
-        }
-        made = (
-            run_local(X, **shared) if trust == "local" else run_shuffle(X, honest=honest, fidelity=fidelity, **shared)
+        asked = Request(
+            rho=rho,
+            epsilon=epsilon,
+            delta=delta,
+            norm_bound=norm_bound,
+            bounds=bounds,
+            rounds=rounds,
+            columns=columns,
+            vector_column=vector_column,
+            nan=_nan_of_devices(nan, trust),
+            seed=seed,
+            allow_few_rows=allow_few_rows,
         )
+        _refuse(trust, method, sigma_min=sigma_min, sigma_max=sigma_max, step=step)
+        local = trust == "local"
+        made = run_local(X, asked) if local else run_shuffle(X, asked, honest=honest, fidelity=fidelity)
         if ledger is not None:
             ledger.record(made)
         return made
@@ -198,6 +188,29 @@ def method_called(method: str | None, passes: int) -> Build:
     if isinstance(passes, bool) or passes not in (1, 2):
         raise ArgumentError(f"passes must be 1 or 2, got {passes!r}")
     return (_METHODS if passes == 2 else _IN_ONE_PASS)[method]
+
+
+def _check_trust(
+    trust: str, privacy_unit: Key | None, neighbours: str, passes: int, rounds: str, honest: Number, fidelity: str
+) -> None:
+    """Refuse an unknown trust model, and choices that are for another one."""
+    if trust not in ("central", "local", "shuffle"):
+        raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
+    if trust != "central" and (privacy_unit is not None or neighbours != "replace-one" or passes != 2):
+        raise ArgumentError(f"privacy_unit, neighbours and passes are for the central model, got trust={trust!r}")
+    if trust == "central" and rounds != "adaptive":
+        raise ArgumentError(
+            f'rounds is for the local and the shuffle model, got {rounds!r}: leave it out, or give trust="local"'
+        )
+    if trust != "shuffle" and (honest != 0.8 or fidelity != "totals"):
+        raise ArgumentError('honest and fidelity are for the shuffle model: leave them out, or give trust="shuffle"')
+
+
+def _nan_of_devices(nan: str | Mapping[str, str], trust: str) -> str:
+    """Refuse what is said column by column: a device does not tell what it lacks."""
+    if not isinstance(nan, str):
+        raise ArgumentError(f"in the {trust} model a device always answers: leave nan={{...}} out")
+    return nan
 
 
 def _refuse(trust: str, method: str | None, **central: float | None) -> None:

@@ -19,7 +19,8 @@ from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import RADII_PER_OCTAVE, Grid
-from dpmean.ledger import Neighbours
+from dpmean.interfaces import Estimator, Noise, TrustModel
+from dpmean.neighbours import Neighbours
 from dpmean.noise.source import seeded
 from dpmean.quantile import search
 from dpmean.renyi import Renyi
@@ -35,7 +36,7 @@ from dpmean.trust.shuffle.costs import stage_costs
 from dpmean.trust.shuffle.crowd import Crowd
 from dpmean.trust.shuffle.schema import Collection, Counters, Round, Stage, Sums
 from dpmean.trust.wire import body_size
-from dpmean.types import Ball, Distances, Estimate, Estimator, Floats, Noise, TrustModel
+from dpmean.types import Ball, Distances, Estimate, Floats
 
 _REACH = 1.0
 UNCOUNTED = Central(Neighbours.ADD_OR_REMOVE_ONE)

@@ -12,20 +12,16 @@ import numpy as np
 from dpmean.account import Ledger
 from dpmean.api import method_called
 from dpmean.budget import Number
-from dpmean.door import (
-    Bounds,
-    check_ledger,
-    columns_bounded,
-    read_array,
-    read_budget,
-    read_nan_of_columns,
-    read_neighbours,
-    read_randomness,
-)
+from dpmean.door.bounds import Bounds, columns_bounded
+from dpmean.door.budgets import read_budget
+from dpmean.door.choices import check_ledger, read_neighbours, read_randomness
+from dpmean.door.rows import read_array, read_nan_of_columns
 from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
-from dpmean.front import run
+from dpmean.front import Build, run
 from dpmean.groups import MOVED, GroupedRelease, Refusal
-from dpmean.ledger import Neighbours, Release
+from dpmean.neighbours import Neighbours
+from dpmean.release import Release
+from dpmean.rows.source import InMemory
 from dpmean.rows.tables import Key, open_table
 from dpmean.rows.tables import groups as rows_of_groups
 
@@ -106,24 +102,17 @@ def mean_by(
 
     found: dict[Any, Release | Refusal] = {}
     for label, source in zip(labels, sources, strict=True):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", TooFewRowsWarning)  # the release of the group says so
-                if sizes == "public" and not source.shape[0]:
-                    raise TooFewRowsError("it has no rows", rows_needed=1)
-                found[label] = run(
-                    build,
-                    source,
-                    rho=each.rho,
-                    norm_bound=norm_bound,
-                    bounds=bounds,
-                    nan=nan,
-                    neighbours="add-or-remove-one" if sizes == "private" else "replace-one",
-                    seed=None if seed is None else _seed(seed, label),
-                    allow_few_rows=allow_few_rows,
-                )
-        except TooFewRowsError as error:
-            found[label] = Refusal(_reason(str(error)), error.receipts, error.rows_needed)
+        found[label] = _ask(
+            build,
+            source,
+            sizes,
+            rho=each.rho,
+            norm_bound=norm_bound,
+            bounds=bounds,
+            nan=nan,
+            seed=None if seed is None else _seed(seed, label),
+            allow_few_rows=allow_few_rows,
+        )
     release = GroupedRelease(
         name,
         found,
@@ -137,6 +126,39 @@ def mean_by(
     if ledger is not None and release.rho:
         ledger.record(release)
     return release
+
+
+def _ask(
+    build: Build,
+    source: InMemory,
+    sizes: str,
+    *,
+    rho: Number,
+    norm_bound: float | None,
+    bounds: Bounds | None,
+    nan: str | Mapping[str, str],
+    seed: int | None,
+    allow_few_rows: bool,
+) -> Release | Refusal:
+    """Release the mean of one group, or say why not."""
+    if sizes == "public" and not source.shape[0]:
+        return Refusal("it has no rows")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TooFewRowsWarning)  # the release of the group says so
+            return run(
+                build,
+                source,
+                rho=rho,
+                norm_bound=norm_bound,
+                bounds=bounds,
+                nan=nan,
+                neighbours="add-or-remove-one" if sizes == "private" else "replace-one",
+                seed=seed,
+                allow_few_rows=allow_few_rows,
+            )
+    except TooFewRowsError as error:
+        return Refusal(_reason(str(error)), error.receipts, error.rows_needed)
 
 
 def _labels(groups: Sequence[Any]) -> list[Any]:

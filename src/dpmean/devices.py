@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.answer import bound_of, check_rows, in_user_units, remarks, warn
 from dpmean.budget import Number
-from dpmean.door import (
-    Bounds,
-    read_columns,
-    read_frame,
-    read_honest,
-    read_local_budget,
-    read_nan,
-    read_randomness,
-    read_rounds,
-    read_rows,
-    read_shuffle_budget,
-)
+from dpmean.door.bounds import Bounds, read_frame
+from dpmean.door.budgets import read_local_budget, read_shuffle_budget
+from dpmean.door.choices import read_honest, read_randomness, read_rounds
+from dpmean.door.rows import read_columns, read_nan, read_rows
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.enough import Need
 from dpmean.frame import Frame
-from dpmean.ledger import Release
+from dpmean.release import Release
 from dpmean.rows.source import InMemory
 from dpmean.trust.analyzer import Analyzer, setup_for
 from dpmean.trust.division import users_needed
@@ -38,46 +31,35 @@ from dpmean.trust.shuffle.design import clients_needed, design
 from dpmean.types import Floats
 
 
-class Devices(TypedDict, total=False):
-    """What is understood where every row is a device."""
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What both models are asked alike; ``dpmean.mean`` explains it."""
 
-    columns: Sequence[str] | None
-    vector_column: str | None
     rho: Number | None
     epsilon: Number | None
     delta: Number | None
     norm_bound: float | None
     bounds: Bounds | None
-    nan: str
     rounds: str
+    columns: Sequence[str] | None
+    vector_column: str | None
+    nan: str
     seed: int | None
     allow_few_rows: bool
 
 
-def run_local(
-    X: Any,
-    *,
-    columns: Sequence[str] | None = None,
-    vector_column: str | None = None,
-    rho: Number | None = None,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    norm_bound: float | None = None,
-    bounds: Bounds | None = None,
-    nan: str = "impute",
-    rounds: str = "adaptive",
-    seed: int | None = None,
-    allow_few_rows: bool = False,
-) -> Release:
+def run_local(X: Any, asked: Request) -> Release:
     """Release the mean of the rows of ``X`` in the local model: every row a device that sends one message."""
-    budget = read_local_budget(rho, epsilon, delta)
-    few = read_rounds(rounds)
-    array, frame, names = _read_devices(X, columns, vector_column, norm_bound, bounds, nan, "local")
+    budget = read_local_budget(asked.rho, asked.epsilon, asked.delta)
+    few = read_rounds(asked.rounds)
+    array, frame, names = _read_devices(X, asked, "local")
     n, d = array.shape
-    noise, coins = read_randomness(seed)
+    noise, coins = read_randomness(asked.seed)
     need = Need(*users_needed(d, budget, few_rounds=few))
-    few_rows = check_rows(need, n, f"{n} rows", f"d={d}, {budget} and the local model", allow_few_rows=allow_few_rows)
-    warn(few_rows, delta, n)
+    setting = f"d={d}, {budget} and the local model"
+    few_rows = check_rows(need, n, f"{n} rows", setting, allow_few_rows=asked.allow_few_rows)
+    warn(few_rows, asked.delta, n)
 
     fleet = Fleet(_rows_of_devices(array, frame), noise)
     setup = setup_for(coins.digest(), n, d, frame.reach, budget, few_rounds=few)
@@ -91,7 +73,7 @@ def run_local(
         trust="local",
         seeded=noise.seeded,
         public={
-            "bound": bound_of(frame, norm_bound),
+            "bound": bound_of(frame, asked.norm_bound),
             "step": math.ldexp(1.0, analyzer.step),
             "coins": coins.key,
             "rounds": len(analyzer.closed),
@@ -99,39 +81,24 @@ def run_local(
             "bytes_per_user": fleet.bytes / max(fleet.messages, 1),
             "answered": int(analyzer.answered.sum()),
             **names,
-            **remarks(delta, few_rows=few_rows),
+            **remarks(asked.delta, few_rows=few_rows),
         },
     )
 
 
-def run_shuffle(
-    X: Any,
-    *,
-    columns: Sequence[str] | None = None,
-    vector_column: str | None = None,
-    rho: Number | None = None,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    norm_bound: float | None = None,
-    bounds: Bounds | None = None,
-    nan: str = "impute",
-    rounds: str = "adaptive",
-    honest: Number = 0.8,
-    fidelity: str = "totals",
-    seed: int | None = None,
-    allow_few_rows: bool = False,
-) -> Release:
+def run_shuffle(X: Any, asked: Request, *, honest: Number, fidelity: str) -> Release:
     """Release the mean of the rows of ``X`` in the shuffle model: every row a client whose messages are mixed."""
-    budget, part = read_shuffle_budget(rho, epsilon, delta), read_honest(honest)
-    few = read_rounds(rounds)
+    budget, part = read_shuffle_budget(asked.rho, asked.epsilon, asked.delta), read_honest(honest)
+    few = read_rounds(asked.rounds)
     if fidelity not in ("totals", "messages"):
         raise ArgumentError(f'fidelity must be "totals" or "messages", got {fidelity!r}')
-    array, frame, names = _read_devices(X, columns, vector_column, norm_bound, bounds, nan, "shuffle")
+    array, frame, names = _read_devices(X, asked, "shuffle")
     n, d = array.shape
-    noise, coins = read_randomness(seed)
+    noise, coins = read_randomness(asked.seed)
     need = Need(*clients_needed(d, budget, part))
-    few_rows = check_rows(need, n, f"{n} rows", f"d={d}, {budget} and the shuffle model", allow_few_rows=allow_few_rows)
-    warn(few_rows, delta, n)
+    setting = f"d={d}, {budget} and the shuffle model"
+    few_rows = check_rows(need, n, f"{n} rows", setting, allow_few_rows=asked.allow_few_rows)
+    warn(few_rows, asked.delta, n)
 
     plan = design(n, d, budget, part, few_rounds=few)
     analyzer = ShuffleAnalyzer(collection_for(plan, coins.digest(), frame.reach))
@@ -146,33 +113,25 @@ def run_shuffle(
         seeded=noise.seeded,
         public={
             **analyzer.traffic(),
-            "bound": bound_of(frame, norm_bound),
+            "bound": bound_of(frame, asked.norm_bound),
             "coins": coins.key,
             "fidelity": fidelity,
             "played_in_one_process": True,
             **names,
-            **remarks(delta, few_rows=few_rows),
+            **remarks(asked.delta, few_rows=few_rows),
         },
     )
 
 
-def _read_devices(
-    X: Any,
-    columns: Sequence[str] | None,
-    vector_column: str | None,
-    norm_bound: float | None,
-    bounds: Bounds | None,
-    nan: str,
-    trust: str,
-) -> tuple[NDArray[Any], Frame, dict[str, Any]]:
+def _read_devices(X: Any, asked: Request, trust: str) -> tuple[NDArray[Any], Frame, dict[str, Any]]:
     """Read rows that are devices, and their bound; a device answers whatever it holds."""
-    source = read_rows(X, columns, vector_column)
+    source = read_rows(X, asked.columns, asked.vector_column)
     if not isinstance(source, InMemory):
         raise ArgumentTypeError(
             f"the {trust} model plays devices in memory, got {type(X).__name__}: load the rows into an array first"
         )
-    read_nan(nan)
-    frame = read_frame(source.shape[1], norm_bound, bounds, impute=True, names=source.names)
+    read_nan(asked.nan)
+    frame = read_frame(source.shape[1], asked.norm_bound, asked.bounds, impute=True, names=source.names)
     read_columns(source.shape[1], trust)
     return source.array, frame, {} if source.names is None else {"columns": list(source.names)}
 

@@ -16,29 +16,24 @@ from dpmean.account import Ledger
 from dpmean.answer import bound_of, check_rows, in_user_units, remarks, warn
 from dpmean.budget import Number, Zcdp
 from dpmean.coins import PublicCoins
-from dpmean.door import (
-    Bounds,
-    read_budget,
-    read_frame,
-    read_nan_of_columns,
-    read_neighbours,
-    read_randomness,
-    read_rows,
-    read_step,
-    statistical_setting,
-)
+from dpmean.door.bounds import Bounds, read_frame, read_step, statistical_setting
+from dpmean.door.budgets import read_budget
+from dpmean.door.choices import read_neighbours, read_randomness
+from dpmean.door.rows import read_nan_of_columns, read_rows
 from dpmean.errors import ArgumentError
 from dpmean.estimators.enough import Planned
 from dpmean.frame import Frame
 from dpmean.grid import Grid
-from dpmean.ledger import Neighbours, Receipt, Release, total_cost
+from dpmean.interfaces import Noise, Rows
+from dpmean.neighbours import Neighbours
+from dpmean.receipt import Receipt, total_cost
+from dpmean.release import Release
 from dpmean.rows.counted import CountedRows
 from dpmean.rows.places import shuffled
 from dpmean.rows.source import InMemory
 from dpmean.rows.streamed import Source
 from dpmean.rows.uncounted import UncountedRows
 from dpmean.trust.central import FOR_NUMBER, Central
-from dpmean.types import Noise, Rows
 
 Build = Callable[[Grid, PublicCoins, Central], Planned]
 """How an estimator is made."""
@@ -90,16 +85,14 @@ def run(
         ledger.check(budget)
     private = trust.neighbours is Neighbours.ADD_OR_REMOVE_ONE
     source = read_rows(X, fewest=0 if private else 1)
-    d, finite = source.shape[1], read_nan_of_columns(nan, source.names, source.shape[1])
-    frame = read_frame(d, norm_bound, bounds, impute=not finite.all(), names=source.names)
-    strict = tuple(np.flatnonzero(finite).tolist()) if frame.impute else ()
+    frame, strict = _bounded(source, norm_bound, bounds, nan)
     noise, coins = read_randomness(seed)
     number = _number(source, trust, budget, noise)
     with _charging(ledger, number):
         frame, finest = statistical_setting(number.n, frame, sigma_min, sigma_max)
-        grid = Grid(read_step(step, finest), frame.reach, d)
+        grid = Grid(read_step(step, finest), frame.reach, frame.d)
         estimator = build(grid, coins, trust)
-        setting = f"d={d}, rho={float(budget.rho):.4g} and method {estimator.name}"
+        setting = f"d={frame.d}, rho={float(budget.rho):.4g} and method {estimator.name}"
         need = estimator.rows_needed(number.left)
         few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allow_few_rows, paid=number.paid)
 
@@ -107,7 +100,8 @@ def run(
         estimate = estimator(rows, number.left, noise)
         estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
         total_cost(estimate.receipts, budget)
-    read = {"step": grid.step, "coins": coins.key, "passes": rows.passes, "sample": rows.sampled}
+    public = {"bound": bound_of(frame, norm_bound), "step": grid.step, "coins": coins.key}
+    public |= {"passes": rows.passes, "sample": rows.sampled}
     release = in_user_units(
         estimate,
         frame,
@@ -117,12 +111,7 @@ def run(
         trust=trust.name,
         neighbours=trust.neighbours,
         seeded=noise.seeded,
-        public={
-            "bound": bound_of(frame, norm_bound),
-            **read,
-            **_told(source, frame, strict),
-            **remarks(delta, few_rows=few_rows),
-        },
+        public={**public, **_told(source, frame, strict), **remarks(delta, few_rows=few_rows)},
     )
     if not number.paid:  # a number that was paid for is told after that was recorded
         warn(few_rows, delta, number.n)
@@ -131,6 +120,15 @@ def run(
     if number.paid:
         warn(few_rows, delta, number.n)
     return release
+
+
+def _bounded(
+    source: Source, norm_bound: float | None, bounds: Bounds | None, nan: str | Mapping[str, str]
+) -> tuple[Frame, tuple[int, ...]]:
+    """Return the bound on the rows, and the columns in which every value must be finite, if that is not all."""
+    finite = read_nan_of_columns(nan, source.names, source.shape[1])
+    frame = read_frame(source.shape[1], norm_bound, bounds, impute=not finite.all(), names=source.names)
+    return frame, tuple(np.flatnonzero(finite).tolist()) if frame.impute else ()
 
 
 @contextlib.contextmanager

@@ -8,19 +8,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
-from dpmean.accountant import tight_epsilon
+from dpmean.accountant import rounded_up, tight_epsilon
 from dpmean.budget import Number, Zcdp
 from dpmean.errors import ArgumentError
-from dpmean.ledger import (
-    Neighbours,
-    Receipt,
-    Release,
-    frame_of,
-    receipt_from_dict,
-    receipt_to_dict,
-    rounded_up,
-    total_cost,
-)
+from dpmean.neighbours import Neighbours
+from dpmean.receipt import Receipt, receipt_from_dict, receipt_to_dict, total_cost
+from dpmean.release import Release
+from dpmean.tabular import frame_of
 
 _FORMAT = "dpmean.grouped/1"
 MOVED = 4

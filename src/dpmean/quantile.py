@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from dpmean.types import Ints, RankCounter
+from dpmean.interfaces import RankCounter
+from dpmean.types import Ints
 
 
 def questions(points: int) -> int:

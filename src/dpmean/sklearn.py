@@ -1,4 +1,7 @@
-"""Private means as estimators of scikit-learn: a mean that centres, and a classifier by the nearest private mean."""
+"""Private means as estimators of scikit-learn: a mean that centres, and a classifier by the nearest private mean.
+
+Longer than other modules, since scikit-learn wants every parameter of each of them spelled out.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,22 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dpmean.account import Ledger
 from dpmean.api import mean
 from dpmean.budget import Number
 from dpmean.by_group import mean_by
-from dpmean.door import Bounds
-from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning
+from dpmean.door.bounds import Bounds
+from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
 from dpmean.groups import GroupedRelease, Refusal
-from dpmean.ledger import Neighbours, Release
-from dpmean.rows.source import InMemory
+from dpmean.neighbours import Neighbours
+from dpmean.release import Release
+from dpmean.sklearn_rows import checked_rows, fitted_rows
 
 __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
 
-_DISCREET = ("Input X contains", "Found array with", "X has ", "The feature names should match")
-"""How errors of scikit-learn begin that tell shapes and names, and no number of a row."""
+_PASSED_ON = ("rho", "epsilon", "delta", "norm_bound", "bounds", "method", "neighbours", "allow_few_rows", "ledger")
 
 
 class SeededWarning(UserWarning):
@@ -97,19 +100,11 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  scikit-learn's signature
         """Release the mean of the rows of ``X``, at the price of the whole budget; ``y`` is not looked at."""
-        rows = _rows(self, X, private_number=self.neighbours == Neighbours.ADD_OR_REMOVE_ONE)
+        rows = fitted_rows(self, X, private_number=self.neighbours == Neighbours.ADD_OR_REMOVE_ONE)
         self.release_: Release = mean(
             rows,
-            rho=self.rho,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            norm_bound=self.norm_bound,
-            bounds=self.bounds,
-            method=self.method,
-            neighbours=self.neighbours,
-            ledger=self.ledger,
             seed=_seed(self.random_state),
-            allow_few_rows=self.allow_few_rows,
+            **_asked(self),
         )
         self.mean_ = self.release_.mean
         return self
@@ -117,7 +112,7 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[Any]:
         """Return the rows of ``X`` minus the private mean. They are rows still, and need protection."""
         check_is_fitted(self)
-        centred: NDArray[Any] = _checked(self, X, reset=False) - self.mean_
+        centred: NDArray[Any] = checked_rows(self, X, reset=False) - self.mean_
         return centred
 
 
@@ -200,22 +195,14 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         labels = _labels(self.classes)
         if y is None:
             raise ArgumentError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        rows = _rows(self, X, private_number=True)
+        rows = fitted_rows(self, X, private_number=True)
         releases = mean_by(
             rows,
             by=column_or_1d(y, warn=True),
             groups=labels.tolist(),
-            rho=self.rho,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            norm_bound=self.norm_bound,
-            bounds=self.bounds,
-            method=self.method,
             sizes="private",
-            neighbours=self.neighbours,
-            ledger=self.ledger,
             seed=_seed(self.random_state),
-            allow_few_rows=self.allow_few_rows,
+            **_asked(self),
         )
         if not releases.released:
             raise _nothing_left(releases)
@@ -231,35 +218,15 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """Return for every row the class of the nearest private mean."""
         check_is_fitted(self)
-        rows = _checked(self, X, reset=False)
+        rows = checked_rows(self, X, reset=False)
         answered = np.flatnonzero(np.isfinite(self.centroids_).all(axis=1))
         found: NDArray[Any] = self.classes_[answered[pairwise_distances_argmin(rows, self.centroids_[answered])]]
         return found
 
 
-def _rows(estimator: BaseEstimator, X: Any, *, private_number: bool) -> InMemory:
-    """Check the rows as scikit-learn does, remember the columns, and keep their names for the release."""
-    array = _checked(estimator, X, ensure_min_samples=0 if private_number else 1)
-    names = getattr(estimator, "feature_names_in_", None)
-    return InMemory(array, None if names is None else tuple(names.tolist()))
-
-
-def _checked(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
-    """Check rows as scikit-learn does, but let none of its errors through that may print them."""
-    try:
-        array: NDArray[Any] = validate_data(estimator, X, **how)
-        if array.dtype.kind == "O":  # whole numbers of Python may be too large
-            array = array.astype(np.float64)
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, ValueError) and str(error).startswith(_DISCREET):
-            raise
-    else:
-        return array
-    # Raised out here, as an error keeps the one that it was raised beside, and whoever stores it stores what that says.
-    raise DataError(
-        "X must have a line for every row, of real numbers. Reshape your data with X.reshape(-1, 1) if it is "
-        "one column, or X.reshape(1, -1) if it is one row. Complex data not supported, and text neither"
-    )
+def _asked(estimator: PrivateMean | PrivateNearestCentroid) -> dict[str, Any]:
+    """Return what an estimator passes on as it is."""
+    return {name: getattr(estimator, name) for name in _PASSED_ON}
 
 
 def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:

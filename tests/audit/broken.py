@@ -27,10 +27,11 @@ from dpmean.attacks import (
 )
 from dpmean.budget import PureDp, Zcdp
 from dpmean.frame import Frame
+from dpmean.interfaces import Sampler
 from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central import Central
-from dpmean.types import Ball, Ints, Sampler
+from dpmean.types import Ball, Ints
 
 
 class ScaledNoise:

@@ -15,9 +15,10 @@ from dpmean.budget import Zcdp, positive
 from dpmean.errors import ArgumentError
 from dpmean.front import Basics
 from dpmean.grid import Grid
-from dpmean.ledger import Release
+from dpmean.interfaces import Noise, Rows
+from dpmean.release import Release
 from dpmean.trust.curator import Curator
-from dpmean.types import Estimate, Floats, Noise, Rows
+from dpmean.types import Estimate, Floats
 
 _MEAN_FAILURE, _COVARIANCE_FAILURE = 0.01, 0.1
 

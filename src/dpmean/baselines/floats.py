@@ -15,10 +15,11 @@ import numpy as np
 
 from dpmean.budget import Zcdp
 from dpmean.errors import ArgumentTypeError
+from dpmean.interfaces import Noise, Rows
 from dpmean.quantile import questions, search
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.curator import Curator
-from dpmean.types import Floats, Ints, Noise, Rows
+from dpmean.types import Floats, Ints
 
 _UNIT_BITS = 30  # noise is drawn in multiples of 2^-30 standard deviations
 

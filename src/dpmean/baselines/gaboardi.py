@@ -16,12 +16,17 @@ from numpy.typing import ArrayLike
 
 from dpmean.baselines.peer import only_basics
 from dpmean.budget import Zcdp, positive
-from dpmean.door import read_array, read_budget, read_frame, read_nan, read_randomness
+from dpmean.door.bounds import read_frame
+from dpmean.door.budgets import read_budget
+from dpmean.door.choices import read_randomness
+from dpmean.door.rows import read_array, read_nan
 from dpmean.errors import ArgumentError
 from dpmean.front import Basics
 from dpmean.grid import padded, power_of_two_at_most
-from dpmean.ledger import Neighbours, Receipt, Release
+from dpmean.neighbours import Neighbours
 from dpmean.noise.source import SecureNoise, SeededNoise
+from dpmean.receipt import Receipt
+from dpmean.release import Release
 from dpmean.rotation import hadamard
 from dpmean.trust.randomizers import WORD, lies
 from dpmean.types import Floats, Ints

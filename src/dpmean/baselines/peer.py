@@ -16,10 +16,11 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.enough import ANY_NUMBER, Need
 from dpmean.front import Basics, Common, run
 from dpmean.grid import Grid
-from dpmean.ledger import Release
+from dpmean.interfaces import Noise, Rows
+from dpmean.release import Release
 from dpmean.trust.central import Central
 from dpmean.trust.curator import Curator
-from dpmean.types import Estimate, Floats, Noise, Rows
+from dpmean.types import Estimate, Floats
 
 Ask = Callable[[Grid, Rows, Zcdp, Noise], Estimate]
 

@@ -14,10 +14,11 @@ from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import clipped_around
 from dpmean.front import Common
 from dpmean.grid import Grid, radius_at, radius_index
-from dpmean.ledger import Release
+from dpmean.interfaces import Noise, Rows
+from dpmean.release import Release
 from dpmean.trust.central import Central
 from dpmean.trust.curator import Curator
-from dpmean.types import Estimate, Noise, Rows
+from dpmean.types import Estimate
 
 
 def gaussian_mechanism(X: ArrayLike, **common: Unpack[Common]) -> Release:

@@ -16,9 +16,10 @@ from dpmean.budget import Zcdp
 from dpmean.estimators.clipped import FAILURE
 from dpmean.front import Common
 from dpmean.grid import Grid
-from dpmean.ledger import Release
+from dpmean.interfaces import Noise, Rows
 from dpmean.quantile import questions, rank_error
-from dpmean.types import Estimate, Floats, Ints, Noise, Rows
+from dpmean.release import Release
+from dpmean.types import Estimate, Floats, Ints
 
 _FOR_MEDIANS, _FOR_SPREADS, _FOR_RADIUS = Fraction(1, 5), Fraction(1, 10), Fraction(1, 20)
 _MEDIAN_OF_SQUARE = 0.4549  # of a standard normal number

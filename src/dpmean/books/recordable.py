@@ -14,7 +14,7 @@ from dpmean.books.allowance import Cost
 from dpmean.books.pages import Entry, as_paid
 from dpmean.budget import ApproxDp, PureDp, Zcdp
 from dpmean.errors import ArgumentError, ArgumentTypeError
-from dpmean.ledger import Receipt
+from dpmean.receipt import Receipt
 from dpmean.renyi import Renyi, compose
 
 _COINS = re.compile(r'"coins": "[0-9a-f]{32}"')

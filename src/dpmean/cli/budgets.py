@@ -36,7 +36,7 @@ from dpmean.cli import arguments, show
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
     """Tell what a mean would be worth, before any data are touched."""
-    from dpmean.outlook import plan as look_ahead
+    from dpmean.forecast import plan as look_ahead
 
     with show.working("planning"):
         outlook = look_ahead(asked.pop("n"), asked.pop("d"), **asked)

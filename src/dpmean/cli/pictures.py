@@ -10,7 +10,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from dpmean.ledger import Release
+from dpmean.release import Release
 from dpmean.types import Floats
 
 HEIGHT, WIDTH = 22, 22

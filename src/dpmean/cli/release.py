@@ -18,7 +18,7 @@ from dpmean.books.paper import clean
 from dpmean.budget import Number
 from dpmean.cli import show
 from dpmean.cli.target import Releases
-from dpmean.door import read_rows
+from dpmean.door.rows import read_rows
 from dpmean.errors import ArgumentError
 from dpmean.rows.streamed import Streamed
 

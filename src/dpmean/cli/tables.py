@@ -12,7 +12,8 @@ from rich.text import Text
 from dpmean.books.pages import Account, digits
 from dpmean.cli.show import printable
 from dpmean.groups import GroupedRelease
-from dpmean.ledger import Neighbours, Release
+from dpmean.neighbours import Neighbours
+from dpmean.release import Release
 
 
 @final

@@ -11,11 +11,12 @@ import numpy as np
 from dpmean.budget import Zcdp
 from dpmean.estimators.enough import Need, rows_for_radius_and_mean
 from dpmean.grid import Grid, radius_at
+from dpmean.interfaces import Noise, Rows, TrustModel
 from dpmean.quantile import questions, rank_error, search
 from dpmean.shells import shell_sums, shells_of
 from dpmean.trust.central import Central
 from dpmean.trust.curator import Curator
-from dpmean.types import Estimate, Floats, Noise, Rows, TrustModel
+from dpmean.types import Estimate, Floats
 
 FAILURE = 0.1
 """beta: the chance that is left for a comparison to err by more than the rank error."""

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Protocol, final
 
 from dpmean.budget import Zcdp
-from dpmean.types import Estimator, TrustModel
+from dpmean.interfaces import Estimator, TrustModel
 
 
 class Verdict(IntEnum):

@@ -17,12 +17,13 @@ from dpmean.budget import Zcdp
 from dpmean.coins import PublicCoins
 from dpmean.estimators import plan
 from dpmean.estimators.enough import Need, rows_for_radius_and_mean
+from dpmean.found import Found
 from dpmean.grid import RADII_PER_OCTAVE, Grid, radius_at, radius_index
-from dpmean.ledger import Found
+from dpmean.interfaces import Noise, Rows
 from dpmean.shells import FACTOR_ONE, bias_gap_sensitivity, shell_sums, shells_of
 from dpmean.trust.central import REPLACING, Central
 from dpmean.trust.curator import WEIGHT_ONE, Curator
-from dpmean.types import Bins, BinSums, Estimate, Floats, Histogram, Ints, Noise, Rows, Shells, ShellSums
+from dpmean.types import Bins, BinSums, Estimate, Floats, Histogram, Ints, Shells, ShellSums
 from dpmean.uncertainty import tail_bias
 
 NEAR = 0.6

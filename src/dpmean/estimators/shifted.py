@@ -17,11 +17,12 @@ from dpmean.coins import PublicCoins
 from dpmean.estimators.clipped import FAILURE, clipped_around, clipped_in_one_pass
 from dpmean.estimators.enough import Need, rows_for_radius_and_mean
 from dpmean.grid import Grid
-from dpmean.ledger import Receipt
+from dpmean.interfaces import Noise, Rows, TrustModel
 from dpmean.quantile import questions, rank_error, search
+from dpmean.receipt import Receipt
 from dpmean.rotation import Rotation
 from dpmean.trust.central import Central
-from dpmean.types import Estimate, Floats, Noise, Rows, TrustModel
+from dpmean.types import Estimate, Floats
 
 ROWS_PER_RANK = 24
 """Rows that find the centre, per unit of noise in their counts: the noise then moves it by a tenth of the spread."""

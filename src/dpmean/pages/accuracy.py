@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpmean.ledger import Release
 from dpmean.pages.columns import columns_of
 from dpmean.pages.markup import Html, join, tag
 from dpmean.pages.numbers import from_to, plain
 from dpmean.pages.parts import entries, points
+from dpmean.release import Release
 
 _HALVES = " half-widths"
 

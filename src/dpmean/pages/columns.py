@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.ledger import Release
+from dpmean.release import Release
 from dpmean.uncertainty import normal_quantile
 
 Floats = NDArray[np.float64]

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.groups import GroupedRelease
-from dpmean.ledger import Release
 from dpmean.pages import grouped, one
 from dpmean.pages.columns import columns_of
 from dpmean.pages.markup import Html, raw, tag
+from dpmean.release import Release
 
 Shape = tuple[int, int]
 

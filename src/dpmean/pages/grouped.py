@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpmean.groups import GroupedRelease
-from dpmean.ledger import Release
 from dpmean.pages import words
 from dpmean.pages.accuracy import bound_in_words, uncovered
 from dpmean.pages.columns import Columns, columns_of
@@ -20,6 +19,7 @@ from dpmean.pages.promise import Promise, promise_of
 from dpmean.pages.receipts import receipts
 from dpmean.pages.scale import Scale
 from dpmean.pages.tables import numbers_of_groups
+from dpmean.release import Release
 
 _EACH_ITS_OWN = ("coins", "passes", "sample", "step")
 _TABLE = "numbers"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpmean.ledger import VARIANTS
 from dpmean.pages.numbers import plain, power
+from dpmean.summary import VARIANTS
 
 _LONGEST = 160
 _CHOICES = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dpmean.ledger import Release
 from dpmean.pages import words
 from dpmean.pages.accuracy import accuracy, bound_in_words
 from dpmean.pages.columns import Columns
@@ -14,6 +13,7 @@ from dpmean.pages.parts import alarms, data, entries, head, remark, section
 from dpmean.pages.privacy import privacy
 from dpmean.pages.promise import Promise, promise_of
 from dpmean.pages.receipts import receipts
+from dpmean.release import Release
 
 _MODELS = {"central": "central, a trusted curator", "local": "local, nobody is trusted", "shuffle": "shuffle"}
 

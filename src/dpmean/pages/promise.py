@@ -11,7 +11,8 @@ from typing import final
 from dpmean.accountant import compose_zcdp
 from dpmean.budget import PureDp, Zcdp
 from dpmean.groups import GroupedRelease
-from dpmean.ledger import Neighbours, Release
+from dpmean.neighbours import Neighbours
+from dpmean.release import Release
 from dpmean.renyi import Renyi
 
 _DELTAS = (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3)

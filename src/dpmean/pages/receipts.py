@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpmean.budget import PureDp, Zcdp
-from dpmean.ledger import Receipt
 from dpmean.pages import charts, words
 from dpmean.pages.markup import Html, join, tag
 from dpmean.pages.numbers import fraction, percent, plain
+from dpmean.receipt import Receipt
 from dpmean.renyi import Renyi, renyi_of
 
 _SHORT = 24

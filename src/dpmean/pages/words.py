@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from dpmean.ledger import Neighbours, Release
+from dpmean.neighbours import Neighbours
 from dpmean.pages.numbers import percent_up, plain, small, times_up
 from dpmean.pages.promise import Promise, best_guess
+from dpmean.release import Release
 
 STEPS = {
     "number": "how many there are",

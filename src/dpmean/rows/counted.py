@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from dpmean.types import Ball, Bins, BinSums, Histogram, Ints, Radial, Rows, Shells, ShellSums, Tally, View
+from dpmean.interfaces import Rows, Tally
+from dpmean.types import Ball, Bins, BinSums, Histogram, Ints, Radial, Shells, ShellSums, View
 
 
 @final

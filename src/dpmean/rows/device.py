@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from dpmean.frame import Frame
+from dpmean.interfaces import Tally
 from dpmean.rows import kernels
 from dpmean.rows.kernel import Kernel, bin_sums, innermost, room
 from dpmean.rows.tensors import Arithmetic, Tensor
@@ -25,7 +26,6 @@ from dpmean.types import (
     Shells,
     ShellSums,
     Sides,
-    Tally,
     View,
 )
 

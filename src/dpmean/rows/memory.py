@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import DataError
 from dpmean.frame import Frame
+from dpmean.interfaces import Tally
 from dpmean.rows import kernels
 from dpmean.rows.kernel import NOT_FINITE, Kernel, as_it_is, bin_sums, block_rows, convert, run
 from dpmean.rows.threads import each, threads_to_use
@@ -27,7 +28,6 @@ from dpmean.types import (
     Radial,
     Shells,
     ShellSums,
-    Tally,
     View,
 )
 

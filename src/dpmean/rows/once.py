@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from dpmean.interfaces import Tally
 from dpmean.rows import launch
 from dpmean.rows.device import TensorRows
 from dpmean.rows.kernel import Kernel, innermost, room
@@ -23,7 +24,6 @@ from dpmean.types import (
     Radial,
     Shells,
     ShellSums,
-    Tally,
     View,
 )
 

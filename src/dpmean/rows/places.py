@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpmean.types import Ints, Noise
+from dpmean.interfaces import Noise
+from dpmean.types import Ints
 
 
 def shuffled(n: int, noise: Noise, step: str) -> Ints:

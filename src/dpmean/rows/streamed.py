@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import DataError
 from dpmean.frame import Frame
+from dpmean.interfaces import Rows, Tally
 from dpmean.rows.kernel import Kernel, bin_sums
 from dpmean.rows.memory import MemoryRows
 from dpmean.types import (
@@ -22,10 +23,8 @@ from dpmean.types import (
     Pairs,
     Question,
     Radial,
-    Rows,
     Shells,
     ShellSums,
-    Tally,
     View,
 )
 

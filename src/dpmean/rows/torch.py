@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.frame import Frame
+from dpmean.interfaces import Rows
 from dpmean.rows.device import TensorRows
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.source import InMemory
 from dpmean.rows.streamed import Source
 from dpmean.rows.tensors import Tensor
-from dpmean.types import Rows
 
 
 def open_tensor(tensor: Any) -> Source:

@@ -7,22 +7,9 @@ from typing import final
 
 import numpy as np
 
+from dpmean.interfaces import Noise, Rows, Tally
 from dpmean.rows.places import shuffled
-from dpmean.types import (
-    Ball,
-    Bins,
-    BinSums,
-    Histogram,
-    Ints,
-    Noise,
-    Pairs,
-    Radial,
-    Rows,
-    Shells,
-    ShellSums,
-    Tally,
-    View,
-)
+from dpmean.types import Ball, Bins, BinSums, Histogram, Ints, Pairs, Radial, Shells, ShellSums, View
 
 _WORD = 1 << 64
 _AT_ONCE = 1 << 22  # coins, so that they need little memory

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpmean.budget import PureDp, Zcdp
 from dpmean.errors import ArgumentError
 from dpmean.grid import padded
-from dpmean.ledger import Receipt
+from dpmean.receipt import Receipt
 from dpmean.rotation import hadamard
 from dpmean.trust.division import LADDER_BITS, LINE_BITS, TREE_BITS, divide
 from dpmean.trust.randomizers import (

@@ -15,9 +15,11 @@ from typing import final
 
 from dpmean.budget import Zcdp
 from dpmean.errors import OverspendError
-from dpmean.ledger import Neighbours, Receipt
+from dpmean.interfaces import Noise, Rows, Tally
+from dpmean.neighbours import Neighbours
 from dpmean.quantile import questions
-from dpmean.types import Ball, Ints, Noise, Rows, Tally, VectorSum, View
+from dpmean.receipt import Receipt
+from dpmean.types import Ball, Ints, VectorSum, View
 
 
 @final

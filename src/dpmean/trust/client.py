@@ -82,7 +82,7 @@ class Client:
         at = f"{task.name}/{task.round}"
         if self.memory:
             if self.memory.get("place") == at and self.memory.get("task") == document:
-                return bytes(self.memory["message"])  # type: ignore[arg-type]
+                return self._recall("message")
             raise OverspendError(f"this device has answered {self.memory.get('place')!r} and answers only once")
         body = self._body(task)
         message = msgspec.msgpack.encode(
@@ -125,22 +125,26 @@ class Client:
         """Return the batch of messages that answers a round of the collection; the same one when asked again."""
         if "collection" not in self.memory:
             raise ArgumentError("this device has agreed to no collection: call join first")
-        collection = msgspec.json.decode(bytes(self.memory["collection"]), type=Collection)  # type: ignore[arg-type]
+        collection = msgspec.json.decode(self._recall("collection"), type=Collection)
         asked = _read(document, Round, "round")
         stage = check_round(collection, asked)
         known = self.memory.get(f"round {asked.round}")
         if known is not None:
             if known != document:
                 raise OverspendError(f"this device has answered round {asked.round} and answers it only once")
-            return bytes(self.memory[f"batch {asked.round}"])  # type: ignore[arg-type]
+            return self._recall(f"batch {asked.round}")
         messages = encoder.messages(collection, stage, asked, self.user, self._row, self._coins)
-        digest = digest_of(bytes(self.memory["collection"]))  # type: ignore[arg-type]
+        digest = digest_of(self._recall("collection"))
         if collection.key:
             messages = seal(messages, collection.key, digest, asked.round)
         batch = Batch(COLLECTED, digest, asked.round, self.user.to_bytes(8), messages)
         encoded = msgspec.msgpack.encode(batch)
         self._keep(**{f"round {asked.round}": document, f"batch {asked.round}": encoded})
         return encoded
+
+    def _recall(self, fact: str) -> bytes:
+        """Return what was kept: bytes, or whatever kind of them a memory gives back."""
+        return bytes(self.memory[fact])  # type: ignore[arg-type]  # only the place is text, and is not asked for
 
     def _keep(self, **facts: bytes | str) -> None:
         """Remember, where it survives, before anything is sent."""

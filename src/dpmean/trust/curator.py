@@ -18,10 +18,11 @@ from dpmean import shells as layers
 from dpmean.budget import Zcdp
 from dpmean.errors import OverspendError
 from dpmean.grid import RADII_PER_OCTAVE
-from dpmean.ledger import Receipt
+from dpmean.interfaces import Noise, Rows
 from dpmean.quantile import questions, search
+from dpmean.receipt import Receipt
 from dpmean.trust.central import REPLACING, Central, NoisyCounter
-from dpmean.types import Ball, Floats, Histogram, Ints, Noise, Rows, Shells, ShellSums, VectorSum
+from dpmean.types import Ball, Floats, Histogram, Ints, Shells, ShellSums, VectorSum
 
 _CHOICE_UNIT = 1 << 40
 WEIGHT_ONE = 1 << 12

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.budget import Zcdp
+from dpmean.interfaces import Noise
 from dpmean.trust import places
 from dpmean.trust.analyzer import Analyzer
 from dpmean.trust.randomizers import SCALE_BITS, vector_variance
 from dpmean.trust.schema import COORDINATE, TICKET, Task, read_budget
 from dpmean.trust.wire import Lines, hashed_all, header, tree_places
-from dpmean.types import Estimate, Floats, Ints, Noise
+from dpmean.types import Estimate, Floats, Ints
 
 _BLOCK = 1 << 17
 

@@ -14,7 +14,9 @@ import msgspec
 import numpy as np
 
 from dpmean.errors import ArgumentError, DataError
-from dpmean.ledger import Neighbours, Receipt, Release
+from dpmean.neighbours import Neighbours
+from dpmean.receipt import Receipt
+from dpmean.release import Release
 from dpmean.trust.shuffle import counters, secure_sum
 from dpmean.trust.shuffle.costs import stage_costs
 from dpmean.trust.shuffle.design import Design

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.compiled import compiled
+from dpmean.interfaces import Noise
 from dpmean.trust import places
 from dpmean.trust.schema import COORDINATE
 from dpmean.trust.shuffle import secure_sum
@@ -27,7 +28,7 @@ from dpmean.trust.shuffle.schema import (
     noise_mean,
 )
 from dpmean.trust.wire import Lines, hashed_all
-from dpmean.types import Estimate, Floats, Ints, Noise
+from dpmean.types import Estimate, Floats, Ints
 
 _BLOCK = 1 << 16
 

@@ -1,0 +1,86 @@
+"""Rows: where they are, whether they are rows of numbers, and what to do about those that are not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.source import InMemory, elsewhere
+from dpmean.rows.streamed import Source
+from dpmean.trust.randomizers import MOST_COLUMNS
+
+_KINDS = {
+    "U": "text",
+    "S": "bytes",
+    "O": "objects",
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "durations",
+    "V": "records",
+    "T": "text",
+}
+
+
+def read_rows(
+    X: Any, columns: Sequence[str] | None = None, vector_column: str | None = None, *, fewest: int = 1
+) -> Source:
+    """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
+    source = elsewhere(X, columns, vector_column)
+    return InMemory(read_array(X, fewest=fewest)) if source is None else source
+
+
+def read_array(X: ArrayLike, *, fewest: int = 1) -> NDArray[Any]:
+    """Read the rows as a two-dimensional array of numbers, without copying them; so many at least."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise ArgumentTypeError('X is a masked array: pass X.filled(numpy.nan) and nan="impute" instead')
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        raise DataError("X must be a rectangular array of numbers: its rows differ in length") from None
+    if array.dtype.kind not in "fiub":
+        kind = _KINDS.get(array.dtype.kind, "something else")
+        raise ArgumentTypeError(
+            f"X must hold real numbers, got {kind}: leave out what is not a number, and "
+            "convert the rest, with numpy.asarray(X, dtype=float) or frame[columns].astype(float), say"
+        )
+    if array.ndim == 1:
+        array = array[:, np.newaxis]
+    if array.ndim != 2:
+        raise DataError(
+            f"X must have shape (n, d), or (n,) for one dimension, got {array.ndim} dimensions: "
+            "flatten each row with X.reshape(len(X), -1), say"
+        )
+    if len(array) < fewest or not array.shape[1]:
+        raise DataError(f"X is empty: got shape {array.shape}, need at least one row and one column")
+    return array
+
+
+def read_columns(d: int, trust: str) -> None:
+    """Refuse more columns than devices can answer about."""
+    if d > MOST_COLUMNS:
+        raise ArgumentError(f"the {trust} model takes at most {MOST_COLUMNS} columns, got {d}")
+
+
+def read_nan(nan: str) -> bool:
+    """Read what to do about values that are not finite: whether the public centre takes their place."""
+    if not isinstance(nan, str) or nan not in ("raise", "impute"):
+        raise ArgumentError(
+            f'nan must be "raise" or "impute", got {nan!r} (dropping rows would change n, which is public)'
+        )
+    return nan == "impute"
+
+
+def read_nan_of_columns(nan: str | Mapping[str, str], names: tuple[str, ...] | None, d: int) -> NDArray[np.bool_]:
+    """Read the same column by column: in which of them every value must be finite."""
+    if not isinstance(nan, Mapping):
+        return np.full(d, not read_nan(nan))
+    if names is None:
+        raise ArgumentError('nan={...} is for columns that have names, which these do not: give "raise" or "impute"')
+    for name in nan:
+        if name not in names:
+            raise ArgumentError(f"nan: there is no column {name!r}: there are {', '.join(names[:20])}")
+    return np.array([not read_nan(nan.get(name, "raise")) for name in names])

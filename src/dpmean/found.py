@@ -1,0 +1,46 @@
+"""What the refined estimator found out on its way, privately: what is known of the error comes from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the refined estimator found out on its way, privately; lengths are in the units of the radius.
+
+    Attributes:
+        spread: the typical distance of a row from the mean of all.
+        ceiling: the radius beyond which hardly any row lies.
+        rounds: how often the mean was released, each time around a better centre.
+        bias: how far clipping below the ceiling moves the mean, as it was measured.
+        bias_std: the standard deviation of the noise on that.
+        tail: how far the rows beyond the ceiling may move it, if their numbers go on falling as they do up to there.
+        unseen: how many rows may lie far beyond the ceiling without having been noticed.
+        noise_std: the standard deviation of the noise on each coordinate of the mean, in the same unit.
+
+    """
+
+    spread: float
+    ceiling: float
+    rounds: int
+    bias: float
+    bias_std: float
+    tail: float
+    unseen: int
+    noise_std: float
+
+    def times(self, unit: float) -> Found:
+        """Return the same in another unit of length."""
+        names = ("spread", "ceiling", "bias", "bias_std", "tail", "noise_std")
+        return replace(self, **{name: getattr(self, name) * unit for name in names})
+
+
+def is_sound(found: Found) -> bool:
+    """Tell whether a document had numbers of the right kind in all the right places."""
+    lengths = (found.spread, found.ceiling, found.bias, found.bias_std, found.tail, found.noise_std)
+    whole = type(found.rounds) is int and type(found.unseen) is int and found.unseen >= 0
+    return whole and all(type(length) is float and 0 <= length < math.inf for length in lengths)

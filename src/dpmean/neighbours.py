@@ -1,0 +1,19 @@
+"""Neighbours: which two data sets are to be hard to tell apart."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Neighbours(StrEnum):
+    """Which pairs of data sets the guarantee makes hard to tell apart."""
+
+    REPLACE_ONE = "replace-one"
+    """One row is replaced by any other; the number of rows is public."""
+    ADD_OR_REMOVE_ONE = "add-or-remove-one"
+    """One row more or less; the number of rows is private."""
+
+    @property
+    def contributions(self) -> int:
+        """By how many rows' contributions a sum over rows may differ: one goes and another comes, or only one."""
+        return 2 if self is Neighbours.REPLACE_ONE else 1

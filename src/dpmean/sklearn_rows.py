@@ -1,0 +1,41 @@
+"""Rows as scikit-learn checks them, with none of its errors that may quote one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from dpmean.errors import DataError
+from dpmean.rows.source import InMemory
+
+_DISCREET = ("Input X contains", "Found array with", "X has ", "The feature names should match")
+"""How errors of scikit-learn begin that tell shapes and names, and no number of a row."""
+
+
+def fitted_rows(estimator: BaseEstimator, X: Any, *, private_number: bool) -> InMemory:
+    """Check the rows as scikit-learn does, remember the columns, and keep their names for the release."""
+    array = checked_rows(estimator, X, ensure_min_samples=0 if private_number else 1)
+    names = getattr(estimator, "feature_names_in_", None)
+    return InMemory(array, None if names is None else tuple(names.tolist()))
+
+
+def checked_rows(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
+    """Check rows as scikit-learn does, but let none of its errors through that may print them."""
+    try:
+        array: NDArray[Any] = validate_data(estimator, X, **how)
+        if array.dtype.kind == "O":  # whole numbers of Python may be too large
+            array = array.astype(np.float64)
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, ValueError) and str(error).startswith(_DISCREET):
+            raise
+    else:
+        return array
+    # Raised out here, as an error keeps the one that it was raised beside, and whoever stores it stores what that says.
+    raise DataError(
+        "X must have a line for every row, of real numbers. Reshape your data with X.reshape(-1, 1) if it is "
+        "one column, or X.reshape(1, -1) if it is one row. Complex data not supported, and text neither"
+    )

@@ -1,0 +1,193 @@
+"""A release in words, as it is printed: each function makes the lines for one of its parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.budget import PureDp, Zcdp
+from dpmean.found import Found
+from dpmean.neighbours import Neighbours
+from dpmean.receipt import Receipt, epsilon_of, zcdp_of
+from dpmean.renyi import Renyi, compose, renyi_of
+
+FEW_COLUMNS = 10
+"""So many are told one by one; of more, some."""
+VARIANTS = {
+    "mean": "a coarse mean",
+    "twice": "a coarse mean, taken twice",
+    "two": "quartiles, in two rounds",
+    "tree": "quartiles, in one round",
+    "binary": "medians, by halving",
+}
+"""Ways to the centre in the shuffle model, in words."""
+
+
+def number(n: int, neighbours: Neighbours, unit: str | None) -> str:
+    """Return how many there are, and of what; a private number is not exact."""
+    private = neighbours is Neighbours.ADD_OR_REMOVE_ONE
+    return f"{'about ' * private}{n} {'rows' if unit is None else f'persons ({unit})'}"
+
+
+def warning(public: Mapping[str, Any]) -> list[str]:
+    """Return what a reader should know before any number."""
+    if not public.get("few_rows"):
+        return []
+    return ["  FEW ROWS: the mean may be far off, and what is said of its error worthless"]
+
+
+def estimate(
+    columns: tuple[str, ...] | None,
+    mean: NDArray[np.float64],
+    noise_std: NDArray[np.float64],
+    bounds: NDArray[np.float64] | None,
+) -> list[str]:
+    """Return the mean and its noise, column by column if there are few, with bounds on their errors if known."""
+    d = len(mean)
+    if d <= FEW_COLUMNS:
+        within = [""] * d if bounds is None else [f", within {bound:.3g} at 95 % confidence" for bound in bounds]
+        names = columns or [f"mean[{j}]" for j in range(d)]
+        width = min(max(10, *(len(name) for name in names)), 30)
+        found = zip(names, mean, noise_std, within, strict=True)
+        return [
+            f"  {name:<{width}} {value:.6g} with noise of std {std:.3g}{words}" for name, value, std, words in found
+        ]
+    lines = [f"  mean       {numbers(mean)}", f"  noise_std  {numbers(noise_std)}"]
+    if np.ptp(noise_std) == 0:
+        noise = math.hypot(*noise_std.tolist())
+        lines.append(f"             that is {noise:.4g} in l2 norm, all columns together")
+    return lines
+
+
+def with_errors(columns: tuple[str, ...] | None, mean: NDArray[np.float64], errors: NDArray[np.float64]) -> str:
+    """Return the mean in one line, column by column."""
+    names = [f"{name} " for name in columns] if columns else [""] * len(mean)
+    return ", ".join(f"{name}{value:.6g} ± {error:.2g}" for name, value, error in zip(names, mean, errors, strict=True))
+
+
+def bound(public: Mapping[str, Any]) -> str:
+    """Return the bound on the rows."""
+    given = public.get("bound", {})
+    if "lower" not in given:
+        lengths = {name: value for name, value in given.items() if name != "reach" or value != given.get("norm_bound")}
+        return ", ".join(f"{name} {value:g}" for name, value in lengths.items())
+    sides = list(zip(given["lower"], given["upper"], strict=True))
+    if len(set(sides)) == 1:
+        return f"every column from {sides[0][0]:g} to {sides[0][1]:g}"
+    shown = ", ".join(f"{low:g} to {high:g}" for low, high in sides[:4])
+    return shown + (f", ... ({len(sides)} columns)" if len(sides) > 4 else " (column by column)")
+
+
+def clipping(radius: float, unit: str) -> list[str]:
+    """Return where rows were clipped, if that is all that is known."""
+    return [
+        f"  radius     {radius:.5g}{unit} around the centre; rows beyond it",
+        "             were clipped, which may add bias to the noise",
+    ]
+
+
+def findings(found: Found, radius: float, unit: str, *, rows: float, population: float) -> list[str]:
+    """Return what was found out on the way, and the bounds on the errors that follow from it."""
+    return [
+        f"  spread     {found.spread:.4g}{unit}: the typical distance of a row from the mean of all",
+        f"  radius     {radius:.4g}{unit}: rows farther from the centre than this were clipped; the mean was",
+        f"             released {found.rounds} time{'s' if found.rounds > 1 else ''}, around better and better centres",
+        f"  error      the mean of these rows is within {rows:.3g}{unit} of this, in l2 norm over all columns,",
+        f"             at 95 % confidence; that of the population they are a sample of, within {population:.3g}{unit}",
+        f"             not covered: up to {found.unseen} rows far beyond all others, bounds that cut rows off,",
+        "             and for a population rare large values, which add to its variance but not to the spread",
+    ]
+
+
+def price(receipts: Sequence[Receipt], delta: float) -> str:
+    """Return what all receipts cost together."""
+    costs = [receipt.cost for receipt in receipts]
+    if any(isinstance(cost, Renyi) for cost in costs):
+        return f"epsilon = {epsilon_of(receipts, delta):.6g}, delta = {delta:g}"
+    if all(isinstance(cost, PureDp) for cost in costs):
+        return f"epsilon = {epsilon_of(receipts, delta):.6g}, pure"
+    rho, epsilon = float(zcdp_of(receipts).rho), epsilon_of(receipts, delta)
+    return f"rho = {rho:.6g} zCDP, that is epsilon = {epsilon:.4g} at delta = {delta:g}"
+
+
+def price_in_brief(receipts: Sequence[Receipt], delta: float) -> str:
+    """Return the same in as few words as possible."""
+    if any(isinstance(receipt.cost, Renyi) for receipt in receipts):
+        return price(receipts, delta).replace(" = ", "=")
+    return f"rho={float(zcdp_of(receipts).rho):.6g}"
+
+
+def protected(neighbours: Neighbours, unit: str | None) -> str:
+    """Return who is protected."""
+    one = "one row" if unit is None else f"all rows of one {unit}"
+    what = "persons" if unit else "rows"
+    if neighbours is Neighbours.REPLACE_ONE:
+        return f"neighbours: {neighbours}, that is, {one}; the number of {what} is public"
+    return f"neighbours: {neighbours}, that is, {one}; the number of {what} is private, and told with noise"
+
+
+def protocol(public: Mapping[str, Any]) -> list[str]:
+    """Return what devices did, if every row is one."""
+    if "rounds" not in public:
+        return []
+    if "variant" in public:
+        return [
+            f"  protocol   {public['rounds']} rounds, {public['messages_per_user']:.1f} messages and "
+            f"{public['bytes_per_user']:.0f} bytes per user, {public['sealed_bytes_per_user']:.0f} when sealed;",
+            f"             centre by {VARIANTS.get(public['variant'], '?')}; {public['answered']} users answered,",
+            f"             of whom {public['honest']} must be honest; shuffler and analyzer must not collude",
+            *(
+                [f"             played in one process, which saw all rows, by {public.get('fidelity', 'messages')}"]
+                if public.get("played_in_one_process")
+                else []
+            ),
+        ]
+    return [
+        f"  protocol   {public['rounds']} rounds, {public['messages_per_user']} message of "
+        f"{public['bytes_per_user']:.0f} bytes per user; {public['answered']} users answered",
+        "             each device randomized its own answer; only messages were added up",
+    ]
+
+
+def paid(receipts: Sequence[Receipt]) -> list[str]:
+    """Return what every step asked, how it was answered, and its part of the cost."""
+    total = compose(receipt.cost for receipt in receipts).curve[0]
+    lines = []
+    for receipt in receipts:
+        part = "" if isinstance(receipt.cost, PureDp) else f"{renyi_of(receipt.cost).curve[0] / total:.1%}"
+        lines.append(f"    {receipt.step:<10} {_cost(receipt.cost):<14} {part:>6}  {receipt.asked},")
+        lines.append(f"    {'':<32}  {receipt.mechanism}")
+    return lines
+
+
+def _cost(cost: Zcdp | PureDp | Renyi) -> str:
+    if isinstance(cost, Renyi):
+        return "Rényi"
+    return f"rho {float(cost.rho):.5g}" if isinstance(cost, Zcdp) else f"epsilon {float(cost.epsilon):.5g}"
+
+
+def remarks(public: Mapping[str, Any], *, exact: bool, seeded: bool) -> list[str]:
+    """Return what a reader should know after all numbers."""
+    lines = []
+    if public.get("imputed"):
+        which = public["imputed"]
+        where = "" if which is True else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
+        lines.append(f"  IMPUTED: values{where} that were missing counted as the middle of the bounds, or zero;")
+        lines.append("           what is said of errors does not cover that")
+    if "note" in public:
+        lines.append(f"  NOTE: {public['note']}")
+    if not exact:
+        lines.append("  FLOATS: made with noise in floating point, to be measured; its rounding may give rows away")
+    if seeded:
+        lines.append("  SEEDED: made with known noise, for experiments only; it protects nobody")
+    return lines
+
+
+def numbers(values: NDArray[np.float64]) -> str:
+    """Return some of many numbers."""
+    with np.printoptions(precision=5, threshold=6, edgeitems=3, suppress=False, linewidth=200):
+        return str(values)
