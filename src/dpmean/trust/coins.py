@@ -38,15 +38,15 @@ class SystemCoins:
         """Draw a uniform whole number below 2^64."""
         return _system_bits(64)
 
-    def gaussians(self, step: str, variance: Fraction, count: int) -> list[int]:  # noqa: ARG002
+    def gaussians(self, step: str, variance: Fraction, count: int) -> list[int]:  # noqa: ARG002  as above
         """Draw from the discrete Gaussian."""
         return [exact.discrete_gaussian(variance, _system_bits) for _ in range(count)]
 
-    def poissons(self, step: str, mean: Fraction, count: int) -> list[int]:  # noqa: ARG002
+    def poissons(self, step: str, mean: Fraction, count: int) -> list[int]:  # noqa: ARG002  as above
         """Draw Poisson numbers."""
         return [poisson(mean, _system_bits) for _ in range(count)]
 
-    def below(self, step: str, limit: int, count: int) -> list[int]:  # noqa: ARG002
+    def below(self, step: str, limit: int, count: int) -> list[int]:  # noqa: ARG002  as above
         """Draw uniform whole numbers below a limit."""
         return [exact.below(limit, _system_bits) for _ in range(count)]
 

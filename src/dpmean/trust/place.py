@@ -12,7 +12,7 @@ FARTHEST = 2.0**40
 def number(x: object) -> float:
     """Read a number of a row; what is none is NaN, and the row answers as the centre would."""
     try:
-        return float(x)  # type: ignore[arg-type]
+        return float(x)  # type: ignore[arg-type]  # what is no number is caught
     except (TypeError, ValueError, OverflowError):
         return math.nan
 
