@@ -19,9 +19,10 @@ from dpmean.trust.coins import Coins, SystemCoins
 from dpmean.trust.randomizers import WORD, Budget, HalfSpace, flips_are_covered, half_space_is_covered
 from dpmean.trust.schema import VERSION, Message, Task, check_form, is_asked, read_budget
 from dpmean.trust.shuffle import encoder as shuffled
+from dpmean.trust.shuffle.checks import check_collection, check_round
 from dpmean.trust.shuffle.costs import check_cost
 from dpmean.trust.shuffle.schema import VERSION as COLLECTED
-from dpmean.trust.shuffle.schema import Batch, Collection, Round, check_collection, check_round, digest_of
+from dpmean.trust.shuffle.schema import Batch, Collection, Round, digest_of
 from dpmean.trust.shuffle.seal import seal
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from dpmean.errors import ArgumentError, DataError
 from dpmean.ledger import Neighbours, Receipt, Release
 from dpmean.trust.shuffle import counters, secure_sum
+from dpmean.trust.shuffle.checks import check_collection
 from dpmean.trust.shuffle.costs import stage_costs
 from dpmean.trust.shuffle.design import Design
 from dpmean.trust.shuffle.protocol import Protocol, Result, Tally
@@ -26,14 +27,12 @@ from dpmean.trust.shuffle.schema import (
     Delivery,
     Round,
     Stage,
-    bytes_sent,
-    check_collection,
     digest_of,
-    messages_sent,
     read_budget,
     write_budget,
 )
 from dpmean.trust.shuffle.seal import public_of, unseal
+from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
 from dpmean.trust.wire import Lines
 from dpmean.types import Estimate, Ints
 from dpmean.version import __version__
