@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dpmean.attacks import release_step, targets
+from dpmean.attacks.catalogue import targets
+from dpmean.attacks.central import release_step
 from dpmean.audit import judge
 from dpmean.budget import Zcdp
 from dpmean.trust.central import Central
