@@ -132,16 +132,7 @@ def mean(
     """
     check_ledger(ledger)
     columns = columns_bounded(X, columns, vector_column, bounds)
-    if trust not in ("central", "local", "shuffle"):
-        raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
-    if trust != "central" and (privacy_unit is not None or neighbours != "replace-one" or passes != 2):
-        raise ArgumentError(f"privacy_unit, neighbours and passes are for the central model, got trust={trust!r}")
-    if trust == "central" and rounds != "adaptive":
-        raise ArgumentError(
-            f'rounds is for the local and the shuffle model, got {rounds!r}: leave it out, or give trust="local"'
-        )
-    if trust != "shuffle" and (honest != 0.8 or fidelity != "totals"):
-        raise ArgumentError('honest and fidelity are for the shuffle model: leave them out, or give trust="shuffle"')
+    _check_trust(trust, privacy_unit, neighbours, passes, rounds, honest, fidelity)
     if trust != "central":
         if not isinstance(nan, str):
             raise ArgumentError(f"in the {trust} model a device always answers: leave nan={{...}} out")
@@ -198,6 +189,22 @@ def method_called(method: str | None, passes: int) -> Build:
     if isinstance(passes, bool) or passes not in (1, 2):
         raise ArgumentError(f"passes must be 1 or 2, got {passes!r}")
     return (_METHODS if passes == 2 else _IN_ONE_PASS)[method]
+
+
+def _check_trust(
+    trust: str, privacy_unit: Key | None, neighbours: str, passes: int, rounds: str, honest: Number, fidelity: str
+) -> None:
+    """Refuse a trust model that is not known, and arguments of another one."""
+    if trust not in ("central", "local", "shuffle"):
+        raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
+    if trust != "central" and (privacy_unit is not None or neighbours != "replace-one" or passes != 2):
+        raise ArgumentError(f"privacy_unit, neighbours and passes are for the central model, got trust={trust!r}")
+    if trust == "central" and rounds != "adaptive":
+        raise ArgumentError(
+            f'rounds is for the local and the shuffle model, got {rounds!r}: leave it out, or give trust="local"'
+        )
+    if trust != "shuffle" and (honest != 0.8 or fidelity != "totals"):
+        raise ArgumentError('honest and fidelity are for the shuffle model: leave them out, or give trust="shuffle"')
 
 
 def _refuse(trust: str, method: str | None, **central: float | None) -> None:
