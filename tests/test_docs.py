@@ -20,8 +20,6 @@ import nbformat
 import pytest
 
 import dpmean
-from tests.browser import find_browser, running
-from tests.conformance.problems import missing
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -245,15 +243,6 @@ def test_a_notebook_that_cannot_run_fails():
     broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import dpmean\nassert dpmean.nothing")])
     with pytest.raises(nbclient.exceptions.CellExecutionError, match="no attribute 'nothing'"):
         nbclient.NotebookClient(broken, timeout=60).execute()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = find_browser()
-    if program is None:
-        missing("Chromium is needed: make browser")
-    with running(program, tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.mark.parametrize("name", ["index", "local", "api", "guide/which_bound", "notebooks/images", "accuracy"])
