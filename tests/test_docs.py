@@ -33,6 +33,30 @@ TRUE_OF = {  # what must hold after a page was run, where it does not say so its
 BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def build(request, tmp_path_factory):
+    """Start to build the site, if it is needed, as ``make docs`` does; meanwhile the code of pages runs."""
+    if not any("site" in item.fixturenames for item in request.session.items):
+        yield None, None
+        return
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-d", str(out / "trees"), str(DOCS)]
+    with (
+        (out / "said").open("w") as said,
+        subprocess.Popen([*command, str(out / "html")], stdout=said, stderr=said, cwd=ROOT) as process,  # noqa: S603
+    ):
+        yield process, out
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def site(build):
+    """Return where the site is; notebooks are run on the way, and one that fails fails the build."""
+    process, out = build
+    assert process.wait() == 0, (out / "said").read_text()
+    return out / "html"
+
+
 # --- the pages -------------------------------------------------------------------------------------------------------
 
 
@@ -172,16 +196,6 @@ def test_notebooks_are_stored_without_outputs(path):
     cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
     assert cells
     assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Build the site as ``make docs`` does; notebooks are run on the way, and one that fails fails the build."""
-    out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-d", str(out / "trees"), str(DOCS)]
-    done = subprocess.run([*command, str(out / "html")], capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603
-    assert done.returncode == 0, done.stderr
-    return out / "html"
 
 
 class Loaded(HTMLParser):

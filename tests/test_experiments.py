@@ -174,8 +174,20 @@ def values(path):
     return {(row.panel, row.x, row.method, row.trial): row.value for row in read_rows(path)}
 
 
-def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_results(tmp_path):
-    command = [*DPMEAN, "figure", "2", "--trials", "3", "--processes", "2", "--out", str(tmp_path / "killed")]
+FIGURE_2 = [*DPMEAN, "figure", "2", "--trials", "3", "--processes"]
+
+
+@pytest.fixture
+def undisturbed(tmp_path):
+    """Start a run that nobody kills, in one process."""
+    command = [*FIGURE_2, "1", "--out", str(tmp_path / "undisturbed")]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:  # noqa: S603
+        yield process
+        process.kill()
+
+
+def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_results(undisturbed, tmp_path):
+    command = [*FIGURE_2, "2", "--out", str(tmp_path / "killed")]
     path = tmp_path / "killed" / "figure-2.csv"
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
     deadline = time.monotonic() + 120
@@ -195,10 +207,9 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_results(tmp_path
     assert len(after) == len(list(read_rows(path))) == 15 * 9 * 3
     assert all(after[key] == value for key, value in before.items())
 
-    fresh = [*command[:-1], str(tmp_path / "fresh"), "--processes", "1"]
-    subprocess.run(fresh, check=True, stderr=subprocess.DEVNULL)  # noqa: S603
-    assert values(tmp_path / "fresh" / "figure-2.csv") == after
-    assert write_parquet(tmp_path / "fresh").stat().st_size > 0
+    assert undisturbed.wait() == 0
+    assert values(tmp_path / "undisturbed" / "figure-2.csv") == after
+    assert write_parquet(tmp_path / "undisturbed").stat().st_size > 0
 
 
 def values_of_whole_lines(path):
