@@ -9,7 +9,8 @@ from rich.progress import Progress
 from rich.table import Table
 from tests.audit.broken import broken_targets
 
-from dpmean.attacks import LONGER, Target, attack, targets
+from dpmean.attacks.catalogue import targets
+from dpmean.attacks.target import LONGER, Target, attack
 from dpmean.audit import Finding
 
 RUNS = 40_000

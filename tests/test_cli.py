@@ -510,10 +510,10 @@ def test_an_audit_says_what_it_found(run, monkeypatch):
     assert 0 < found["mechanisms"]["local bit"]["found"] <= 1
     assert not found["mechanisms"]["local bit"]["refuted"]
     assert "not refuted" in run("audit --only 'local bit' --runs 200").stdout
-    from dpmean import attacks
+    from dpmean.attacks import catalogue
     from tests.audit.broken import broken_targets
 
-    monkeypatch.setattr(attacks, "targets", broken_targets)
+    monkeypatch.setattr(catalogue, "targets", broken_targets)
     name = next(iter(broken_targets()))
     assert "REFUTED" in run(f"audit --only '{name}' --runs 20000", 1).stdout
 

@@ -20,8 +20,6 @@ import nbformat
 import pytest
 
 import dpmean
-from tests.browser import find_browser, running
-from tests.conformance.problems import missing
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -33,6 +31,30 @@ TRUE_OF = {  # what must hold after a page was run, where it does not say so its
     "scale.md": lambda names: abs(names["release"].mean - 5).max() < 0.1,
 }
 BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def build(request, tmp_path_factory):
+    """Start to build the site, if it is needed, as ``make docs`` does; meanwhile the code of pages runs."""
+    if not any("site" in item.fixturenames for item in request.session.items):
+        yield None, None
+        return
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-d", str(out / "trees"), str(DOCS)]
+    with (
+        (out / "said").open("w") as said,
+        subprocess.Popen([*command, str(out / "html")], stdout=said, stderr=said, cwd=ROOT) as process,
+    ):
+        yield process, out
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def site(build):
+    """Return where the site is; notebooks are run on the way, and one that fails fails the build."""
+    process, out = build
+    assert process.wait() == 0, (out / "said").read_text()
+    return out / "html"
 
 
 # --- the pages -------------------------------------------------------------------------------------------------------
@@ -176,16 +198,6 @@ def test_notebooks_are_stored_without_outputs(path):
     assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Build the site as ``make docs`` does; notebooks are run on the way, and one that fails fails the build."""
-    out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-d", str(out / "trees"), str(DOCS)]
-    done = subprocess.run([*command, str(out / "html")], capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    return out / "html"
-
-
 class Loaded(HTMLParser):
     """What a page loads by itself, and what it links to."""
 
@@ -245,15 +257,6 @@ def test_a_notebook_that_cannot_run_fails():
     broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import dpmean\nassert dpmean.nothing")])
     with pytest.raises(nbclient.exceptions.CellExecutionError, match="no attribute 'nothing'"):
         nbclient.NotebookClient(broken, timeout=60).execute()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = find_browser()
-    if program is None:
-        missing("Chromium is needed: make browser")
-    with running(program, tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.mark.parametrize("name", ["index", "local", "api", "guide/which_bound", "notebooks/images", "accuracy"])

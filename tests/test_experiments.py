@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from dpmean import ArgumentError
 from dpmean.cli import main
 from dpmean.experiments import claims, figures, mnist, plot, run
-from dpmean.experiments.claims import Verdict
 from dpmean.experiments.data import FIXED, KINDS, draw
 from dpmean.experiments.figures import Cell
 from dpmean.experiments.methods import CALLS, Answer, Problem, clip_at_rank, diameter, rank_error
@@ -30,6 +29,7 @@ from dpmean.experiments.results import (
     trimmed_mean,
     write_parquet,
 )
+from dpmean.experiments.verdicts import Results, Verdict
 
 PAPER = [str(number) for number in range(1, 10)]
 DPMEAN = [sys.executable, "-c", "from dpmean.cli import entry; entry()"]
@@ -174,8 +174,20 @@ def values(path):
     return {(row.panel, row.x, row.method, row.trial): row.value for row in read_rows(path)}
 
 
-def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_results(tmp_path):
-    command = [*DPMEAN, "figure", "2", "--trials", "3", "--processes", "2", "--out", str(tmp_path / "killed")]
+FIGURE_2 = [*DPMEAN, "figure", "2", "--trials", "3", "--processes"]
+
+
+@pytest.fixture
+def undisturbed(tmp_path):
+    """Start a run that nobody kills, in one process."""
+    command = [*FIGURE_2, "1", "--out", str(tmp_path / "undisturbed")]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        yield process
+        process.kill()
+
+
+def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_results(undisturbed, tmp_path):
+    command = [*FIGURE_2, "2", "--out", str(tmp_path / "killed")]
     path = tmp_path / "killed" / "figure-2.csv"
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 120
@@ -195,10 +207,9 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_in_the_same_results(tmp_path
     assert len(after) == len(list(read_rows(path))) == 15 * 9 * 3
     assert all(after[key] == value for key, value in before.items())
 
-    fresh = [*command[:-1], str(tmp_path / "fresh"), "--processes", "1"]
-    subprocess.run(fresh, check=True, stderr=subprocess.DEVNULL)
-    assert values(tmp_path / "fresh" / "figure-2.csv") == after
-    assert write_parquet(tmp_path / "fresh").stat().st_size > 0
+    assert undisturbed.wait() == 0
+    assert values(tmp_path / "undisturbed" / "figure-2.csv") == after
+    assert write_parquet(tmp_path / "undisturbed").stat().st_size > 0
 
 
 def values_of_whole_lines(path):
@@ -375,14 +386,14 @@ def test_never_worse_holds_is_too_close_or_fails(factor, verdict):
     rows = {}
     for name in ("1", "2", "3", "6", "7"):
         rows |= made_up(name, lambda _, method: factor if method == "Shifted-CM" else 1.0)
-    finding = claims.shifted_not_worse(claims.Results(rows))
+    finding = claims.shifted_not_worse(Results(rows))
     assert finding.verdict == verdict
     assert float(finding.numbers.split()[0]) == pytest.approx(factor, rel=0.05)
 
 
 def test_worse_at_one_place_is_worse():
     rows = made_up("7", lambda cell, method: 1.3 if method == "Refined" and cell.x == 0.4 and not cell.panel else 1.0)
-    finding = claims.refined_not_worse(claims.Results(rows))
+    finding = claims.refined_not_worse(Results(rows))
     assert finding.verdict == Verdict.FAILS
     assert "worse at 1 of 15 places" in finding.numbers
     assert "(figure 7, digit = 0, rho = 0.4)" in finding.numbers
@@ -395,7 +406,7 @@ def test_the_papers_claims_are_judged_at_places_where_we_refuse_too():
         if r.x < 0.01
     ]
     calm = made_up("2", lambda _, method: 0.5 if method == "Shifted-CM" else 1.0)["2"]
-    finding = claims.shifted_not_worse(claims.Results({"2": rows + [r for r in calm if r.x > 0.01]}))
+    finding = claims.shifted_not_worse(Results({"2": rows + [r for r in calm if r.x > 0.01]}))
     assert finding.verdict == Verdict.FAILS
     assert "At 3 places dpmean refuses" in finding.numbers
 
@@ -408,7 +419,7 @@ def test_places_where_we_refuse_are_left_out_and_said_to_be():
         if r.x > 200
     ]
     calm = [r for r in made_up("9", lambda _, method: 0.5 if method == "Refined" else 1.0)["9"] if r.x < 200]
-    finding = claims.refined_not_worse(claims.Results({"9": marked + calm}))
+    finding = claims.refined_not_worse(Results({"9": marked + calm}))
     assert finding.verdict == Verdict.HOLDS
     assert "Left out: 12 places where dpmean refuses for want of rows, largest 2." in finding.numbers
 
@@ -417,21 +428,21 @@ def test_the_best_t_depends_or_does_not():
     def depends(cell, method):
         return 1.0 if method == ("COINPRESS t=1" if cell.panel > 100 else "COINPRESS t=10") else 3.0
 
-    finding = claims.best_t_depends(claims.Results(made_up("3", depends)))
+    finding = claims.best_t_depends(Results(made_up("3", depends)))
     assert finding.verdict == Verdict.HOLDS
     assert "kappa = 1000: t=1, t=1, t=1, t=1" in finding.numbers
     same = made_up("3", lambda _, method: 1.0 if method == "COINPRESS t=4" else 3.0)
-    assert claims.best_t_depends(claims.Results(same)).verdict == Verdict.FAILS
+    assert claims.best_t_depends(Results(same)).verdict == Verdict.FAILS
     by_d = made_up("3", lambda cell, method: 1.0 if method == f"COINPRESS t={1 if cell.x > 64 else 4}" else 3.0)
-    assert claims.best_t_depends(claims.Results(by_d)).verdict == Verdict.FAILS
+    assert claims.best_t_depends(Results(by_d)).verdict == Verdict.FAILS
     torn = [row("non-private", 0, 1.0, 10, 16, "3")]
-    assert claims.best_t_depends(claims.Results({"3": torn})).verdict == Verdict.UNKNOWN
+    assert claims.best_t_depends(Results({"3": torn})).verdict == Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(("size", "verdict"), [(1.1, Verdict.HOLDS), (1.25, Verdict.OPEN), (1.7, Verdict.FAILS)])
 def test_close_to_non_private(size, verdict):
     rows = made_up("3", lambda _, method: 1.0 if method == "non-private" else size)
-    assert claims.close_to_non_private(claims.Results(rows)).verdict == verdict
+    assert claims.close_to_non_private(Results(rows)).verdict == verdict
 
 
 def test_the_covariance_helps_for_small_d_only():
@@ -445,7 +456,7 @@ def test_the_covariance_helps_for_small_d_only():
 
     def verdict(at_16, at_1024):
         rows = made_up("3", lambda *_: 1.0) | made_up("4", level(at_16, at_1024))
-        return claims.covariance_helps_in_low_dimensions(claims.Results(rows)).verdict
+        return claims.covariance_helps_in_low_dimensions(Results(rows)).verdict
 
     assert verdict(0.5, 100.0) == Verdict.HOLDS
     assert verdict(1.0, 100.0) == Verdict.OPEN
@@ -455,7 +466,7 @@ def test_the_covariance_helps_for_small_d_only():
 
 def test_mahalanobis_errors_are_read_from_the_runs_of_figure_4():
     rows = made_up("4", lambda _, method: 2.0 if method.startswith("COINPRESS+cov") else 1.0)
-    assert claims.covariance_does_not_help_mahalanobis(claims.Results(rows)).verdict == Verdict.HOLDS
+    assert claims.covariance_does_not_help_mahalanobis(Results(rows)).verdict == Verdict.HOLDS
 
 
 def test_a_translation_matters_to_cm_alone_or_not():
@@ -470,7 +481,7 @@ def test_a_translation_matters_to_cm_alone_or_not():
             for (x, method, trial), value in drawn.items()
             for panel in (0, 5, 10)
         ]
-        return claims.translation_invariant(claims.Results({"1": rows})).verdict
+        return claims.translation_invariant(Results({"1": rows})).verdict
 
     assert verdict(3.0, 1.0) == Verdict.HOLDS
     assert verdict(3.0, 1.0, of_refined=2.0) == Verdict.HOLDS
@@ -481,7 +492,7 @@ def test_a_translation_matters_to_cm_alone_or_not():
 
 def test_the_chosen_quantile_is_best_or_not():
     rows = made_up("9", lambda _, method: 0.9 if method == "n - sqrt(2d/rho)" else 1.0)
-    assert claims.chosen_quantile_is_best(claims.Results(rows)).verdict == Verdict.HOLDS
+    assert claims.chosen_quantile_is_best(Results(rows)).verdict == Verdict.HOLDS
 
 
 # --- plots, the page and the command -----------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The house itself: what is public, how fast it opens, what a newcomer may rely on."""
 
 import ast
+import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 import dpmean
 
 ROOT = Path(__file__).parent.parent
+MODULES = sorted((ROOT / "src" / "dpmean").rglob("*.py"))
+MOST_LINES, MOST_LINES_OF_A_FUNCTION = 250, 50
 
 
 def test_importing_the_package_loads_neither_numpy_nor_numba():
@@ -26,7 +29,8 @@ def test_report_is_a_function_and_loads_no_compiler():
 
 
 def test_the_version_is_the_projects():
-    assert f'version = "{dpmean.__version__}"' in (ROOT / "pyproject.toml").read_text()
+    assert importlib.metadata.version("dpmean") == dpmean.__version__
+    assert f"## [{dpmean.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["paper_map.md", "privacy_guarantee.md"])
@@ -48,6 +52,22 @@ def test_estimators_never_open_what_only_a_trust_model_may_see(file):
     private = {"counts", "inner", "outer", "count_at_most", "tally", "add_up"}
     named = {node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
     assert not named & private
+
+
+def test_a_module_is_short_or_says_why_not():
+    long = {path for path in MODULES if path.read_text().count("\n") > MOST_LINES}
+    unexplained = {path for path in long if "one file because" not in ast.get_docstring(ast.parse(path.read_text()))}
+    assert not {path.relative_to(ROOT / "src" / "dpmean").as_posix() for path in unexplained}
+
+
+def test_a_function_fits_on_a_screen():
+    """Signatures and docstrings do not count: they are there to be looked up."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                code = node.body[1:] if ast.get_docstring(node) else node.body
+                lines = code[-1].end_lineno - code[0].lineno + 1 if code else 0
+                assert lines <= MOST_LINES_OF_A_FUNCTION, f"{node.name} of {path.name} has {lines} lines"
 
 
 @pytest.mark.parametrize("room", ["api.py", "forecast.py"])

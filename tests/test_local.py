@@ -20,11 +20,13 @@ from dpmean import ArgumentError, OverspendError, PureDp, Zcdp, baselines
 from dpmean.baselines import gaboardi
 from dpmean.noise.source import seeded
 from dpmean.trust import local, place, places, randomizers
-from dpmean.trust.analyzer import Analyzer, setup_for
-from dpmean.trust.client import Client, tree_bit
+from dpmean.trust.analyzer import Analyzer
+from dpmean.trust.client import Client
 from dpmean.trust.coins import SystemCoins
 from dpmean.trust.division import divide, expected_error, noise_share, users_needed
+from dpmean.trust.encoder import tree_bit
 from dpmean.trust.local import Fleet
+from dpmean.trust.protocol import setup_for
 from dpmean.trust.randomizers import WORD, flips_are_covered, half_space, half_space_is_covered, lies
 from dpmean.trust.schema import TICKET, Outcome, Task, hashed, is_asked, read_budget, write_budget
 from dpmean.trust.search import WeighedSearch, _rising, halved, shares_from_tree

@@ -2,9 +2,8 @@
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,78 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmean
-from dpmean import Zcdp
 from dpmean import shells as layers
-from dpmean.coins import PublicCoins
 from dpmean.errors import ArgumentError
-from dpmean.estimators.clipped import ClippedMean
-from dpmean.estimators.refined import RefinedMean
-from dpmean.estimators.shifted import ShiftedClippedMean
-from dpmean.frame import Frame
 from dpmean.grid import Grid, radius_at
-from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
-from dpmean.trust import curator as curators
-from dpmean.trust.central import Central
 from dpmean.trust.curator import WEIGHT_ONE
-from tests.recorder import Binned, Histogrammed, Recorder, RecordingNoise, Summed
-from tests.test_refined_sensitivity import one_way, squared
-from tests.test_sensitivity import nasty
+from tests import runs
+from tests.recorder import Binned, Histogrammed, Summed
+from tests.runs import REACH, nasty, one_way, squared
 
-REACH = 50.0
-
-
-@dataclass(frozen=True)
-class Run:
-    name: str
-    d: int
-    rho: float
-    seed: int
-    n: int = 20_000
-    box: bool = False
-    far: int = 0
-    lumpy: bool = False
-
-    @property
-    def frame(self):
-        if self.box:
-            return Frame.within_box(np.full(self.d, -20.0), np.linspace(20, 50, self.d), impute=True)
-        return Frame.within_norm(self.d, REACH, impute=True)
-
-    @cached_property
-    def data(self):
-        rows = np.random.default_rng(self.seed).normal(3, 1 + self.seed % 3, (self.n, self.d))
-        rows[: self.far] += 9
-        if self.lumpy:
-            rows[np.arange(self.n) % 20 > 0] = 3.0
-        return rows
-
-    @property
-    def estimator(self):
-        grid, coins = Grid(2.0**-20, self.frame.reach, self.d), PublicCoins("once")
-        return {
-            "refined": RefinedMean(grid, coins, one_pass=True),
-            "shifted": ShiftedClippedMean(grid, Central(), coins, one_pass=True),
-            "clipped": ClippedMean(grid, Central(), one_pass=True),
-        }[self.name]
-
-    @cached_property
-    def recorded(self):
-        """Return the questions, the draws, the choices, the gaps and the sums that were asked for, the estimate."""
-        recorder, noise = Recorder(MemoryRows(self.data, self.frame)), RecordingNoise(seeded(self.seed))
-        gaps, clipped = [], []
-        with pytest.MonkeyPatch.context() as patch:
-            ask, add = layers.bias_gap, layers.clipped_sum
-            patch.setattr(curators.layers, "bias_gap", lambda *a: gaps.append(a[1:]) or ask(*a))
-            patch.setattr(curators.layers, "clipped_sum", lambda *a: clipped.append(a[1:]) or add(*a))
-            estimate = self.estimator(recorder, Zcdp(self.rho), noise)
-        return recorder.log, noise.log, noise.choices, gaps, clipped, estimate
-
-    @property
-    def bins(self):
-        (question,) = (question for question in self.recorded[0] if isinstance(question, Binned))
-        return question.bins
-
+Run = partial(runs.Run, n=20_000, away=9, one_pass=True, coins="once")
 
 RUNS = [
     Run("refined", 1, 0.5, 1),
@@ -98,9 +35,14 @@ RUNS = [
 ]
 
 
+def bins_of(run):
+    (question,) = (question for question in run.recorded.questions if isinstance(question, Binned))
+    return question.bins
+
+
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_all_rows_are_read_once(run):
-    full = [question for question in run.recorded[0] if question.positions is None]
+    full = [question for question in run.recorded.questions if question.positions is None]
     assert len(full) == 1
     assert isinstance(full[0], Binned)
 
@@ -110,7 +52,7 @@ def test_all_rows_are_read_once(run):
 @given(data=st.data())
 def test_one_replaced_row_moves_sums_by_what_is_paid_for(run, data):
     """Sums are linear in single rows, so two rows alone can show all that a replacement can do."""
-    bins, gaps = run.bins, run.recorded[3]
+    bins, gaps = bins_of(run), run.recorded.gaps
     rows = [np.array([data.draw(st.lists(nasty, min_size=run.d, max_size=run.d))]) for _ in range(2)]
     crowd = run.data[:50]
     before, after = (MemoryRows(np.concatenate((crowd, row)), run.frame).add_up_bins(bins) for row in rows)
@@ -134,7 +76,7 @@ def test_one_replaced_row_moves_sums_by_what_is_paid_for(run, data):
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_two_radii_are_reached_and_not_exceeded(run):
     """Opposite rows far out move a sum by two radii or little less: what is paid for is not too much either."""
-    bins, away = run.bins, np.zeros((1, run.d))
+    bins, away = bins_of(run), np.zeros((1, run.d))
     away[0, 0] = 1e3
     one, two = (MemoryRows(row, run.frame).add_up_bins(bins) for row in (away, -away))
     for edge in range(0, len(bins.radii), 7):
@@ -149,7 +91,7 @@ def test_two_radii_are_reached_and_not_exceeded(run):
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
     """Against floats: each row clipped at the edge of a bin, up to the precision of bins and of directions."""
-    bins, frame = run.bins, run.frame
+    bins, frame = bins_of(run), run.frame
     rows = MemoryRows(run.data, frame)
     sums, values = rows.add_up_bins(bins), rows.values() - bins.centre
     lengths = np.linalg.norm(values, axis=1)
@@ -192,11 +134,11 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
 
 
 def test_the_runs_differ_in_kind():
-    steps = [{receipt.step for receipt in run.recorded[-1].receipts} for run in RUNS]
+    steps = [{receipt.step for receipt in run.recorded.estimate.receipts} for run in RUNS]
     assert any("far rows" in names for names in steps)
     assert any("end" in names for names in steps)
     assert any("bias 1" in names for names in steps)
-    assert any(isinstance(q, Histogrammed) and q.positions is not None for run in RUNS for q in run.recorded[0])
+    assert any(isinstance(q, Histogrammed) and q.positions is not None for run in RUNS for q in run.recorded.questions)
 
 
 def test_a_release_says_how_often_rows_were_read():

@@ -10,9 +10,8 @@ import json
 import math
 import warnings
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,74 +19,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmean
-from dpmean import TooFewRowsError, Zcdp, front
+from dpmean import TooFewRowsError, front
 from dpmean import shells as layers
 from dpmean.coins import PublicCoins
-from dpmean.estimators.clipped import ClippedMean
-from dpmean.estimators.refined import RefinedMean
-from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.neighbours import Neighbours
 from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.uncounted import UncountedRows
-from dpmean.trust import curator as curators
 from dpmean.trust.central import Central
-from dpmean.trust.curator import WEIGHT_ONE, Curator
+from dpmean.trust.curator import WEIGHT_ONE
 from dpmean.types import Histogram, Pairs
-from tests.recorder import Binned, Counted, Histogrammed, Recorder, RecordingNoise, Shelled, Summed
-from tests.test_refined_sensitivity import ANSWERS, one_way, squared
+from tests import runs
+from tests.recorder import Binned, Counted, Histogrammed, RecordingNoise, Shelled, Summed
+from tests.runs import assert_made_of_answers_alone, one_way, squared
 
-REACH = 50.0
 TRUST = Central(Neighbours.ADD_OR_REMOVE_ONE)
-OFF = 7
-"""The public number is off by so many rows."""
-
-
-@dataclass(frozen=True)
-class Run:
-    method: str
-    d: int
-    rho: float
-    seed: int
-    n: int = 300
-    far: int = 0
-    lumpy: bool = False
-    one_pass: bool = False
-
-    frame = property(lambda self: Frame.within_norm(self.d, REACH, impute=True))
-
-    @property
-    def data(self):
-        rows = np.random.default_rng(self.seed).normal(3, 1 + self.seed % 3, (self.n, self.d))
-        rows[: self.far] += 15
-        if self.lumpy:
-            rows[np.arange(self.n) % 20 > 0] = 3.0
-        return rows
-
-    def rows(self, data):
-        return MemoryRows(data, self.frame, threads=1)
-
-    @property
-    def estimator(self):
-        grid, coins = Grid(2.0**-20, REACH, self.d), PublicCoins("private")
-        if self.method == "refined":
-            return RefinedMean(grid, coins, self.one_pass, TRUST)
-        if self.method == "shifted":
-            return ShiftedClippedMean(grid, TRUST, coins, self.one_pass)
-        return ClippedMean(grid, TRUST, self.one_pass)
-
-    @cached_property
-    def recorded(self):
-        recorder, noise, gaps = Recorder(self.rows(self.data)), RecordingNoise(seeded(self.seed)), []
-        with pytest.MonkeyPatch.context() as patch:
-            ask = layers.bias_gap
-            patch.setattr(curators.layers, "bias_gap", lambda *a: gaps.append(a[1:]) or ask(*a))
-            rows = UncountedRows(recorder, self.n + OFF, noise)
-            estimate = self.estimator(rows, Zcdp(self.rho), noise)
-        return recorder.log, noise.log, noise.choices, gaps, estimate
-
+Run = partial(runs.Run, uncounted=True, coins="private")
 
 RUNS = [
     Run("refined", 1, 0.5, 1),
@@ -133,9 +82,8 @@ def shifted_to(public, counts):
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_one_row_less_moves_answers_by_what_is_paid_for(run, data):
-    questions, _, _, gaps, _ = run.recorded
-    sampled = next((q.positions for q in questions if q.positions is not None), np.arange(run.n))
-    row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(sampled.tolist())))
+    questions, gaps = run.recorded.questions, run.recorded.gaps
+    row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(run.positions())))
     original = run.data
     original[row] = data.draw(st.sampled_from([original[row], np.full(run.d, 60.0), np.zeros(run.d), -original[row]]))
     for question in questions:
@@ -173,14 +121,14 @@ def test_a_replaced_row_would_not_be_paid_for():
     run = RUNS[3]
     rows, other = run.data, run.data
     rows[5], other[5] = 40.0, -40.0
-    ball = next(q.ball for q in run.recorded[0] if isinstance(q, Summed))
+    ball = next(q.ball for q in run.recorded.questions if isinstance(q, Summed))
     one, two = (run.rows(x).add_up(ball) for x in (rows, other))
     assert squared(one - two) > ball.radius**2
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_what_was_drawn_is_what_the_receipts_say(run):
-    questions, draws, choices, gaps, estimate = run.recorded
+    questions, draws, choices, gaps, _, estimate = run.recorded
     gaps = list(gaps)
     balls = [question.ball for question in questions if isinstance(question, Summed)]
     shelled = [question.shells for question in questions if isinstance(question, Shelled)]
@@ -219,24 +167,8 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
 @pytest.mark.parametrize("other", ["more", "one less", "none"])
 def test_an_estimate_is_made_of_answers_alone(run, other):
     """Another number of rows, and other rows, but the same answers: the same estimate. So n is not looked at."""
-    answers = []
-
-    def estimate(data, answer):
-        with pytest.MonkeyPatch.context() as patch:
-            for name in ANSWERS:
-                ask = getattr(Curator, name)
-                patch.setattr(Curator, name, lambda self, *a, ask=ask, **k: answer(ask(self, *a, **k)))
-            noise = seeded(run.seed)
-            rows = UncountedRows(MemoryRows(data, run.frame, threads=1), run.n + OFF, noise)
-            return run.estimator(rows, Zcdp(run.rho), noise)
-
-    one = estimate(run.data, lambda found: answers.append(found) or found)
-    replayed = iter(answers)
     data = {"more": np.zeros((run.n + 50, run.d)), "one less": run.data[1:], "none": run.data[:0]}[other]
-    two = estimate(data, lambda _: next(replayed))
-    assert next(replayed, None) is None
-    assert (one.receipts, one.found, one.radius, one.noise_std) == (two.receipts, two.found, two.radius, two.noise_std)
-    assert np.array_equal(one.mean, two.mean)
+    assert_made_of_answers_alone(run, data)
 
 
 # --- secret places -------------------------------------------------------------------------------------------------

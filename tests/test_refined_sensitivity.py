@@ -5,9 +5,8 @@ As in test_sensitivity.py, a run is recorded and its questions are put to a data
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,59 +15,17 @@ from hypothesis import strategies as st
 
 from dpmean import OverspendError, Zcdp
 from dpmean import shells as layers
-from dpmean.coins import PublicCoins
-from dpmean.estimators.refined import RefinedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
-from dpmean.trust import curator as curators
 from dpmean.trust.curator import WEIGHT_ONE, Curator
 from dpmean.types import Histogram, Shells, ShellSums
-from tests.recorder import Histogrammed, Recorder, RecordingNoise, Shelled, Summed
-from tests.test_sensitivity import nasty
+from tests import runs
+from tests.recorder import Histogrammed, RecordingNoise, Shelled, Summed
+from tests.runs import REACH, assert_made_of_answers_alone, nasty, one_way, squared
 
-REACH = 50.0
-
-
-@dataclass(frozen=True)
-class Run:
-    d: int
-    rho: float
-    seed: int
-    n: int = 300
-    box: bool = False
-    far: int = 0
-    lumpy: bool = False
-
-    @property
-    def frame(self):
-        if self.box:
-            return Frame.within_box(np.full(self.d, -20.0), np.linspace(20, 50, self.d), impute=True)
-        return Frame.within_norm(self.d, REACH, impute=True)
-
-    @property
-    def data(self):
-        rows = np.random.default_rng(self.seed).normal(3, 1 + self.seed % 3, (self.n, self.d))
-        rows[: self.far] += 15
-        if self.lumpy:
-            rows[np.arange(self.n) % 20 > 0] = 3.0
-        return rows
-
-    def rows(self, data):
-        return MemoryRows(data, self.frame, threads=1)
-
-    @cached_property
-    def recorded(self):
-        """Return the questions, the draws, the choices, the gaps that were asked for, and the estimate."""
-        recorder, noise, gaps = Recorder(self.rows(self.data)), RecordingNoise(seeded(self.seed)), []
-        with pytest.MonkeyPatch.context() as patch:
-            ask = layers.bias_gap
-            patch.setattr(curators.layers, "bias_gap", lambda *a: gaps.append(a[1:]) or ask(*a))
-            grid = Grid(2.0**-20, self.frame.reach, self.d)
-            estimate = RefinedMean(grid, PublicCoins("sensitivity"))(recorder, Zcdp(self.rho), noise)
-        return recorder.log, noise.log, noise.choices, gaps, estimate
-
+Run = partial(runs.Run, "refined")
 
 RUNS = [
     Run(1, 0.5, 1),
@@ -89,30 +46,18 @@ RUNS = [
 
 def replaced(run, data):
     neighbour = run.data
-    positions = next(q.positions for q in run.recorded[0] if q.positions is not None)
-    row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(positions.tolist())))
+    row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(run.positions())))
     neighbour[row] = data.draw(st.lists(nasty, min_size=run.d, max_size=run.d))
     return neighbour
-
-
-def squared(change):
-    return sum(int(x) ** 2 for x in np.ravel(change))
-
-
-def one_way(before, after):
-    """Whether a line of counts moved by 0 or +1 everywhere, or by 0 or -1 everywhere."""
-    change = after - before
-    return all(set(line.tolist()) <= {0, 1} or set(line.tolist()) <= {0, -1} for line in change)
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_one_replaced_row_moves_answers_by_what_is_paid_for(run, data):
-    questions, _, _, gaps, _ = run.recorded
-    neighbour = replaced(run, data)
-    for question in questions:
-        before, after = question.ask(run.rows(run.data)), question.ask(run.rows(neighbour))
+    neighbour = run.rows(replaced(run, data))
+    for question, before in zip(run.recorded.questions, run.answers, strict=True):
+        after = question.ask(neighbour)
         match question:
             case Histogrammed():
                 assert one_way(before, after)
@@ -122,7 +67,7 @@ def test_one_replaced_row_moves_answers_by_what_is_paid_for(run, data):
                 for k in range(len(shells.radii)):
                     change = layers.clipped_sum(after, shells, k) - layers.clipped_sum(before, shells, k)
                     assert squared(change) <= layers.clipped_sum_sensitivity(shells, k) ** 2
-                for asked, k, factors in gaps:
+                for asked, k, factors in run.recorded.gaps:
                     assert asked is shells
                     change = layers.bias_gap(after, shells, k, factors) - layers.bias_gap(before, shells, k, factors)
                     assert abs(change) <= layers.bias_gap_sensitivity(shells, k, factors)
@@ -131,7 +76,7 @@ def test_one_replaced_row_moves_answers_by_what_is_paid_for(run, data):
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_what_was_drawn_is_what_the_receipts_say(run):
     """Price every draw by the sensitivity of what it hides and every choice by its range: the receipts, exactly."""
-    questions, draws, choices, gaps, estimate = run.recorded
+    questions, draws, choices, gaps, _, estimate = run.recorded
     gaps = list(gaps)
     balls = [question.ball for question in questions if isinstance(question, Summed)]
     shelled = [question.shells for question in questions if isinstance(question, Shelled)]
@@ -173,14 +118,13 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_no_noise_is_used_twice(run):
-    _, draws, choices, _, _ = run.recorded
-    variates = [(step, start + i) for step, start, _, count in draws for i in range(count)]
-    variates += [(step, 0) for step, _, _ in choices]
+    variates = [(step, start + i) for step, start, _, count in run.recorded.draws for i in range(count)]
+    variates += [(step, 0) for step, _, _ in run.recorded.choices]
     assert len(variates) == len(set(variates))
 
 
 def test_the_runs_cover_what_can_happen():
-    steps = [{receipt.step for receipt in run.recorded[4].receipts} for run in RUNS]
+    steps = [{receipt.step for receipt in run.recorded.estimate.receipts} for run in RUNS]
     assert any("far rows" in found for found in steps)
     assert any("bias 2" in found for found in steps)
     ends = [found for run, found in zip(RUNS, steps, strict=True) if run.lumpy]
@@ -190,43 +134,23 @@ def test_the_runs_cover_what_can_happen():
         (False, True),
     ]
     assert any("upper end" in found for found in steps)
-    assert any(factors[k] > layers.FACTOR_ONE for run in RUNS for _, k, factors in run.recorded[3])
-    sampled = [next(q.positions for q in run.recorded[0] if q.positions is not None) for run in RUNS]
-    assert any(len(positions) < run.n for positions, run in zip(sampled, RUNS, strict=True))
+    assert any(factors[k] > layers.FACTOR_ONE for run in RUNS for _, k, factors in run.recorded.gaps)
+    assert any(len(run.positions()) < run.n for run in RUNS)
 
 
 @pytest.mark.parametrize("run", [RUNS[7], Run(1, 500.0, 8, n=20_000)], ids=str)
 def test_many_rows_are_read_twice_and_a_sample_of_them_as_often_as_it_takes(run):
-    questions = run.recorded[0]
+    questions = run.recorded.questions
     assert sum(question.positions is None for question in questions) == 2
     assert len({id(question.positions) for question in questions if question.positions is not None}) == 1
-
-
-ANSWERS = ("quantile", "upper_end", "count_beyond", "mean_weights", "ball_sum", "clipped_sum", "bias_gap")
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 @pytest.mark.parametrize("other", ["zeros", "huge", "shrunk"])
 def test_an_estimate_is_made_of_answers_alone(run, other):
     """Other rows altogether, but the same answers: the same estimate. So nothing else was looked at."""
-    answers = []
-
-    def estimate(rows, answer):
-        with pytest.MonkeyPatch.context() as patch:
-            for name in ANSWERS:
-                ask = getattr(Curator, name)
-                patch.setattr(Curator, name, lambda self, *a, ask=ask, **k: answer(ask(self, *a, **k)))
-            grid = Grid(2.0**-20, run.frame.reach, run.d)
-            return RefinedMean(grid, PublicCoins("answers"))(run.rows(rows), Zcdp(run.rho), seeded(run.seed))
-
-    one = estimate(run.data, lambda found: answers.append(found) or found)
-    replayed = iter(answers)
     rows = {"zeros": np.zeros_like(run.data), "huge": run.data * 1e200, "shrunk": run.data * 1e-5}[other]
-    two = estimate(rows, lambda _: next(replayed))
-    assert next(replayed, None) is None
-    assert (one.receipts, one.found, one.radius, one.noise_std) == (two.receipts, two.found, two.radius, two.noise_std)
-    assert np.array_equal(one.mean, two.mean)
-    assert np.array_equal(one.centre, two.centre)
+    assert_made_of_answers_alone(run, rows)
 
 
 # --- single operations ---------------------------------------------------------------------------------------

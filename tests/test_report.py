@@ -25,8 +25,6 @@ from dpmean.pages.numbers import fraction, percent_up, plain, small, with_error
 from dpmean.pages.promise import best_guess, promise_of
 from dpmean.pages.scale import Scale
 from dpmean.renyi import renyi_of
-from tests.browser import find_browser, running
-from tests.conformance.problems import missing
 
 HOSTILE = [
     "</script><img src=x onerror=\"document.title='broken'\">",
@@ -82,15 +80,6 @@ def grouped():
     wide = random.normal(5, 1, (6000, 16))
     many = dpmean.mean_by(wide, by=labels, groups=groups[:3], rho=0.5, norm_bound=60.0, sizes="public", seed=1)
     return {"few": replace(few, seeded=False), "many": replace(many, seeded=False), "seeded": few}
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    program = find_browser()
-    if program is None:
-        missing("Chromium is not installed: apt-get install chromium")
-    with running(program, tmp_path_factory.mktemp("profile")) as found:
-        yield found
 
 
 def _words(path):

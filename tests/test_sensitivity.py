@@ -6,9 +6,8 @@ The same questions are then put to a data set with one row replaced by whatever 
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,64 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmean import OverspendError, Receipt, Zcdp
-from dpmean.coins import PublicCoins
-from dpmean.estimators.clipped import ClippedMean
-from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.noise.source import seeded
 from dpmean.receipt import total_cost
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central import Central
-from tests.recorder import Counted, Recorder, RecordingNoise, Summed
+from tests import runs
+from tests.recorder import Counted, Summed
+from tests.runs import REACH, nasty
 
-REACH = 50.0
-
-nasty = st.one_of(
-    st.floats(-60, 60),
-    st.floats(allow_nan=True, allow_infinity=True),
-    st.sampled_from([0.0, 1e-300, 5.0, 1e300, -1e300, math.nan, math.inf]),
-)
-
-
-@dataclass(frozen=True)
-class Run:
-    """One recorded run: who asked, through which frame, of which rows, and what."""
-
-    name: str
-    d: int
-    rho: float
-    seed: int
-    n: int = 200
-    box: bool = False
-
-    @property
-    def frame(self):
-        if self.box:
-            return Frame.within_box(np.full(self.d, -20.0), np.linspace(20, 50, self.d), impute=True)
-        return Frame.within_norm(self.d, REACH, impute=True)
-
-    @property
-    def data(self):
-        return np.random.default_rng(self.seed).normal(3, 1 + self.seed % 3, (self.n, self.d))
-
-    def rows(self, data):
-        return MemoryRows(data, self.frame, threads=1)
-
-    @property
-    def estimator(self):
-        grid = Grid(2.0**-20, self.frame.reach, self.d)
-        if self.name == "clipped":
-            return ClippedMean(grid, Central())
-        return ShiftedClippedMean(grid, Central(), PublicCoins("sensitivity"))
-
-    @cached_property
-    def recorded(self):
-        """Return the questions that were asked, the noise that was drawn, and the receipts."""
-        recorder, noise = Recorder(self.rows(self.data)), RecordingNoise(seeded(self.seed))
-        estimate = self.estimator(recorder, Zcdp(self.rho), noise)
-        return recorder.log, noise.log, estimate.receipts
-
+Run = partial(runs.Run, n=200)
 
 RUNS = [
     Run("clipped", 1, 0.5, 1),
@@ -87,22 +39,24 @@ RUNS = [
 ]
 
 
-def moved(question, run, data, neighbour):
+def by(before, after):
     """Return the exact change of an answer, as Python whole numbers."""
-    before, after = (question.ask(run.rows(x)) for x in (data, neighbour))
     return [int(a) - int(b) for a, b in zip(after, before, strict=True)]
+
+
+def moved(question, run, data, neighbour):
+    return by(*(question.ask(run.rows(x)) for x in (data, neighbour)))
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_one_replaced_row_moves_counts_by_one_and_the_sum_by_two_radii(run, data):
-    questions, _, _ = run.recorded
     neighbour = run.data
-    row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(sampled(questions, run))))
+    row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(run.positions())))
     neighbour[row] = data.draw(st.lists(nasty, min_size=run.d, max_size=run.d))
-    for question in questions:
-        change = moved(question, run, run.data, neighbour)
+    for question, before in zip(run.recorded.questions, run.answers, strict=True):
+        change = by(before, question.ask(run.rows(neighbour)))
         match question:
             case Counted():
                 assert max(abs(x) for x in change) <= 1
@@ -110,20 +64,15 @@ def test_one_replaced_row_moves_counts_by_one_and_the_sum_by_two_radii(run, data
                 assert sum(x * x for x in change) <= (2 * ball.radius) ** 2
 
 
-def sampled(questions, run):
-    """Return the positions that a run sampled, or all."""
-    return next((q.positions.tolist() for q in questions if getattr(q, "positions", None) is not None), range(run.n))
-
-
 def test_one_run_samples_its_rows_and_another_sees_them_through_a_box():
-    assert len(sampled(RUNS[-1].recorded[0], RUNS[-1])) < RUNS[-1].n
+    assert len(RUNS[-1].positions()) < RUNS[-1].n
     assert any(run.box for run in RUNS)
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_the_bounds_are_reached(run):
     """Far rows on opposite sides move the sum by two radii or little less: what is paid for is not too much either."""
-    questions, _, _ = run.recorded
+    questions = run.recorded.questions
     (question,) = (question for question in questions if isinstance(question, Summed))
     away = np.zeros(run.d)
     away[0] = 1e3
@@ -139,32 +88,30 @@ def test_the_bounds_are_reached(run):
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_what_was_drawn_is_what_the_receipts_say(run):
     """Add up sensitivity^2 / (2 variance) over all noise that was really drawn: it is the price, exactly."""
-    questions, draws, receipts = run.recorded
+    questions, draws, *_, estimate = run.recorded
     (summed,) = (question for question in questions if isinstance(question, Summed))
     spent = defaultdict(Fraction)
     for step, _, variance, count in draws:
         name = step.partition("/")[0]
         square = (2 * summed.ball.radius) ** 2 if name == "mean" else count
         spent[name] += Fraction(square) / (2 * variance)
-    assert spent == {receipt.step: receipt.cost.rho for receipt in receipts}
+    assert spent == {receipt.step: receipt.cost.rho for receipt in estimate.receipts}
     assert sum(spent.values()) == Fraction(str(run.rho))
     assert sum(count for step, _, _, count in draws if step == "mean") == run.d
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_no_noise_is_used_twice(run):
-    _, draws, _ = run.recorded
-    variates = [(step, start + i) for step, start, _, count in draws for i in range(count)]
+    variates = [(step, start + i) for step, start, _, count in run.recorded.draws for i in range(count)]
     assert len(variates) == len(set(variates))
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_as_many_questions_are_asked_as_receipts_say(run):
-    questions, _, receipts = run.recorded
-    counted = [question for question in questions if isinstance(question, Counted)]
+    counted = [question for question in run.recorded.questions if isinstance(question, Counted)]
     for view in {question.view for question in counted}:
         assert sum(question.view is view for question in counted) == (view.points - 1).bit_length()
-    assert len(receipts) == (2 if run.name == "clipped" else 3)
+    assert len(run.recorded.estimate.receipts) == (2 if run.method == "clipped" else 3)
 
 
 def test_a_counter_adds_its_noise_and_refuses_one_question_too_many():

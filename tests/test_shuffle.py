@@ -20,22 +20,14 @@ from dpmean.noise.source import secure, seeded
 from dpmean.trust.coins import SystemCoins
 from dpmean.trust.shuffle import counters, crowd, encoder, paper, secure_sum
 from dpmean.trust.shuffle.analyzer import Analyzer, decoded
+from dpmean.trust.shuffle.checks import check_round
 from dpmean.trust.shuffle.counters import Counts, interpolated, tail_radius
 from dpmean.trust.shuffle.crowd import Crowd
 from dpmean.trust.shuffle.design import VARIANTS, calibrated, clients_needed, design
-from dpmean.trust.shuffle.schema import (
-    Batch,
-    Counters,
-    Round,
-    Sums,
-    blanket_mean,
-    check_round,
-    fewest_messages,
-    most_messages,
-    noise_mean,
-)
+from dpmean.trust.shuffle.schema import Batch, Counters, Round, Sums
 from dpmean.trust.shuffle.seal import new_key
 from dpmean.trust.shuffle.shuffler import permuted
+from dpmean.trust.shuffle.sizes import blanket_mean, fewest_messages, most_messages, noise_mean
 from tests.shuffle_parts import (
     BUDGET,
     NAME,

@@ -18,6 +18,7 @@ from dpmean.trust.client import Client
 from dpmean.trust.schema import Outcome
 from dpmean.trust.shuffle import crowd, encoder
 from dpmean.trust.shuffle.analyzer import Analyzer
+from dpmean.trust.shuffle.checks import check_collection, check_round
 from dpmean.trust.shuffle.costs import total_cost
 from dpmean.trust.shuffle.design import calibrated
 from dpmean.trust.shuffle.schema import (
@@ -26,8 +27,6 @@ from dpmean.trust.shuffle.schema import (
     Counters,
     Delivery,
     Round,
-    check_collection,
-    check_round,
     digest_of,
     read_budget,
     write_budget,

@@ -21,9 +21,10 @@ from dpmean.estimators.enough import Need
 from dpmean.frame import Frame
 from dpmean.release import Release
 from dpmean.rows.source import InMemory
-from dpmean.trust.analyzer import Analyzer, setup_for
+from dpmean.trust.analyzer import Analyzer
 from dpmean.trust.division import users_needed
 from dpmean.trust.local import Fleet
+from dpmean.trust.protocol import setup_for
 from dpmean.trust.shuffle.analyzer import Analyzer as ShuffleAnalyzer
 from dpmean.trust.shuffle.analyzer import collection_for
 from dpmean.trust.shuffle.crowd import Crowd

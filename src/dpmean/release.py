@@ -1,6 +1,6 @@
 """A release: a private mean, what it cost and what may be said of its error; all of it may be published.
 
-Longer than other modules, since every field and every promise of the public class is explained here.
+This is one file because every field and every promise of the public class is explained where it is.
 """
 
 from __future__ import annotations

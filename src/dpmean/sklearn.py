@@ -1,6 +1,6 @@
 """Private means as estimators of scikit-learn: a mean that centres, and a classifier by the nearest private mean.
 
-Longer than other modules, since scikit-learn wants every parameter of each of them spelled out.
+This is one file because scikit-learn wants every parameter of each of them spelled out.
 """
 
 from __future__ import annotations

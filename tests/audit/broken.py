@@ -10,21 +10,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.attacks import (
-    SHUFFLED,
-    UNCOUNTED,
-    MakeNoise,
-    Target,
-    bins_step,
-    choice_step,
-    gap_step,
-    local_step,
-    number_step,
-    radius_step,
-    release_step,
-    shuffle_step,
-    targets,
-)
+from dpmean.attacks.catalogue import targets
+from dpmean.attacks.central import UNCOUNTED, bins_step, choice_step, gap_step, number_step, radius_step, release_step
+from dpmean.attacks.devices import SHUFFLED, local_step, shuffle_step
+from dpmean.attacks.target import MakeNoise, Target
 from dpmean.budget import PureDp, Zcdp
 from dpmean.frame import Frame
 from dpmean.interfaces import Sampler

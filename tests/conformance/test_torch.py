@@ -40,6 +40,20 @@ ROOT = Path(__file__).parents[2]
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def interpreted():
+    """Interpret the kernels of a GPU while other tests run; in another process, as triton decides on its import."""
+    if sys.platform != "linux":
+        yield None
+        return
+    command = [sys.executable, "-m", "tests.conformance.interpreted"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    with subprocess.Popen(command, **pipes, text=True, env=environment, cwd=ROOT) as process:
+        yield process
+        process.kill()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("order", ["by row", "by column"])
 def test_tensors_on_a_cpu(dtype, order):
@@ -122,13 +136,10 @@ def test_frames_are_seen_through():
     assert (found.n, found.d, found.held()) == (2, 3, found)
 
 
-def test_kernels_of_a_gpu_give_the_same_whole_numbers():
-    """Interpreted, in a process of its own: triton decides when it is imported."""
-    if sys.platform != "linux":
+def test_kernels_of_a_gpu_give_the_same_whole_numbers(interpreted):
+    if interpreted is None:
         pytest.skip("there is no triton for this system")
     needed("triton", "engines")
-    command = [sys.executable, "-m", "tests.conformance.interpreted"]
-    environment = os.environ | {"TRITON_INTERPRET": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["18", "cases", "agree"]
+    said, wrong = interpreted.communicate()
+    assert interpreted.returncode == 0, wrong
+    assert said.split() == ["18", "cases", "agree"]

@@ -23,7 +23,8 @@ def audit(ctx: click.Context, runs: int, only: str | None, *, as_json: bool) -> 
     the outputs tell them apart bounds epsilon from below. A bound above the claim
     refutes it, and the exit code is 1. More runs find more, and take longer. Whole estimators get a tenth of the runs.
     """
-    from dpmean.attacks import LONGER, attack, targets
+    from dpmean.attacks.catalogue import targets
+    from dpmean.attacks.target import LONGER, attack
     from dpmean.cli.tables import table
 
     chosen = {name: target for name, target in targets().items() if only is None or only.lower() in name.lower()}

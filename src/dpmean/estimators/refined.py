@@ -2,6 +2,8 @@
 
 Every number it uses comes from the curator, who answers with noise and keeps the receipts; budgets and questions
 depend on earlier answers, and the curator's purse bounds what they cost together.
+
+This is one file because it is read from top to bottom, as one algorithm: each step goes on where the last one ended.
 """
 
 from __future__ import annotations

@@ -1,116 +1,15 @@
-"""The paper's claims as functions over results: which hold, by how much, and where they fail.
-
-Ratios compare trimmed means, with intervals that hold together with probability 99 % (see ``ratio``). A claim that one
-method is never worse than others fails if some interval lies above 1, holds if all lie below 1.03, and is too close to
-call otherwise.
-"""
+"""The paper's claims as functions over results: which hold, by how much, and where they fail."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import final
+from collections.abc import Callable, Mapping, Sequence
 
-from dpmean.experiments import figures
-from dpmean.experiments.methods import TOO_FEW_ROWS
-from dpmean.experiments.results import Ratio, Row, Table, ratio
+from dpmean.experiments.results import Ratio, Row, ratio
+from dpmean.experiments.verdicts import CLOSE, STEADY, Compared, Finding, Results, Verdict, largest, never_worse
 
-NOT_WORSE, CLOSE, STEADY = 1.03, 1.25, 1.1
 SHIFTED, REFINED, NON_PRIVATE, CM, BALANCED = "Shifted-CM", "Refined", "non-private", "CM", "n - sqrt(2d/rho)"
 LOCAL = "Local"
-RULES = (
-    f"Never worse: all intervals below {NOT_WORSE:g}; close: below {CLOSE:g}; unmoved: within {STEADY:g} either way. "
-    "Intervals are those of ratios of trimmed means to the best rival's, which is chosen afterwards, from resampled "
-    "trials; those of one claim hold together with probability 99 %. With less than 20 trials nothing is certain."
-)
-
-
-class Verdict(StrEnum):
-    """What the results say about a claim."""
-
-    HOLDS = "holds"
-    FAILS = "does not hold"
-    OPEN = "too close to call"
-    UNKNOWN = "not measured"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A claim, the verdict, and the numbers behind it."""
-
-    name: str
-    claim: str
-    verdict: Verdict
-    numbers: str = ""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """How two methods, or two places, compare."""
-
-    figure: str
-    panel: float
-    x: float
-    ratio: Ratio
-    refused: bool = False
-
-    def __str__(self) -> str:
-        figure = figures.read(self.figure)
-        return f"{self.ratio} (figure {self.figure}, {figure.panel} = {self.panel:g}, {figure.axis} = {self.x:g})"
-
-
-@final
-class Results:
-    """The results of all figures."""
-
-    def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        self._rows = rows
-
-    def table(self, name: str) -> Table:
-        """Return the results of a figure, as far as there are any."""
-        figure = figures.read(name)
-        return Table(self._rows.get(figure.runs, ()), figure.measure)
-
-    def ratios(self, names: Iterable[str], method: str, others: Callable[[str], bool]) -> list[Compared]:
-        """Compare a method with the best of others at every place."""
-        pairs = []
-        for name in names:
-            table = self.table(name)
-            for panel, x in table.places:
-                mine = table.trials(panel, x, method)
-                rivals = {other: table.trials(panel, x, other) for other in table.methods if others(other)}
-                known = {other: values for other, values in rivals.items() if values}
-                if mine and known:
-                    refused = table.notes.get((panel, x, method)) == TOO_FEW_ROWS
-                    pairs.append(((name, panel, x), mine, known, refused))
-        return [Compared(*place, ratio(mine, known, len(pairs)), refused) for place, mine, known, refused in pairs]
-
-
-def _never_worse(name: str, claim: str, ratios: list[Compared]) -> Finding:
-    if not ratios:
-        return Finding(name, claim, Verdict.UNKNOWN)
-    worse = sorted((one for one in ratios if one.ratio.low > 1), key=lambda one: -one.ratio.middle)
-    unsure = [one for one in ratios if one.ratio.low <= 1 and one.ratio.high >= NOT_WORSE]
-    typical = math.exp(sum(math.log(one.ratio.middle) for one in ratios) / len(ratios))
-    numbers = f"{typical:.3g} times the best other's error on average"
-    if worse:
-        named = "; ".join(map(str, worse[:3])) + (" and others" if len(worse) > 3 else "")
-        numbers += f"; worse at {len(worse)} of {len(ratios)} places: {named}"
-    else:
-        largest = _largest(ratios)
-        numbers += f"; clearly worse at none of {len(ratios)} places, largest {largest}"
-    if unsure:
-        numbers += f"; {len(unsure)} are too close to call"
-    verdict = Verdict.FAILS if worse else Verdict.OPEN if unsure else Verdict.HOLDS
-    return Finding(name, claim, verdict, numbers)
-
-
-def _largest(ratios: Iterable[Compared]) -> Compared:
-    return max(ratios, key=lambda one: one.ratio.middle)
 
 
 def _coinpress(method: str) -> bool:
@@ -160,14 +59,14 @@ def shifted_not_worse(results: Results) -> Finding:
     """Compare Shifted-CM with COINPRESS at its best t."""
     claim = "Shifted-CM is never worse than COINPRESS with the best t (figures 1, 2, 3, 6, 7)"
     ratios = results.ratios(["1", "2", "3", "6", "7"], SHIFTED, _coinpress)
-    finding = _never_worse("2", claim, ratios)
+    finding = never_worse("2", claim, ratios)
     refused = [one for one in ratios if one.refused]
     if not refused:
         return finding
     elsewhere = [one for one in ratios if not one.refused]
     numbers = f"{finding.numbers}. At {len(refused)} places dpmean refuses for want of rows"
     if elsewhere:
-        numbers += f"; elsewhere largest {_largest(elsewhere)}"
+        numbers += f"; elsewhere largest {largest(elsewhere)}"
     return Finding(finding.name, claim, finding.verdict, numbers)
 
 
@@ -180,8 +79,7 @@ def close_to_non_private(results: Results) -> Finding:
     far, near = any(one.ratio.low > CLOSE for one in ratios), all(one.ratio.high < CLOSE for one in ratios)
     verdict = Verdict.FAILS if far else Verdict.HOLDS if near else Verdict.OPEN
     within = sum(one.ratio.middle <= CLOSE for one in ratios)
-    largest = _largest(ratios)
-    return Finding(name, claim, verdict, f"within at {within} of {len(ratios)} places; largest {largest}")
+    return Finding(name, claim, verdict, f"within at {within} of {len(ratios)} places; largest {largest(ratios)}")
 
 
 def covariance_helps_in_low_dimensions(results: Results) -> Finding:
@@ -215,7 +113,7 @@ def covariance_helps_in_low_dimensions(results: Results) -> Finding:
 def covariance_does_not_help_mahalanobis(results: Results) -> Finding:
     """Compare Shifted-CM with COINPRESS that estimates the covariance, in the metric of the covariance."""
     claim = "Estimating the covariance does not beat Shifted-CM even in Mahalanobis error (figure 5)"
-    return _never_worse("5", claim, results.ratios(["5"], SHIFTED, _with_covariance))
+    return never_worse("5", claim, results.ratios(["5"], SHIFTED, _with_covariance))
 
 
 def translation_invariant(results: Results) -> Finding:
@@ -247,20 +145,20 @@ def translation_invariant(results: Results) -> Finding:
     elif unsure:
         numbers += f"; {len(unsure)} of {len(changes)} too close to call"
     if of_cm:
-        numbers += f"; of CM: {_largest(of_cm)}"
+        numbers += f"; of CM: {largest(of_cm)}"
     return Finding(name, claim, verdict, numbers)
 
 
 def chosen_quantile_is_best(results: Results) -> Finding:
     """Compare the balance of bias and noise with fixed quantiles, all of them exact."""
     claim = "The (n - sqrt(2d/rho))-th norm is the best place to clip (figure 9)"
-    return _never_worse("7", claim, results.ratios(["9"], BALANCED, lambda method: method.endswith("%")))
+    return never_worse("7", claim, results.ratios(["9"], BALANCED, lambda method: method.endswith("%")))
 
 
 def beats_local_peers(results: Results) -> Finding:
     """Compare the local model with its peers."""
     claim = "In the local model, Shifted-CM is never worse than KnownVar and UnkVar (figures 10, 11, 12)"
-    return _never_worse("8", claim, results.ratios(["10", "11", "12"], LOCAL, lambda method: method.endswith("Var")))
+    return never_worse("8", claim, results.ratios(["10", "11", "12"], LOCAL, lambda method: method.endswith("Var")))
 
 
 def refined_not_worse(results: Results) -> Finding:
@@ -268,13 +166,13 @@ def refined_not_worse(results: Results) -> Finding:
     names = ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
     ratios = results.ratios(names, REFINED, lambda method: method not in (REFINED, NON_PRIVATE))
     judged = [one for one in ratios if not one.refused]
-    finding = _never_worse("ours", "Refined is never worse than any of them (figures 1 to 9)", judged)
+    finding = never_worse("ours", "Refined is never worse than any of them (figures 1 to 9)", judged)
     refused = [one for one in ratios if one.refused]
     if not refused:
         return finding
     numbers = (
         f"{finding.numbers}. Left out: {len(refused)} places where dpmean refuses for want of rows, "
-        f"largest {_largest(refused)}"
+        f"largest {largest(refused)}"
     )
     return Finding(finding.name, finding.claim, finding.verdict, numbers)
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dpmean.experiments import figures, plot
-from dpmean.experiments.claims import RULES, check
+from dpmean.experiments.claims import check
 from dpmean.experiments.figures import Figure
 from dpmean.experiments.results import Row, Table
+from dpmean.experiments.verdicts import RULES
 
 
 def figures_page(rows: Mapping[str, Sequence[Row]], folder: Path) -> Path:

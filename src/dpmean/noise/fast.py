@@ -14,6 +14,8 @@ until they do. For U the bounds are whole numbers (``_cells``). For V they rest 
 multiplication and division alone: the exponent g is at most 0.63, its relative error at most 6 * 2^-53, the
 Taylor polynomial of degree 18 is within 0.63^19 / 19! < 2^-69 of exp(-g), its Horner evaluation within
 40 * 2^-53, and V is rounded once: together less than 2^-47. The kernel calls anything within 2^-45 undecided.
+
+This is one file because the bounds above are those of the loops below.
 """
 
 from __future__ import annotations

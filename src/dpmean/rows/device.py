@@ -1,4 +1,7 @@
-"""Rows of a tensor, worked on where they are, block by block: only whole numbers leave a device."""
+"""Rows of a tensor, worked on where they are, block by block: only whole numbers leave a device.
+
+This is one file because it answers every question there is, each in a few operations on tensors.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpmean.errors import ArgumentError, DataError
-from dpmean.rows.arrow import TableReader
+from dpmean.rows.columnar import TableReader
 from dpmean.rows.npy import NpyReader
 from dpmean.rows.parted import FileEngine, Reader
 from dpmean.rows.streamed import Streamed

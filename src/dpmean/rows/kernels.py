@@ -4,6 +4,8 @@ Whatever a row becomes depends on that row and on public numbers alone. Reals tu
 the row's own: a power of two that gives its largest coordinate ``bits`` bits, so that the sum of squares is exact
 in 64 bits and a distance has the same relative precision near the centre and far away. A sum of whole numbers has
 no order, so neither blocks nor threads can show in a result.
+
+This is one file because compiled loops are cached on disk by file, and inlined into each other.
 """
 
 from __future__ import annotations

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.arrow import guarded
 from dpmean.rows.keys import Keys
-from dpmean.rows.parted import BLOCK_ROWS, stamp
+from dpmean.rows.parted import BLOCK_ROWS, guarded, stamp
 from dpmean.rows.streamed import CHANGED
 from dpmean.types import Ints
 

@@ -147,3 +147,14 @@ def stamp(path: Path) -> tuple[int, int, int]:
     except OSError:
         raise DataError(CHANGED) from None
     return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def guarded(work: Any, *arguments: Any, **named: Any) -> Any:
+    """Read from a file; what a library says of it may quote a row, so it is not passed on."""
+    try:
+        return work(*arguments, **named)
+    except ModuleNotFoundError:
+        raise  # it names a library, and no row
+    except Exception as error:
+        kind = type(error).__name__
+    raise DataError(f"the files cannot be read ({kind}), so nothing was released: check that they are whole")

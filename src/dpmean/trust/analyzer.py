@@ -6,61 +6,22 @@ tallies of closed rounds, and that of the open one: replaying the former leads b
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Generator
+from dataclasses import replace
 from typing import final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.budget import PureDp, Zcdp
+from dpmean.budget import Zcdp
 from dpmean.errors import ArgumentError
-from dpmean.grid import padded
 from dpmean.receipt import Receipt
-from dpmean.rotation import hadamard
-from dpmean.trust.division import LADDER_BITS, LINE_BITS, TREE_BITS, divide
-from dpmean.trust.randomizers import (
-    MOST_COLUMNS,
-    SCALE_BITS,
-    WORD,
-    Budget,
-    half_space,
-    lies,
-    unit_variance,
-    vector_variance,
-)
-from dpmean.trust.schema import (
-    COORDINATE,
-    TICKET,
-    TICKETS,
-    VERSION,
-    Message,
-    Outcome,
-    Question,
-    Task,
-    read_budget,
-    write_budget,
-)
-from dpmean.trust.search import WeighedSearch, farthest, halved, ladder_up_to, shares_from_tree
-from dpmean.trust.wire import Lines, body_size, hashed_all, header, tree_places
+from dpmean.trust.protocol import Protocol, Setup
+from dpmean.trust.schema import TICKET, VERSION, Message, Outcome, Task
+from dpmean.trust.tally import add_answers, empty_tally, read_answers
+from dpmean.trust.wire import Lines, body_size, hashed_all, header
 from dpmean.types import Estimate, Ints
-
-_GRID_BITS = 24
-_PER_OCTAVE = 10
-_GAUSSIAN_REACH = 12  # standard deviations that honest noise does not exceed in the life of the universe
-
-
-class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What everybody knows before the first round: public, like all tasks that follow from it."""
-
-    name: str
-    users: int
-    d: int
-    reach: float
-    budget: str
-    few_rounds: bool = False
 
 
 @final
@@ -69,104 +30,14 @@ class Analyzer:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.budget = read_budget(setup.budget)
-        self.lie = lies(self.budget)
-        self.step = math.frexp(setup.reach)[1] - _GRID_BITS
-        self.reach = math.ceil(math.ldexp(setup.reach, -self.step)) + math.isqrt(setup.d) + 1  # rounding is forgiven
-        self.division = divide(setup.users, setup.d, self.budget, few_rounds=setup.few_rounds)
-        self.width = padded(setup.d)
-        self.signs = 1 - 2 * (hashed_all(setup.name, np.arange(self.width), TICKET) >> np.uint64(63)).astype(np.int64)
+        protocol = Protocol(setup)
+        self.budget, self.step = protocol.budget, protocol.step
         self.outcomes: Counter[str] = Counter()
         self.answered = np.zeros(setup.users, dtype=np.bool_)
         self.closed: list[Ints] = []
         self.estimate: Estimate | None = None
-        self._protocol = self._play()
+        self._protocol = protocol.play()
         self._open(next(self._protocol))
-
-    # --- the protocol ----------------------------------------------------------------------------------------
-
-    def _play(self) -> Generator[Task, Ints, Estimate]:
-        """Find medians, then a radius, then the mean."""
-        plan = self.division
-        first, second = (round(TICKETS * share) for share in (plan.for_medians, plan.for_medians + plan.for_radius))
-        find = self._all_at_once if self.setup.few_rounds else self._step_by_step
-
-        half = 1 << (TREE_BITS if self.setup.few_rounds else LINE_BITS) - 1
-        line = (np.arange(2 * half) - half + 1) * -(-farthest(self.reach, self.width) // half)
-        found = yield from find("median", (0, first), line, self.width, 0.5, signs=self.signs.tolist())
-        centre = np.rint(self.signs * hadamard(line[found].astype(np.float64)) / self.width)[: self.setup.d]
-        length = float(np.linalg.norm(centre))
-        centre = np.rint(centre * min(1.0, self.reach / max(length, 1.0))).astype(np.int64)
-
-        ladder = ladder_up_to(2 * self.reach, 1 << LADDER_BITS, _PER_OCTAVE)
-        index = yield from find("radius", (first, second), ladder, 1, 1 - plan.clipped, centre=centre.tolist())
-        radius = int(ladder[index[0]])
-
-        tally = yield self._task("vector", second, TICKETS, centre=centre.tolist(), radius=radius, **self._hiding())
-        return self._finish(tally, centre, radius)
-
-    def _step_by_step(
-        self, question: Question, tickets: tuple[int, int], points: Ints, size: int, rank: float, **more: object
-    ) -> Generator[Task, Ints, Ints]:
-        """Search lines of points for a quantile, one point of each line in a round, each with other users."""
-        search = WeighedSearch(size, len(points), rank)
-        rounds = self.division.median_rounds if question == "median" else self.division.radius_rounds
-        (first, last), lie = tickets, self.lie / WORD
-        for number in range(rounds):
-            low, high = (first + (last - first) * k // rounds for k in (number, number + 1))
-            middle = search.middle
-            asked = {"thresholds": points[middle].tolist(), "lie": str(self.lie), **more}
-            tally = yield self._task(question, low, high, **asked)
-            users = tally.sum(axis=1)
-            shares = (tally[:, 1] / np.maximum(users, 1) - lie) / (1 - 2 * lie)
-            std = np.where(users > 0, np.sqrt(unit_variance(self.lie) / np.maximum(users, 1)), np.inf)
-            search.learn(middle, shares, std)
-        return search.answer
-
-    def _all_at_once(
-        self, question: Question, tickets: tuple[int, int], points: Ints, size: int, rank: float, **more: object
-    ) -> Generator[Task, Ints, Ints]:
-        """Search lines of points for a quantile in one round, with a tree over the cells between them."""
-        tree: Question = "median tree" if question == "median" else "radius tree"
-        asked = {"thresholds": points[:-1].tolist(), "lie": str(self.lie), **more}
-        tally = yield self._task(tree, *tickets, **asked)
-        shares, _ = shares_from_tree(tally[:size, :, 1], tally[:size, :, 0], self.lie / WORD)
-        return halved(shares, rank)
-
-    def _hiding(self) -> dict[str, object]:
-        if isinstance(self.budget, Zcdp):
-            return {}
-        answer = half_space(self.budget.epsilon)
-        return {"threshold": answer.threshold, "outside": str(answer.outside)}
-
-    def _task(self, question: Question, first: int, last: int, **more: object) -> Task:
-        setup = self.setup
-        common = {"version": VERSION, "name": setup.name, "round": len(self.closed), "budget": setup.budget}
-        place = {"d": setup.d, "step": self.step, "reach": self.reach, "tickets": (first, last)}
-        return msgspec.convert({**common, **place, "question": question, **more}, Task)
-
-    def _finish(self, tally: Ints, centre: Ints, radius: int) -> Estimate:
-        users, unit = int(tally[0]), math.ldexp(1.0, self.step)
-        if isinstance(self.budget, Zcdp):
-            scale, std = 1.0, math.sqrt(float(vector_variance(radius, self.budget)) / users)
-        else:
-            scale = radius / math.ldexp(half_space(self.budget.epsilon).gain, SCALE_BITS)
-            std = math.ldexp(scale, SCALE_BITS) / math.sqrt(users)
-        moved = tally[1:].astype(np.float64) * (scale / users)
-        counted = f"{int(self.answered.sum())} of {self.setup.users} users were heard in {len(self.closed)} rounds"
-        receipt = Receipt(
-            step="answers",
-            asked=f"one answer per user, a bit or a vector of norm at most {radius * unit:.4g}; {counted}",
-            mechanism=f"randomized response, {'discrete Gaussian' if scale == 1.0 else 'half spaces of vectors'}",
-            cost=self.budget,
-        )
-        return Estimate(
-            mean=(centre + moved) * unit,
-            noise_std=std * unit,
-            centre=centre.astype(np.float64) * unit,
-            radius=radius * unit,
-            receipts=(receipt,),
-        )
 
     # --- rounds and messages ---------------------------------------------------------------------------------
 
@@ -183,7 +54,7 @@ class Analyzer:
 
     def _open(self, task: Task) -> None:
         self.task = task
-        self.tally = np.zeros(_tally_shape(task), dtype=np.int64)
+        self.tally = empty_tally(task)
 
     def close(self) -> None:
         """End the open round; who has not answered by now is not heard."""
@@ -195,7 +66,17 @@ class Analyzer:
         try:
             self._open(self._protocol.send(self.tally))
         except StopIteration as end:
-            self.estimate = end.value
+            self.estimate = replace(end.value, receipts=(self._receipt(end.value.radius),))
+
+    def _receipt(self, radius: float) -> Receipt:
+        counted = f"{int(self.answered.sum())} of {self.setup.users} users were heard in {len(self.closed)} rounds"
+        hidden = "discrete Gaussian" if isinstance(self.budget, Zcdp) else "half spaces of vectors"
+        return Receipt(
+            step="answers",
+            asked=f"one answer per user, a bit or a vector of norm at most {radius:.4g}; {counted}",
+            mechanism=f"randomized response, {hidden}",
+            cost=self.budget,
+        )
 
     def receive(self, message: bytes) -> tuple[Outcome, str]:
         """Take in one message; return what became of it, and why."""
@@ -253,7 +134,7 @@ class Analyzer:
         task = self.task
         tickets = hashed_all(task.name, users, TICKET) >> np.uint64(32)
         invited = (tickets >= np.uint64(task.tickets[0])) & (tickets < np.uint64(task.tickets[1]))
-        legal, values = _read_bodies(task, bodies, self.budget)
+        legal, values = read_answers(task, bodies, self.budget)
         usable = np.flatnonzero(invited & legal)
         accepted = np.zeros(len(users), dtype=np.bool_)
         accepted[usable[np.unique(users[usable], return_index=True)[1]]] = True  # the first of each user
@@ -267,22 +148,8 @@ class Analyzer:
             else:
                 reasons.append((Outcome.DUPLICATE, ""))
         self.answered[users[accepted]] = True
-        self._add(users[accepted], values[accepted])
+        add_answers(self.tally, task, users[accepted], values[accepted])
         return accepted, reasons
-
-    def _add(self, users: Ints, values: Ints) -> None:
-        task = self.task
-        if task.question == "vector":
-            self.tally[0] += len(users)
-            self.tally[1:] += values.sum(axis=0)
-            return
-        line = np.zeros(len(users), dtype=np.int64)
-        if task.question.startswith("median"):
-            line = (hashed_all(task.name, users, COORDINATE) % np.uint64(self.width)).astype(np.int64)
-        if not task.question.endswith("tree"):
-            np.add.at(self.tally, (line, values[:, 0]), 1)
-            return
-        np.add.at(self.tally, (line, tree_places(task, users), values[:, 0]), 1)
 
     # --- what survives ---------------------------------------------------------------------------------------
 
@@ -316,36 +183,3 @@ class Analyzer:
         except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
             raise ArgumentError(f"this is not a saved analyzer: {error}") from None
         return analyzer
-
-
-def _tally_shape(task: Task) -> tuple[int, ...]:
-    if task.question == "vector":
-        return (task.d + 1,)
-    size = len(task.signs) if task.question.startswith("median") else 1
-    return (size, len(task.thresholds) + 1, 2) if task.question.endswith("tree") else (size, 2)
-
-
-def _read_bodies(task: Task, bodies: Lines, budget: Budget) -> tuple[NDArray[np.bool_], Ints]:
-    """Read answers, and say which of them an honest device could have sent."""
-    if task.question != "vector":
-        values = bodies.astype(np.int64)
-        return values[:, 0] <= 1, values
-    values = np.ascontiguousarray(bodies).view(">i8").astype(np.int64).reshape(len(bodies), task.d)
-    if isinstance(budget, PureDp):
-        limit = _GAUSSIAN_REACH << SCALE_BITS
-    else:
-        limit = task.radius + _GAUSSIAN_REACH * (math.isqrt(math.ceil(vector_variance(task.radius, budget))) + 1)
-    return np.all((values <= limit) & (values >= -limit), axis=1), values
-
-
-def setup_for(name: str, users: int, d: int, reach: float, budget: Budget, *, few_rounds: bool) -> Setup:
-    """Write down what everybody knows."""
-    if len(name) != 16 or any(letter not in "0123456789abcdef" for letter in name):
-        raise ArgumentError(f"a name has 16 hexadecimal digits, got {name!r}")
-    if not 1 <= users < 1 << 40:
-        raise ArgumentError(f"users must be at least 1, got {users}")
-    if not 1 <= d <= MOST_COLUMNS:
-        raise ArgumentError(f"the local model takes from 1 to {MOST_COLUMNS} columns, got {d}")
-    if not 2.0**-500 <= reach <= 2.0**500:
-        raise ArgumentError(f"reach must lie between 2^-500 and 2^500, got {reach}")
-    return Setup(name, users, d, reach, write_budget(budget), few_rounds)

@@ -18,6 +18,7 @@ from dpmean.neighbours import Neighbours
 from dpmean.receipt import Receipt
 from dpmean.release import Release
 from dpmean.trust.shuffle import counters, secure_sum
+from dpmean.trust.shuffle.checks import check_collection
 from dpmean.trust.shuffle.costs import stage_costs
 from dpmean.trust.shuffle.design import Design
 from dpmean.trust.shuffle.protocol import Protocol, Result, Tally
@@ -28,14 +29,12 @@ from dpmean.trust.shuffle.schema import (
     Delivery,
     Round,
     Stage,
-    bytes_sent,
-    check_collection,
     digest_of,
-    messages_sent,
     read_budget,
     write_budget,
 )
 from dpmean.trust.shuffle.seal import public_of, unseal
+from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
 from dpmean.trust.wire import Lines
 from dpmean.types import Estimate, Ints
 from dpmean.version import __version__

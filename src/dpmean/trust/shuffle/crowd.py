@@ -19,14 +19,8 @@ from dpmean.trust.schema import COORDINATE
 from dpmean.trust.shuffle import secure_sum
 from dpmean.trust.shuffle.analyzer import Analyzer, decoded
 from dpmean.trust.shuffle.encoder import signs, twice_inner
-from dpmean.trust.shuffle.schema import (
-    Collection,
-    Counters,
-    Round,
-    Sums,
-    blanket_mean,
-    noise_mean,
-)
+from dpmean.trust.shuffle.schema import Collection, Counters, Round, Sums
+from dpmean.trust.shuffle.sizes import blanket_mean, noise_mean
 from dpmean.trust.wire import Lines, hashed_all
 from dpmean.types import Estimate, Floats, Ints
 

@@ -11,16 +11,8 @@ from collections.abc import Sequence
 from dpmean.trust import place
 from dpmean.trust.coins import Coins
 from dpmean.trust.schema import COORDINATE, TICKET, hashed
-from dpmean.trust.shuffle.schema import (
-    BUCKET_BYTES,
-    Collection,
-    Counters,
-    Round,
-    Stage,
-    Sums,
-    blanket_mean,
-    noise_mean,
-)
+from dpmean.trust.shuffle.schema import BUCKET_BYTES, Collection, Counters, Round, Stage, Sums
+from dpmean.trust.shuffle.sizes import blanket_mean, noise_mean
 
 
 def messages(

@@ -15,9 +15,10 @@ from dpmean.trust.schema import COORDINATE
 from dpmean.trust.search import WeighedSearch, farthest, ladder_up_to
 from dpmean.trust.shuffle import counters
 from dpmean.trust.shuffle.counters import Counts
-from dpmean.trust.shuffle.design import CELLS, CLIP, HALVINGS, LINE_BITS, OCTAVES
+from dpmean.trust.shuffle.design import CLIP
 from dpmean.trust.shuffle.encoder import signs, twice_inner
 from dpmean.trust.shuffle.schema import VERSION, Collection, Counters, Round, Sums
+from dpmean.trust.shuffle.stages import CELLS, HALVINGS, LINE_BITS, OCTAVES
 from dpmean.trust.wire import hashed_all
 from dpmean.types import Floats, Ints
 

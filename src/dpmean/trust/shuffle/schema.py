@@ -12,7 +12,6 @@ from.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from hashlib import blake2b
 from typing import Literal
@@ -21,19 +20,12 @@ import msgspec
 
 from dpmean.budget import ApproxDp
 from dpmean.errors import ArgumentError
-from dpmean.trust.randomizers import MOST_COLUMNS
 
 VERSION = 1
 Variant = Literal["mean", "twice", "two", "tree", "binary"]
 LARGEST = 1 << 40
 """No length in a round may exceed this."""
 BUCKET_BYTES = 4
-SEAL_BYTES = 48
-"""What sealing adds to a message: a key of 32 bytes and a tag of 16."""
-MOST_USERS, MOST_ROUNDS, MOST_SHARES = 1 << 40, 64, 4096
-MOST_CELLS, MOST_BUCKETS, MOST_BLANKET = 1 << 16, 1 << 31, 1 << 30
-MOST_MESSAGES = 1 << 20
-"""On average, of one client in one round."""
 
 
 class Counters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="counters"):
@@ -212,112 +204,3 @@ def read_budget(text: str) -> ApproxDp:
 def digest_of(document: bytes) -> bytes:
     """Return the digest of a collection as it was published."""
     return blake2b(document, digest_size=32).digest()
-
-
-def check_collection(collection: Collection) -> None:
-    """Refuse a collection whose parts do not fit together, or whose numbers are beyond what messages can hold."""
-    c = collection
-    width = 1 << (c.d - 1).bit_length() if 1 <= c.d <= MOST_COLUMNS else 0
-    wrong = {
-        "version": c.version != VERSION,
-        "name (16 hexadecimal digits)": len(c.name) != 16 or any(letter not in "0123456789abcdef" for letter in c.name),
-        "users": not 1 <= c.users <= MOST_USERS,
-        "honest": not 1 <= c.honest <= c.users,
-        "quorum": not c.users - (c.users - c.honest) // 2 <= c.quorum <= c.users,
-        "d": not width,
-        "step": not -1000 <= c.step <= 900,
-        "reach": not 1 <= c.reach <= LARGEST,
-        "stages": not 1 <= len(c.stages) <= MOST_ROUNDS,
-        "key": len(c.key) not in (0, 64) or any(letter not in "0123456789abcdef" for letter in c.key),
-    }
-    for number, stage in enumerate(c.stages):
-        right = _counters_fit(stage, width, c.honest) if isinstance(stage, Counters) else _sums_fit(stage, c)
-        wrong[f"stage {number}"] = not right
-    for name, is_wrong in wrong.items():
-        if is_wrong:
-            raise ArgumentError(f"this is not a collection: its {name} cannot be right")
-    read_budget(c.budget)
-
-
-def _counters_fit(stage: Counters, width: int, honest: int) -> bool:
-    return (
-        stage.lines == (width if stage.about == "median" else 1)
-        and 2 <= stage.cells <= MOST_CELLS
-        and 1 <= len(stage.levels) <= 16
-        and all(0 <= level < 16 for level in stage.levels)
-        and len(set(stage.levels)) == len(stage.levels)
-        and stage.buckets <= MOST_BUCKETS
-        and 1 <= stage.blanket <= MOST_BLANKET
-        and stage.buckets * stage.blanket <= MOST_MESSAGES * honest
-    )
-
-
-def _sums_fit(stage: Sums, c: Collection) -> bool:
-    return (
-        1 <= stage.radius <= 1 << 30
-        and 4 * stage.radius**2 > c.d
-        and 1 <= stage.variance <= 1 << 53
-        and 2 <= stage.bits <= 120
-        and 1 <= stage.packed <= c.d
-        and stage.packs == -(-c.d // stage.packed)
-        and 2 <= stage.shares <= MOST_SHARES
-    )
-
-
-def check_round(collection: Collection, asked: Round) -> Stage:
-    """Refuse a round that does not belong to a collection, or does not fit it; return what it asks."""
-    c = collection
-    if asked.version != VERSION or asked.name != c.name or not 0 <= asked.round < len(c.stages):
-        raise ArgumentError("this round does not belong to the collection")
-    stage = c.stages[asked.round]
-    counters = isinstance(stage, Counters)
-    lines, cells = (stage.lines, stage.cells) if isinstance(stage, Counters) else (0, 1)
-    numbers = [*asked.lows, *asked.widths, *asked.gaps, *asked.centre, asked.radius]
-    wrong = {
-        "centre": len(asked.centre) not in (0, c.d),
-        "lows": len(asked.lows) != lines,
-        "widths": len(asked.widths) != lines or any(width < 1 for width in asked.widths),
-        "gaps": len(asked.gaps) != cells - 1 or list(asked.gaps) != sorted(asked.gaps),
-        "radius": (asked.radius != 0) if counters else asked.radius < 1,
-        "numbers": any(abs(number) > LARGEST for number in numbers),
-    }
-    for name, is_wrong in wrong.items():
-        if is_wrong:
-            raise ArgumentError(f"this is not a round of the collection: its {name} cannot be right")
-    return stage
-
-
-def blanket_mean(collection: Collection, stage: Counters) -> Fraction:
-    """Return how many blanket messages a client sends on average."""
-    return Fraction(stage.buckets * stage.blanket, collection.honest)
-
-
-def noise_mean(collection: Collection, stage: Sums) -> Fraction:
-    """Return the mean of the two Poisson numbers whose difference is a client's part of the noise."""
-    return Fraction(stage.variance, 2 * collection.honest)
-
-
-def messages_sent(stage: Stage, honest: int) -> float:
-    """Return how many messages a client sends in a round, on average."""
-    if isinstance(stage, Sums):
-        return stage.packs * stage.shares
-    return len(stage.levels) + stage.buckets * stage.blanket / honest
-
-
-def bytes_sent(stage: Stage, honest: int, *, sealed: bool) -> float:
-    """Return how many bytes a client sends in a round, on average, frames of messages and of the batch included."""
-    return 51 + messages_sent(stage, honest) * (stage.size + (SEAL_BYTES if sealed else 0) + 2)
-
-
-def most_messages(collection: Collection, stage: Stage) -> int:
-    """Return how many messages a batch may have: one that an honest client exceeds with a chance below 2^-100."""
-    if isinstance(stage, Sums):
-        return stage.packs * stage.shares
-    mean = float(blanket_mean(collection, stage))
-    far = 100 * math.log(2)
-    return len(stage.levels) + math.ceil(mean + far / 3 + math.sqrt(far**2 / 9 + 2 * mean * far)) + 1
-
-
-def fewest_messages(stage: Stage) -> int:
-    """Return how many messages a batch has at least."""
-    return stage.packs * stage.shares if isinstance(stage, Sums) else len(stage.levels)

@@ -17,17 +17,9 @@ import msgspec
 from dpmean.errors import ArgumentError, DataError
 from dpmean.trust.coins import SystemCoins
 from dpmean.trust.schema import Outcome
-from dpmean.trust.shuffle.schema import (
-    SEAL_BYTES,
-    VERSION,
-    Batch,
-    Collection,
-    Delivery,
-    check_collection,
-    digest_of,
-    fewest_messages,
-    most_messages,
-)
+from dpmean.trust.shuffle.checks import check_collection
+from dpmean.trust.shuffle.schema import VERSION, Batch, Collection, Delivery, digest_of
+from dpmean.trust.shuffle.sizes import SEAL_BYTES, fewest_messages, most_messages
 
 _CLOSED = b"closed"
 _TITLE, _LONGEST_TITLE = b"dpmean shuffle journal 1 ", 64

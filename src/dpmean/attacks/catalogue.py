@@ -1,0 +1,39 @@
+"""Everything that is attacked, by name."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpmean.attacks.central import (
+    UNCOUNTED,
+    bins_step,
+    choice_step,
+    gap_step,
+    number_step,
+    radius_step,
+    release_step,
+)
+from dpmean.attacks.devices import SHUFFLED, local_step, shuffle_step
+from dpmean.attacks.target import MakeNoise, Target
+from dpmean.attacks.whole import whole_estimators
+from dpmean.budget import PureDp, Zcdp
+from dpmean.noise.source import seeded
+from dpmean.trust.central import Central
+
+
+def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
+    """Return each private step, and each number that a whole estimator releases."""
+    return {
+        "noisy sum": release_step(Central(), make_noise),
+        "noisy sum, private number": release_step(UNCOUNTED, make_noise),
+        "private number": number_step(make_noise),
+        "search for the radius": radius_step(Central(), make_noise),
+        "choice of the radius": choice_step(make_noise),
+        "bias gap": gap_step(make_noise),
+        "sum by bins, in one pass": bins_step(make_noise),
+        "local bit": local_step("median", PureDp(1), make_noise),
+        "local vector, zCDP": local_step("vector", Zcdp(Fraction(1, 2)), make_noise),
+        "local vector, pure": local_step("vector", PureDp(1), make_noise),
+        **{name: shuffle_step(stage, make_noise) for name, stage in SHUFFLED.items()},
+        **whole_estimators(make_noise),
+    }

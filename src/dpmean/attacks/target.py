@@ -1,0 +1,41 @@
+"""A mechanism under attack, and the attack itself: many runs on each of two neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from dpmean.audit import Finding, judge
+from dpmean.interfaces import Noise
+from dpmean.renyi import Renyi
+from dpmean.trust.randomizers import Budget
+
+MakeNoise = Callable[[int], Noise]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A mechanism under attack: run number and neighbour (False or True) in, score out."""
+
+    score: Callable[[int, bool], float]
+    claim: Budget | Renyi
+    whole: bool = False
+    """Whether a run is a whole estimator, which takes longer."""
+
+
+LONGER = 10
+"""A whole estimator takes about as many times longer than one step of it, and gets so many fewer runs."""
+
+
+def attack(target: Target, runs: int, after_each: Callable[[], None] = lambda: None) -> Finding:
+    """Run a mechanism so many times on each of two neighbours, and judge what can be told from it."""
+    scores: tuple[list[float], list[float]] = ([], [])
+    for neighbour in (False, True):
+        for run in range(max(runs // LONGER, 2) if target.whole else runs):
+            scores[neighbour].append(target.score(run, neighbour))
+            after_each()
+    return judge(np.array(scores[0]), np.array(scores[1]), target.claim)

@@ -1,0 +1,112 @@
+"""How a claim is judged: methods compared at every place of a figure, and when that settles it.
+
+Ratios compare trimmed means, with intervals that hold together with probability 99 % (see ``ratio``). A claim that one
+method is never worse than others fails if some interval lies above 1, holds if all lie below 1.03, and is too close to
+call otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import final
+
+from dpmean.experiments import figures
+from dpmean.experiments.methods import TOO_FEW_ROWS
+from dpmean.experiments.results import Ratio, Row, Table, ratio
+
+NOT_WORSE, CLOSE, STEADY = 1.03, 1.25, 1.1
+RULES = (
+    f"Never worse: all intervals below {NOT_WORSE:g}; close: below {CLOSE:g}; unmoved: within {STEADY:g} either way. "
+    "Intervals are those of ratios of trimmed means to the best rival's, which is chosen afterwards, from resampled "
+    "trials; those of one claim hold together with probability 99 %. With less than 20 trials nothing is certain."
+)
+
+
+class Verdict(StrEnum):
+    """What the results say about a claim."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    OPEN = "too close to call"
+    UNKNOWN = "not measured"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A claim, the verdict, and the numbers behind it."""
+
+    name: str
+    claim: str
+    verdict: Verdict
+    numbers: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How two methods, or two places, compare."""
+
+    figure: str
+    panel: float
+    x: float
+    ratio: Ratio
+    refused: bool = False
+
+    def __str__(self) -> str:
+        figure = figures.read(self.figure)
+        return f"{self.ratio} (figure {self.figure}, {figure.panel} = {self.panel:g}, {figure.axis} = {self.x:g})"
+
+
+@final
+class Results:
+    """The results of all figures."""
+
+    def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        self._rows = rows
+
+    def table(self, name: str) -> Table:
+        """Return the results of a figure, as far as there are any."""
+        figure = figures.read(name)
+        return Table(self._rows.get(figure.runs, ()), figure.measure)
+
+    def ratios(self, names: Iterable[str], method: str, others: Callable[[str], bool]) -> list[Compared]:
+        """Compare a method with the best of others at every place."""
+        pairs = []
+        for name in names:
+            table = self.table(name)
+            for panel, x in table.places:
+                mine = table.trials(panel, x, method)
+                rivals = {other: table.trials(panel, x, other) for other in table.methods if others(other)}
+                known = {other: values for other, values in rivals.items() if values}
+                if mine and known:
+                    refused = table.notes.get((panel, x, method)) == TOO_FEW_ROWS
+                    pairs.append(((name, panel, x), mine, known, refused))
+        return [Compared(*place, ratio(mine, known, len(pairs)), refused) for place, mine, known, refused in pairs]
+
+
+def never_worse(name: str, claim: str, ratios: list[Compared]) -> Finding:
+    """Judge the claim that a method is never worse than the best of others."""
+    if not ratios:
+        return Finding(name, claim, Verdict.UNKNOWN)
+    worse = sorted((one for one in ratios if one.ratio.low > 1), key=lambda one: -one.ratio.middle)
+    unsure = [one for one in ratios if one.ratio.low <= 1 and one.ratio.high >= NOT_WORSE]
+    typical = math.exp(sum(math.log(one.ratio.middle) for one in ratios) / len(ratios))
+    numbers = f"{typical:.3g} times the best other's error on average"
+    if worse:
+        named = "; ".join(map(str, worse[:3])) + (" and others" if len(worse) > 3 else "")
+        numbers += f"; worse at {len(worse)} of {len(ratios)} places: {named}"
+    else:
+        numbers += f"; clearly worse at none of {len(ratios)} places, largest {largest(ratios)}"
+    if unsure:
+        numbers += f"; {len(unsure)} are too close to call"
+    verdict = Verdict.FAILS if worse else Verdict.OPEN if unsure else Verdict.HOLDS
+    return Finding(name, claim, verdict, numbers)
+
+
+def largest(ratios: Iterable[Compared]) -> Compared:
+    """Return the place where a method does worst."""
+    return max(ratios, key=lambda one: one.ratio.middle)
