@@ -36,6 +36,6 @@ def fuzz(name: str, runs: int, seed: int, corpus: Path) -> None:
         one = target.prepare(Path(folder))
         for number, start in enumerate(target.seeds()):
             (corpus / f"seed-{number}").write_bytes(start)
-        options = ["-max_len=4096", f"-seed={seed}", f"-runs={runs}", "-print_final_stats=1"]
+        options = ["-max_len=4096", "-len_control=0", f"-seed={seed}", f"-runs={runs}", "-print_final_stats=1"]
         atheris.Setup([sys.argv[0], str(corpus), *options, "-rss_limit_mb=6000", "-timeout=60"], one)
         atheris.Fuzz()

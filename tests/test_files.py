@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
 
@@ -230,6 +231,15 @@ def test_a_broken_file_is_refused_without_quoting_it(table):
     table.write_bytes(b"nonsense")
     with pytest.raises(DataError, match="cannot be read"):
         dpmean.mean(table, **SETTINGS)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+def test_names_that_are_not_text_are_refused(ending, tmp_path):
+    path, columns = tmp_path / f"rows{ending}", pa.table({"height": [1.0] * 50})
+    (parquet.write_table if ending == ".parquet" else feather.write_feather)(columns, path)
+    path.write_bytes(path.read_bytes().replace(b"height", b"h\xa1ight"))
+    with pytest.raises(DataError, match="cannot be read"):
+        dpmean.mean(path, rho=0.5, norm_bound=9.0)
 
 
 @pytest.mark.parametrize("vectors", [[[1.0, 2.0], [3.0]], [[1.0, 2.0], None], [[1.0], [1.0, 2.0, 3.0]]])

@@ -135,7 +135,7 @@ class _File:
 
     @property
     def schema(self) -> Any:
-        return self._open().schema_arrow if self.is_parquet else self._open().schema
+        return guarded(_named, self._open().schema_arrow if self.is_parquet else self._open().schema)
 
     @property
     def groups(self) -> int:
@@ -144,7 +144,7 @@ class _File:
     def count(self, group: int) -> int:
         if self.is_parquet:
             return int(self._open().metadata.row_group(group).num_rows)
-        return int(self._open().get_batch(group).num_rows)
+        return int(guarded(self._open().get_batch, group).num_rows)
 
     def column(self, name: str) -> Any:
         """Return one column, whole, without a dictionary of its own."""
@@ -171,6 +171,11 @@ class _File:
             whole = guarded(self._open().get_batch, group).select(list(columns.names))
             for start in range(0, whole.num_rows, BLOCK_ROWS):
                 yield whole.slice(start, BLOCK_ROWS)
+
+
+def _named(schema: Any) -> Any:
+    """Return a schema all of whose names are text: pyarrow finds out when they are looked at."""
+    return schema if schema.names is not None else None
 
 
 def _open_parquet(path: Path) -> Any:
