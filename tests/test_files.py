@@ -221,6 +221,17 @@ def test_text_that_is_no_number_is_refused_without_quoting_it(tmp_path):
     assert silent(caught)
 
 
+@pytest.mark.parametrize("unit", [None, "who"])
+def test_a_first_line_that_may_be_a_row_is_not_told(unit, tmp_path):
+    path, wanted = tmp_path / "rows.csv", {"columns": ["height"]} if unit is None else {"privacy_unit": unit}
+    for lines, told in (("Meyer83714,Ulm\nSmith,York\n", False), ("weight,town\n61.5,York\n", True)):
+        path.write_text(lines)
+        with pytest.raises(ArgumentError, match="there is no column") as caught:
+            dpmean.mean(path, rho=0.5, norm_bound=9.0, **wanted)
+        assert ("weight, town" in str(caught.value)) == told
+        assert "Meyer" not in str(caught.value)
+
+
 def test_a_broken_file_is_refused_without_quoting_it(table):
     content = bytearray(table.read_bytes())
     content[200:90_000] = (SECRET.encode() * 9000)[: 90_000 - 200]

@@ -33,6 +33,8 @@ class TextReader:
     header: tuple[str, ...] | None
     """What the first line calls all columns, if it does."""
     fields: tuple[str, ...]
+    told: bool
+    """Whether these are names for certain, as the next line holds a number; otherwise no error may repeat them."""
     columns: Columns
     delimiter: str
     shape: tuple[int, int]
@@ -45,7 +47,7 @@ class TextReader:
         """Read the first line and count the others; columns set ``apart`` are no coordinates."""
         delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
         with open(path, "rb") as file:
-            head = file.readline(_CHUNK_BYTES)
+            head, second = file.readline(_CHUNK_BYTES), file.readline(_CHUNK_BYTES)
         fields = [field.strip().strip('"') for field in _words(head, path).split(delimiter)]
         if len(fields) == 1 and fields[0].count(";") > 0:
             raise DataError(f"{path.name} seems to have semicolons between its columns: use commas, or tabs (.tsv)")
@@ -60,10 +62,11 @@ class TextReader:
             raise DataError(f"{path.name} has no rows")
         if columns is None and apart:
             columns = [name for name in names if name not in apart]
-        chosen = _choose(names, columns)
+        told = not named or any(_is_number(field) for field in second.decode("utf-8", "replace").split(delimiter))
+        chosen = _choose(names, columns, names if told else ())
         parts = [range(start, min(start + BLOCK_ROWS, count)) for start in range(0, count, BLOCK_ROWS)]
         return TextReader(
-            path, names if named else None, names, chosen, delimiter, (count, len(chosen.names)), parts, offsets
+            path, names if named else None, names, told, chosen, delimiter, (count, len(chosen.names)), parts, offsets
         )
 
     @property
@@ -76,7 +79,7 @@ class TextReader:
         import pyarrow as pa
 
         if name not in self.fields:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(self.fields[:20])}")
+            raise _unknown(name, self.fields if self.told else ())
         found = [self._read(self._text(part), {name: pa.string()}).column(name) for part in range(len(self.parts))]
         return Keys.of_column(
             name, pa.chunked_array([chunk for column in found for chunk in column.chunks], pa.string())
@@ -128,13 +131,18 @@ class TextReader:
         )
 
 
-def _choose(names: tuple[str, ...], columns: Sequence[str] | None) -> Columns:
+def _unknown(name: str, told: tuple[str, ...]) -> ArgumentError:
+    others = f"there are {', '.join(told[:20])}" if told else "look at the first line of the file"
+    return ArgumentError(f"there is no column {name!r}: {others}")
+
+
+def _choose(names: tuple[str, ...], columns: Sequence[str] | None, told: tuple[str, ...]) -> Columns:
     if isinstance(columns, str):
         raise ArgumentError(f"columns must be several names, got {columns!r}: give a list")
     chosen = names if columns is None else tuple(columns)
     for name in chosen:
         if name not in names:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(names[:20])}")
+            raise _unknown(name, told)
     if len(set(chosen)) < len(chosen):
         raise ArgumentError("columns must differ: a name is given twice")
     return Columns(chosen, False, len(chosen))
