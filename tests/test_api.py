@@ -417,7 +417,8 @@ def test_a_release_is_frozen(rows):
 
 
 def test_a_release_prints_its_price_and_says_when_it_was_seeded(rows):
-    text = str(release(rows))
+    text = " ".join(str(release(rows)).split())
+    assert max(map(len, str(release(rows)).splitlines())) <= 80
     for part in ("4000 rows in 20 dimensions", "rho = 0.5", "replace-one", "rows is public", "SEEDED", "centre"):
         assert part in text
     assert "seeded" in repr(release(rows))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
+from dpmean import summary
 from dpmean.accountant import rounded_up, tight_epsilon
 from dpmean.budget import Number, Zcdp
 from dpmean.errors import ArgumentError
@@ -68,6 +69,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     unit: str | None = None
 
     def __getitem__(self, label: Any) -> Release | Refusal:
+        if label not in self.groups:
+            raise KeyError(f"there is no group {label!r}: there are {', '.join(map(repr, list(self.groups)[:20]))}")
         return self.groups[label]
 
     def __iter__(self) -> Iterator[Any]:
@@ -204,19 +207,19 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             ("private", Neighbours.REPLACE_ONE): "what any one contributed, and in which group",
             ("public", Neighbours.REPLACE_ONE): "what any one contributed; who is in which group is public",
         }[self.sizes, self.neighbours]
+        epsilon = f"epsilon = {self.epsilon(self.delta):.4g} at delta = {self.delta:g}"
         lines = [
             f"Private means of {len(self)} groups by {self.by}",
-            f"  privacy    rho = {float(self.rho):.6g} zCDP for all together, that is epsilon = "
-            f"{self.epsilon(self.delta):.4g} at delta = {self.delta:g}",
-            f"             neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}",
+            *summary.entry("privacy", f"rho = {float(self.rho):.6g} zCDP for all together, that is {epsilon}"),
+            *summary.entry("", f"neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}"),
         ]
         if self.unit is not None:
-            lines.append(f"             every {self.unit} counts in one group; what they have in others is left out")
+            lines += summary.entry("", f"every {self.unit} counts in one group; what they have in others is left out")
         for label, found in self.groups.items():
             words = f"no mean: {found.reason}" if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
-            lines.append(f"  {label}: {words}")
+            lines += summary.wrapped("  ", f"{label}: {words}", 4)
         if self.seeded:
-            lines.append("  SEEDED: made with known noise, for experiments only; it protects nobody")
+            lines += summary.wrapped("  ", summary.SEEDED, 4)
         return "\n".join(lines)
 
     def __repr__(self) -> str:

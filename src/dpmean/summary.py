@@ -1,15 +1,16 @@
-"""A release in words, as it is printed: each function makes the lines for one of its parts."""
+"""A release in words, as it is printed in 80 columns: each function makes the lines for one of its parts."""
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.budget import PureDp, Zcdp
+from dpmean.budget import PureDp
 from dpmean.found import Found
 from dpmean.neighbours import Neighbours
 from dpmean.receipt import Receipt, epsilon_of, zcdp_of
@@ -25,6 +26,20 @@ VARIANTS = {
     "binary": "medians, by halving",
 }
 """Ways to the centre in the shuffle model, in words."""
+SEEDED = "SEEDED: made with known noise, for experiments only; it protects nobody"
+
+
+def entry(label: str, words: str) -> list[str]:
+    """Return a label and what is said under it."""
+    return wrapped(f"  {label:<11}", words)
+
+
+def wrapped(start: str, words: str, indent: int | None = None) -> list[str]:
+    """Return words in lines of 80 columns, the first after a start, the others below it."""
+    rest = " " * (len(start) if indent is None else indent)
+    return textwrap.wrap(
+        words, 80, initial_indent=start, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def number(n: int, neighbours: Neighbours, unit: str | None) -> str:
@@ -84,22 +99,22 @@ def bound(public: Mapping[str, Any]) -> str:
 
 def clipping(radius: float, unit: str) -> list[str]:
     """Return where rows were clipped, if that is all that is known."""
-    return [
-        f"  radius     {radius:.5g}{unit} around the centre; rows beyond it",
-        "             were clipped, which may add bias to the noise",
-    ]
+    told = f"{radius:.5g}{unit} around the centre; rows beyond it were clipped, which may add bias to the noise"
+    return entry("radius", told)
 
 
 def findings(found: Found, radius: float, unit: str, *, rows: float, population: float) -> list[str]:
     """Return what was found out on the way, and the bounds on the errors that follow from it."""
+    times = f"released {found.rounds} times, around better and better centres" if found.rounds > 1 else "released once"
+    error = f"at 95 % confidence the mean of these rows is within {rows:.3g}{unit} of this, in l2 norm over all columns"
+    sample = f"that of the population they are a sample of, within {population:.3g}{unit}"
+    missing = f"not covered: up to {found.unseen} rows far beyond all others, bounds that cut rows off"
+    rare = "for a population rare large values, which add to its variance but not to the spread"
     return [
-        f"  spread     {found.spread:.4g}{unit}: the typical distance of a row from the mean of all",
-        f"  radius     {radius:.4g}{unit}: rows farther from the centre than this were clipped; the mean was",
-        f"             released {found.rounds} time{'s' if found.rounds > 1 else ''}, around better and better centres",
-        f"  error      the mean of these rows is within {rows:.3g}{unit} of this, in l2 norm over all columns,",
-        f"             at 95 % confidence; that of the population they are a sample of, within {population:.3g}{unit}",
-        f"             not covered: up to {found.unseen} rows far beyond all others, bounds that cut rows off,",
-        "             and for a population rare large values, which add to its variance but not to the spread",
+        *entry("spread", f"{found.spread:.4g}{unit}: the typical distance of a row from the mean of all"),
+        *entry("radius", f"{radius:.4g}{unit}: rows farther from the centre were clipped; the mean was {times}"),
+        *entry("error", f"{error}; {sample}"),
+        *entry("", f"{missing}, and {rare}"),
     ]
 
 
@@ -134,57 +149,44 @@ def protocol(public: Mapping[str, Any]) -> list[str]:
     """Return what devices did, if every row is one."""
     if "rounds" not in public:
         return []
-    if "variant" in public:
-        return [
-            f"  protocol   {public['rounds']} rounds, {public['messages_per_user']:.1f} messages and "
-            f"{public['bytes_per_user']:.0f} bytes per user, {public['sealed_bytes_per_user']:.0f} when sealed;",
-            f"             centre by {VARIANTS.get(public['variant'], '?')}; {public['answered']} users answered,",
-            f"             of whom {public['honest']} must be honest; shuffler and analyzer must not collude",
-            *(
-                [f"             played in one process, which saw all rows, by {public.get('fidelity', 'messages')}"]
-                if public.get("played_in_one_process")
-                else []
-            ),
-        ]
-    return [
-        f"  protocol   {public['rounds']} rounds, {public['messages_per_user']} message of "
-        f"{public['bytes_per_user']:.0f} bytes per user; {public['answered']} users answered",
-        "             each device randomized its own answer; only messages were added up",
-    ]
+    rounds, size = public["rounds"], f"{public['bytes_per_user']:.0f} bytes per user"
+    if "variant" not in public:
+        sent = f"{rounds} rounds, {public['messages_per_user']} message of {size}; {public['answered']} users answered"
+        return entry("protocol", f"{sent}; each device randomized its own answer, only messages were added up")
+    sent = f"{rounds} rounds, {public['messages_per_user']:.1f} messages and {size}"
+    sealed = f"{public['sealed_bytes_per_user']:.0f} when sealed; centre by {VARIANTS.get(public['variant'], '?')}"
+    honest = f"{public['answered']} users answered, of whom {public['honest']} must be honest"
+    played = f"; played in one process, which saw all rows, by {public.get('fidelity', 'messages')}"
+    apart = f"shuffler and analyzer must not collude{played if public.get('played_in_one_process') else ''}"
+    return entry("protocol", f"{sent}, {sealed}; {honest}; {apart}")
 
 
 def paid(receipts: Sequence[Receipt]) -> list[str]:
-    """Return what every step asked, how it was answered, and its part of the cost."""
+    """Return what every step asked, in brief, and its part of the cost."""
     total = compose(receipt.cost for receipt in receipts).curve[0]
     lines = []
     for receipt in receipts:
-        part = "" if isinstance(receipt.cost, PureDp) else f"{renyi_of(receipt.cost).curve[0] / total:.1%}"
-        lines.append(f"    {receipt.step:<10} {_cost(receipt.cost):<14} {part:>6}  {receipt.asked},")
-        lines.append(f"    {'':<32}  {receipt.mechanism}")
+        cost = receipt.cost
+        part = f"{float(cost.epsilon):.5g}" if isinstance(cost, PureDp) else f"{renyi_of(cost).curve[0] / total:.1%}"
+        lines += wrapped(f"    {receipt.step:<11} {part:>6}  ", receipt.asked.split(",")[0])
     return lines
-
-
-def _cost(cost: Zcdp | PureDp | Renyi) -> str:
-    if isinstance(cost, Renyi):
-        return "Rényi"
-    return f"rho {float(cost.rho):.5g}" if isinstance(cost, Zcdp) else f"epsilon {float(cost.epsilon):.5g}"
 
 
 def remarks(public: Mapping[str, Any], *, exact: bool, seeded: bool) -> list[str]:
     """Return what a reader should know after all numbers."""
-    lines = []
+    told = []
     if public.get("imputed"):
         which = public["imputed"]
         where = "" if which is True else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
-        lines.append(f"  IMPUTED: values{where} that were missing counted as the middle of the bounds, or zero;")
-        lines.append("           what is said of errors does not cover that")
+        counted = f"values{where} that were missing counted as the middle of the bounds, or zero"
+        told.append(f"IMPUTED: {counted}; what is said of errors does not cover that")
     if "note" in public:
-        lines.append(f"  NOTE: {public['note']}")
+        told.append(f"NOTE: {public['note']}")
     if not exact:
-        lines.append("  FLOATS: made with noise in floating point, to be measured; its rounding may give rows away")
+        told.append("FLOATS: made with noise in floating point, to be measured; its rounding may give rows away")
     if seeded:
-        lines.append("  SEEDED: made with known noise, for experiments only; it protects nobody")
-    return lines
+        told.append(SEEDED)
+    return [line for words in told for line in wrapped("  ", words, 4)]
 
 
 def numbers(values: NDArray[np.float64]) -> str:
