@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
@@ -132,6 +133,19 @@ def one_way(before, after):
     """Whether a line of counts moved by 0 or +1 everywhere, or by 0 or -1 everywhere."""
     change = after - before
     return all(set(line.tolist()) <= {0, 1} or set(line.tolist()) <= {0, -1} for line in change)
+
+
+def price_of_choices(run):
+    """Return what each choice costs by the range of its exponents, which count the rows beyond each end."""
+    prices = {}
+    for step, exponents, unit in run.recorded.choices:
+        paid = next(receipt.cost.rho for receipt in run.recorded.estimate.receipts if receipt.step == step)
+        epsilon = math.isqrt(int(8 * paid * unit**2))
+        rise = exponents[-1] - exponents[-2]  # no row is beyond the last two
+        beyond = [exponent - exponents[-1] + rise * j for j, exponent in enumerate(reversed(exponents))]
+        assert all(rows % epsilon == 0 and 0 <= rows <= run.n * epsilon for rows in beyond)
+        prices[step] = Fraction(epsilon**2, 8 * unit**2)
+    return prices
 
 
 def assert_made_of_answers_alone(run, other):

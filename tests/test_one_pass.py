@@ -18,7 +18,7 @@ from dpmean.rows.memory import MemoryRows
 from dpmean.trust.curator import WEIGHT_ONE
 from tests import runs
 from tests.recorder import Binned, Histogrammed, Summed
-from tests.runs import REACH, nasty, one_way, squared
+from tests.runs import REACH, nasty, one_way, price_of_choices, squared
 
 Run = partial(runs.Run, n=20_000, away=9, one_pass=True, coins="once")
 
@@ -107,7 +107,7 @@ def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_what_was_drawn_is_what_the_receipts_say(run):
-    questions, draws, choices, gaps, clipped, estimate = run.recorded
+    questions, draws, _, gaps, clipped, estimate = run.recorded
     balls = iter([question.ball for question in questions if isinstance(question, Summed)])
     gaps, (clipped,) = iter(gaps), clipped
     squares = {"mean": layers.clipped_sum_sensitivity(*clipped) ** 2}
@@ -121,13 +121,7 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
         name = step.partition("/")[0]
         square = count * WEIGHT_ONE**2 if name == "shrinkage" else squares.get(name, count)
         spent[name] += Fraction(square) / (2 * variance)
-    for step, exponents, unit in choices:
-        paid = next(receipt.cost.rho for receipt in estimate.receipts if receipt.step == step)
-        epsilon = math.isqrt(int(8 * paid * unit**2))
-        rise = exponents[-1] - exponents[-2]  # no row is beyond the last two
-        beyond = [exponent - exponents[-1] + rise * j for j, exponent in enumerate(reversed(exponents))]
-        assert all(rows % epsilon == 0 and 0 <= rows <= run.n * epsilon for rows in beyond)
-        spent[step] = Fraction(epsilon**2, 8 * unit**2)
+    spent.update(price_of_choices(run))
     assert next(balls, None) is next(gaps, None) is None
     assert spent == {receipt.step: receipt.cost.rho for receipt in estimate.receipts}
     assert sum(spent.values()) == Fraction(str(run.rho))

@@ -23,7 +23,7 @@ from dpmean.trust.curator import WEIGHT_ONE, Curator
 from dpmean.types import Histogram, Shells, ShellSums
 from tests import runs
 from tests.recorder import Histogrammed, RecordingNoise, Shelled, Summed
-from tests.runs import REACH, assert_made_of_answers_alone, nasty, one_way, squared
+from tests.runs import REACH, assert_made_of_answers_alone, nasty, one_way, price_of_choices, squared
 
 Run = partial(runs.Run, "refined")
 
@@ -76,7 +76,7 @@ def test_one_replaced_row_moves_answers_by_what_is_paid_for(run, data):
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_what_was_drawn_is_what_the_receipts_say(run):
     """Price every draw by the sensitivity of what it hides and every choice by its range: the receipts, exactly."""
-    questions, draws, choices, gaps, _, estimate = run.recorded
+    questions, draws, _, gaps, _, estimate = run.recorded
     gaps = list(gaps)
     balls = [question.ball for question in questions if isinstance(question, Summed)]
     shelled = [question.shells for question in questions if isinstance(question, Shelled)]
@@ -99,13 +99,7 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
     for step, _, variance, _ in draws:
         name = step.partition("/")[0]
         spent[name] += Fraction(squares.get(name, 1)) / (2 * variance)
-    for step, exponents, unit in choices:
-        paid = next(receipt.cost.rho for receipt in estimate.receipts if receipt.step == step)
-        epsilon = math.isqrt(int(8 * paid * unit**2))
-        rise = exponents[-1] - exponents[-2]  # no row is beyond the last two
-        beyond = [exponent - exponents[-1] + rise * j for j, exponent in enumerate(reversed(exponents))]
-        assert all(rows % epsilon == 0 and 0 <= rows <= run.n * epsilon for rows in beyond)
-        spent[step] = Fraction(epsilon**2, 8 * unit**2)
+    spent.update(price_of_choices(run))
     assert not balls
     assert spent == {receipt.step: receipt.cost.rho for receipt in estimate.receipts}
     assert sum(spent.values()) == Fraction(str(run.rho))

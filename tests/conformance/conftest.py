@@ -10,6 +10,8 @@ import pytest
 
 from tests.conformance.problems import missing
 
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Java compiles for some seconds only, and not for hours
+
 
 @pytest.fixture(scope="session")
 def dask_client():
@@ -43,6 +45,8 @@ def spark():
             .config("spark.ui.enabled", "false")
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.extraJavaOptions", _SHORT_LIVED)
+            .config("spark.executor.extraJavaOptions", _SHORT_LIVED)
             .config("spark.executorEnv.PYTHONPATH", f"{root / 'src'}{os.pathsep}{root}")
             .config("spark.executorEnv.PYSPARK_PYTHON", sys.executable)
             .getOrCreate()
