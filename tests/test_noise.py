@@ -165,6 +165,24 @@ def test_stuck_entropy_is_an_error(monkeypatch, stuck):
         entropy(64)
 
 
+@pytest.mark.parametrize("count", [16, 17, 1000])
+def test_bytes_that_are_all_alike_are_stuck_if_there_are_sixteen(monkeypatch, count):
+    """Fewer may be alike by chance; sixteen are so with a probability of 2^-120."""
+    monkeypatch.setattr("os.urandom", lambda count: b"\x07" * count)
+    assert entropy(15) == b"\x07" * 15
+    with pytest.raises(EntropyError, match="all alike"):
+        entropy(count)
+    monkeypatch.setattr("os.urandom", lambda count: b"\x07" * (count - 1) + b"\x08")
+    assert entropy(count).endswith(b"\x07\x08")
+
+
+@pytest.mark.parametrize("length", [15, 17])
+def test_too_few_or_too_many_bytes_are_an_error(monkeypatch, length):
+    monkeypatch.setattr("os.urandom", lambda _: bytes(range(length)))
+    with pytest.raises(EntropyError):
+        entropy(16)
+
+
 @pytest.mark.parametrize("variance", [Fraction(0), Fraction(-1), Fraction(2**113)])
 def test_impossible_variances_are_refused(variance):
     with pytest.raises(ArgumentError, match="variance must be in"):

@@ -521,5 +521,5 @@ def test_one_number_carries_one_number_of_noise():
 @pytest.mark.parametrize(("points", "start", "asked"), [(33, 0, 6), (32, 0, 5), (40, 8, 5), (40, 7, 6), (40, 30, 4)])
 def test_the_noise_of_a_quantile_is_known_before_it_is_asked(points, start, asked):
     cost = Fraction(1, 50)
-    given = () if start == 0 else (start,)
-    assert Curator.quantile_std(histogram(1, points=points), cost, *given) == pytest.approx(math.sqrt(asked * 25))
+    named = () if start == 0 else (start,)
+    assert Curator.quantile_std(histogram(1, points=points), cost, *named) == pytest.approx(math.sqrt(asked * 25))
