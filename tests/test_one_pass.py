@@ -164,6 +164,27 @@ def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
+def test_bins_are_put_together_exactly(run):
+    """Against fractions: what lies within an edge is added up as it is, all else by its direction."""
+    bins = run.bins
+    sums, last = MemoryRows(run.data, run.frame).add_up_bins(bins), len(bins.radii) - 1
+    for edges in ([last], [last, last // 2, 0], [last - 1, last // 3], [last // 2, last // 3, last // 4]):
+        edges = sorted({max(edge, 0) for edge in edges}, reverse=True)
+        shells, unit = layers.shells_of(bins, edges), Fraction(2) ** (bins.exponents[edges[0]] - 1)
+        assert shells.unit == unit
+        for k, edge in enumerate(edges):
+            radius = bins.radii[edge] * Fraction(2) ** bins.exponents[edge]
+            assert shells.radii[k] == math.ceil(radius / unit)
+            exactly = [
+                sum(int(sums.inner[b, j]) * Fraction(2) ** bins.exponents[b] for b in range(edge + 1)) / unit
+                + Fraction(shells.radii[k] * sum(int(sums.outer[b, j]) for b in range(edge + 1, last + 1)), bins.length)
+                for j in range(run.d)
+            ]
+            found = layers.clipped_sum(layers.shell_sums(sums, bins, edges), shells, k)
+            assert found.tolist() == [math.floor(x) for x in exactly]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
 def test_what_was_drawn_is_what_the_receipts_say(run):
     questions, draws, choices, gaps, clipped, estimate = run.recorded
     balls = iter([question.ball for question in questions if isinstance(question, Summed)])

@@ -24,7 +24,7 @@ from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust import curator as curators
 from dpmean.trust.curator import WEIGHT_ONE, Curator
-from dpmean.types import Histogram, Shells
+from dpmean.types import Histogram, Shells, ShellSums
 from tests.recorder import Histogrammed, Recorder, RecordingNoise, Shelled, Summed
 from tests.test_sensitivity import nasty
 
@@ -383,6 +383,37 @@ def test_sums_and_gaps_are_the_exact_ones_rounded_down_once():
         pairs = zip(clipped(k), clipped(0), strict=True)
         gap = [math.floor((factors[k] * x - factors[0] * y) / layers.FACTOR_ONE) for x, y in pairs]
         assert layers.bias_gap(sums, shells, k, factors) == math.isqrt(sum(x * x for x in gap))
+
+
+@pytest.mark.parametrize("fine", [0, 3])
+def test_sums_and_gaps_in_unbounded_whole_numbers_are_those_in_64_bits(fine):
+    generator = np.random.default_rng(2)
+    rows = MemoryRows(generator.normal(0, 3, (200, 5)), Frame.within_norm(5, REACH, impute=False))
+    shells = Grid(2.0**-20, REACH, 5).shells(np.zeros(5), [9.0, 6.0, 2.0], 200)
+    sums, factors = rows.add_up_shells(shells), [4097, 5000, 9999]
+    unbounded = ShellSums(sums.inner.astype(object) << fine, sums.outer, fine)
+    for k in range(3):
+        one, other = layers.clipped_sum(sums, shells, k), layers.clipped_sum(unbounded, shells, k)
+        assert one.dtype == other.dtype == np.int64
+        assert one.tolist() == other.tolist()
+        assert layers.bias_gap(sums, shells, k, factors) == layers.bias_gap(unbounded, shells, k, factors)
+
+
+@pytest.mark.parametrize("bits", [4, 31, 32, 59, 60, 61])
+def test_sums_are_exact_for_any_length_of_directions(bits):
+    """Also where directions are multiplied in two halves, or in unbounded whole numbers."""
+    generator, radii = np.random.default_rng(bits), ((1 << 31) - 1, 1 << 30, 12345)
+    outer = generator.integers(-(1 << 61), 1 << 61, (4, 3))
+    outer[2:] = 0
+    inner = generator.integers(-(1 << 50), 1 << 50, (4, 3))
+    for largest in (radii[0], radii[0] + 1):
+        shells = Shells(np.zeros(3), 1.0, (largest, *radii[1:]), 1 << bits)
+        sums = ShellSums(inner, outer)
+        for k in range(3):
+            inside, outside = inner[k + 1 :].sum(axis=0).tolist(), outer[: k + 1].sum(axis=0).tolist()
+            exactly = [(i << bits) + o * shells.radii[k] for i, o in zip(inside, outside, strict=True)]
+            if all(abs(x >> bits) < 1 << 62 for x in exactly):
+                assert layers.clipped_sum(sums, shells, k).tolist() == [x >> bits for x in exactly]
 
 
 @given(d=st.integers(1, 10**6))
