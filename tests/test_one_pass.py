@@ -26,6 +26,7 @@ from dpmean.rows.memory import MemoryRows
 from dpmean.trust import curator as curators
 from dpmean.trust.central import Central
 from dpmean.trust.curator import WEIGHT_ONE
+from dpmean.types import BinSums, Histogram
 from tests.recorder import Binned, Histogrammed, Recorder, RecordingNoise, Summed
 from tests.test_refined_sensitivity import one_way, squared
 from tests.test_sensitivity import nasty
@@ -166,22 +167,24 @@ def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_bins_are_put_together_exactly(run):
     """Against fractions: what lies within an edge is added up as it is, all else by its direction."""
-    bins = run.bins
-    sums, last = MemoryRows(run.data, run.frame).add_up_bins(bins), len(bins.radii) - 1
-    for edges in ([last], [last, last // 2, 0], [last - 1, last // 3], [last // 2, last // 3, last // 4]):
-        edges = sorted({max(edge, 0) for edge in edges}, reverse=True)
+    bins, generator = run.bins, np.random.default_rng(run.seed)
+    last = len(bins.radii) - 1
+    inner, outer = (generator.integers(-(1 << 40), 1 << 40, (last + 1, run.d)) for _ in range(2))
+    sums = BinSums(Histogram(np.zeros((1, 2), dtype=np.int64)), inner, outer)
+    for several in ({last}, {last, last // 2, 0}, {last - 1, last // 3}, {last // 2, last // 3, last // 4}):
+        edges = sorted(several, reverse=True)
         shells, unit = layers.shells_of(bins, edges), Fraction(2) ** (bins.exponents[edges[0]] - 1)
         assert shells.unit == unit
+        put_together = layers.shell_sums(sums, bins, edges)
         for k, edge in enumerate(edges):
             radius = bins.radii[edge] * Fraction(2) ** bins.exponents[edge]
             assert shells.radii[k] == math.ceil(radius / unit)
             exactly = [
-                sum(int(sums.inner[b, j]) * Fraction(2) ** bins.exponents[b] for b in range(edge + 1)) / unit
-                + Fraction(shells.radii[k] * sum(int(sums.outer[b, j]) for b in range(edge + 1, last + 1)), bins.length)
+                sum(int(inner[b, j]) * Fraction(2) ** bins.exponents[b] for b in range(edge + 1)) / unit
+                + Fraction(shells.radii[k] * sum(int(outer[b, j]) for b in range(edge + 1, last + 1)), bins.length)
                 for j in range(run.d)
             ]
-            found = layers.clipped_sum(layers.shell_sums(sums, bins, edges), shells, k)
-            assert found.tolist() == [math.floor(x) for x in exactly]
+            assert layers.clipped_sum(put_together, shells, k).tolist() == [math.floor(x) for x in exactly]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)

@@ -416,6 +416,25 @@ def test_sums_are_exact_for_any_length_of_directions(bits):
                 assert layers.clipped_sum(sums, shells, k).tolist() == [x >> bits for x in exactly]
 
 
+@pytest.mark.parametrize("contributions", [1, 2])
+def test_what_is_paid_for_is_the_bound_that_is_proved(contributions):
+    """By hand: no rows come close enough to the bound to tell it from one that is smaller by one."""
+    shells, one = Shells(np.zeros(10), 1.0, (40, 30, 8), 1 << 7), layers.FACTOR_ONE
+    assert layers.clipped_sum_sensitivity(shells, 1, contributions) == contributions * 30 + 4
+    short = 2 + 1600 // 128
+    for factors, row in (
+        ([one, one, one], 10 + short),
+        ([one, 2 * one, one], 30 + short),
+        ([3 * one, 2 * one, one], 60 + 3 * short),
+        ([one, one + 1, one], 10 + short),
+    ):
+        found = layers.bias_gap_sensitivity(shells, 1, factors, contributions)
+        assert found == contributions * row + 4 + 1
+    assert layers.bias_gap_sensitivity(shells, 1, [one, one - 1, one]) == 2 * (10 + short + 1) + 4 + 1
+    assert layers.bias_gap_sensitivity(shells, 1, [one] * 3) == layers.bias_gap_sensitivity(shells, 1, [one] * 3, 2)
+    assert layers.clipped_sum_sensitivity(shells, 2) == layers.clipped_sum_sensitivity(shells, 2, 2)
+
+
 @given(d=st.integers(1, 10**6))
 def test_the_root_is_rounded_up(d):
     assert layers.root_up(d) ** 2 >= d > (layers.root_up(d) - 1) ** 2
