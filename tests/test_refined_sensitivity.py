@@ -406,7 +406,7 @@ def test_sums_are_exact_for_any_length_of_directions(bits):
     outer = generator.integers(-(1 << 61), 1 << 61, (4, 3))
     outer[2:] = 0
     inner = generator.integers(-(1 << 50), 1 << 50, (4, 3))
-    for largest in (radii[0], radii[0] + 1):
+    for largest in (radii[0], radii[0] + 1, 1 << 33):
         shells = Shells(np.zeros(3), 1.0, (largest, *radii[1:]), 1 << bits)
         sums = ShellSums(inner, outer)
         for k in range(3):
