@@ -141,6 +141,11 @@ def test_seeded_noise_depends_on_seed_step_and_index_alone():
     assert len(seeded(3).at("a step").gaussian(Fraction(100), 0)) == 0
 
 
+def test_noise_from_a_seed_says_so():
+    assert seeded(1).seeded is True
+    assert secure().seeded is False
+
+
 def test_secure_noise_is_fresh():
     assert not secure().seeded
     assert not np.array_equal(

@@ -20,8 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmean
-from dpmean import TooFewRowsError, Zcdp, front
+from dpmean import DataError, TooFewRowsError, Zcdp, front
 from dpmean import shells as layers
+from dpmean.api import method_called
 from dpmean.coins import PublicCoins
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.refined import RefinedMean
@@ -448,6 +449,22 @@ def test_it_is_twice_as_accurate_as_when_rows_are_replaced():
         return np.mean([np.linalg.norm(dpmean.mean(rows, seed=s, **settings).mean - rows.mean(0)) for s in range(8)])
 
     assert 0.4 < error("add-or-remove-one") / error("replace-one") < 0.6
+
+
+def test_no_rows_are_an_error_where_their_number_is_public_and_too_few_where_it_is_not():
+    build, settings = method_called("refined", 2), {"rho": 0.5, "norm_bound": 1.0}
+    with pytest.raises(DataError):
+        front.run(build, np.zeros((0, 3)), **settings)
+    with pytest.raises(TooFewRowsError, match=r"^1 row"):
+        front.run(build, np.zeros((1, 3)), **settings)
+    with pytest.raises(TooFewRowsError, match=r"^about"):
+        front.run(build, np.zeros((0, 3)), neighbours="add-or-remove-one", **settings)
+
+
+def test_a_public_number_has_no_noise():
+    public = front._Number(7, "7 rows", (), Zcdp(1))
+    assert public.std == 0
+    assert public.left == Zcdp(1)
 
 
 def test_what_is_given_is_checked():
