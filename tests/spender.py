@@ -1,15 +1,17 @@
 """Processes that spend from one file, for the tests of ledgers: each line printed says what was shown to somebody.
 
 python -m tests.spender spend FILE TIMES       record so many releases of rho = 1/50, as long as there is budget
-python -m tests.spender killed FILE TIMES      start a process that spends without end, and kill it, so many times
+python -m tests.spender killed FOLDER TIMES    kill so many processes that spend without end: see tests/kills.py
 """
 
+from __future__ import annotations
+
+import json
 import os
-import random
-import signal
 import sys
-import time
+from dataclasses import asdict
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from dpmean import Ledger, Neighbours, OverspendError, Receipt, Release, Zcdp
 PRICE = Fraction(1, 50)
 
 
-def release(cost=PRICE, *, coins=None, seeded=False):
+def release(cost: Fraction = PRICE, *, coins: str | None = None, seeded: bool = False) -> Release:
     """Return a release as ``dpmean.mean`` makes them, without the work."""
     return Release(
         mean=np.array([1.5, 2.5]),
@@ -36,7 +38,7 @@ def release(cost=PRICE, *, coins=None, seeded=False):
     )
 
 
-def spend(file, times):
+def spend(file: str, times: int) -> None:
     ledger = Ledger(file)
     for _ in range(times):
         made = release()
@@ -48,35 +50,20 @@ def spend(file, times):
             print("shown", made.public["coins"], flush=True)
 
 
-def spend_without_end(file, out):
-    ledger = Ledger(file)
-    while True:
-        made = release()
-        os.write(out, f"began {made.public['coins']}\n".encode())
-        ledger.record(made)
-        os.write(out, f"shown {made.public['coins']}\n".encode())
+def killed(folder: str, times: int) -> None:
+    from tests.kills import campaign
+
+    print(json.dumps(asdict(campaign(Path(folder), times))))
 
 
-def killed(file, times):
-    chance, kills, shown, longest = random.Random(7), 0, 0, 0.005
-    while kills < times or shown < 20:  # a disk may be slow: then wait longer
-        inlet, outlet = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                spend_without_end(file, outlet)
-            finally:
-                os._exit(1)
-        os.close(outlet)
-        with os.fdopen(inlet) as lines:
-            said = lines.readline()  # it is at work
-            time.sleep(chance.uniform(0, longest))
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            said += lines.read()
-        print(f"{said}killed {len(Ledger(file).entries)}", flush=True)
-        kills, shown, longest = kills + 1, shown + said.count("shown"), longest * (1 if "shown" in said else 1.2)
+def killed_without_locks(folder: str, times: int) -> None:
+    """The same with locks that lock nothing, which must not go well."""
+    import fcntl
+
+    fcntl.flock = lambda *_: None
+    killed(folder, times)
 
 
 if __name__ == "__main__":
-    {"spend": spend, "killed": killed}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
+    tasks = {"spend": spend, "killed": killed, "killed-without-locks": killed_without_locks}
+    tasks[sys.argv[1]](sys.argv[2], int(sys.argv[3]))

@@ -98,6 +98,17 @@ def test_concentrated_costs_add_up_exactly():
     assert compose_zcdp([Zcdp(0.1), Zcdp(0.2), PureDp(1)]).rho == Fraction(8, 10)
 
 
+@pytest.mark.parametrize("lie", [Fraction(1, 4), Fraction(1, 1000), Fraction(49, 100)])
+def test_a_flipped_bit_costs_what_randomized_response_does(lie):
+    """Against the divergence at several orders, none of which exceeds it."""
+    cost = accountant.cost_of_flips(lie)
+    assert float(cost) == pytest.approx(float(1 - 2 * lie) * math.log((1 - lie) / lie), rel=1e-14)
+    one, other = float(1 - lie), float(lie)
+    for order in (1.01, 1.5, 2, 3, 10):
+        divergence = math.log(one**order * other ** (1 - order) + other**order * one ** (1 - order)) / (order - 1)
+        assert divergence <= cost * order
+
+
 def test_basic_composition():
     assert compose_basic([ApproxDp(1, 1e-6), PureDp(0.5)]) == ApproxDp(1.5, 1e-6)
     assert compose_basic([PureDp(0.1)] * 3) == PureDp(Fraction(3, 10))
@@ -160,6 +171,18 @@ def test_rounding_goes_to_the_safe_side():
         assert accountant._up(x) - x < Fraction(1, 10**25) * (1 + x)
         assert x < accountant._up(x, product=True) < x * (1 + Fraction(1, 10**28))
     assert accountant._down(Fraction(-1)) == accountant._up(Fraction(-1)) == 0
+
+
+@pytest.mark.parametrize("beside", [Fraction(0), Fraction(1, 10**41), Fraction(-1, 10**41)])
+@pytest.mark.parametrize("whole", [Fraction(1), Fraction(5), Fraction(10**6), Fraction(3, 10**12)])
+def test_what_is_rounded_is_moved_by_more_than_its_error_first(whole, beside):
+    """Numbers that have few digits, or nearly so, where rounding alone would move them by nothing, or too far."""
+    x, error = whole + beside, Fraction(1, 10**40)
+    assert accountant._down(x) <= x - error * (1 + x)
+    assert accountant._up(x) >= x + error * (1 + x)
+    assert accountant._up(x, product=True) >= x + error * x
+    for moved in (accountant._down(x), accountant._up(x), accountant._up(x, product=True)):
+        assert abs(moved - x) < (1 + x) / 10**29
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,18 @@ def test_a_budget_must_be_a_number(value):
 
 
 def test_delta_must_be_below_one():
-    with pytest.raises(ArgumentError, match="delta must be below 1"):
-        ApproxDp(1.0, 2.0)
+    for delta in (2.0, 1, Fraction(1)):
+        with pytest.raises(ArgumentError, match="delta must be below 1"):
+            ApproxDp(1.0, delta)
+    assert ApproxDp(1, Fraction(10**9 - 1, 10**9)).delta < 1
+
+
+def test_a_budget_must_be_of_a_size_that_can_be_computed_with():
+    for limit in (Fraction(1, 10**300), Fraction(10**300)):
+        assert Zcdp(limit).rho == limit
+    for beyond in (Fraction(1, 10**300 + 1), 10**300 + 1):
+        with pytest.raises(ArgumentError, match="must lie between 1e-300 and 1e300"):
+            Zcdp(beyond)
 
 
 def test_budgets_print_what_they_are():

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import ApproxDp, ArgumentError, Ledger, LedgerError, OverspendError, PureDp, Zcdp
 from dpmean.account import datasets
-from dpmean.books.allowance import _PARTS, allowance_for, epsilon_left, epsilon_spent, fits
+from dpmean.books.allowance import _PARTS, Allowance, allowance_for, epsilon_left, epsilon_spent, fits
 from dpmean.books.vault import Vault
 from dpmean.renyi import ORDERS, Renyi, compose, renyi_of
 from tests.spender import PRICE, release
@@ -39,9 +39,9 @@ def file(tmp_path):
     return str(tmp_path / "budget.json")
 
 
-def started(*arguments):
+def started(*arguments, **more):
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.spender", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tests.spender", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, **more
     )
 
 
@@ -126,27 +126,20 @@ def test_threads_at_once_lose_nothing(file):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be killed on the spot")
-def test_a_killed_process_leaves_a_whole_file_with_everything_it_showed(file):
-    Ledger(file, rho=10**6)
-    worker = started("killed", file, "50")
-    lines = worker.communicate(timeout=300)[0].splitlines()
+def test_killed_processes_leave_a_whole_file_with_everything_they_showed(tmp_path):
+    worker = started("killed", str(tmp_path), "50")
+    figures = json.loads(worker.communicate(timeout=300)[0])
     assert worker.returncode == 0
-    began, shown, before, kills = [], [], 0, 0
-    for line in lines:
-        word, what = line.split()
-        if word == "killed":
-            assert before + len(shown) <= int(what) <= before + len(began) <= before + len(shown) + 1
-            before, began, shown, kills = int(what), [], [], kills + 1
-        else:
-            (began if word == "began" else shown).append(what)
-    assert kills >= 50
-    in_file = [entry["id"] for entry in as_in_the_file(file)]
-    everything_shown = identities(line.split()[1] for line in lines if line.startswith("shown"))
-    assert len(everything_shown) >= 20
-    assert set(everything_shown) <= set(in_file)
-    assert len(in_file) == len(set(in_file)) == before
-    Ledger(file).record(release())
-    assert not Path(f"{file}.tmp").exists()
+    assert figures["kills"] == sum(figures["moments"].values()) >= 50
+    assert 20 <= figures["shown"] <= figures["recorded"] <= figures["shown"] + figures["kills"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that can be killed on the spot")
+def test_without_locks_something_is_lost_and_that_is_noticed(tmp_path):
+    worker = started("killed-without-locks", str(tmp_path), "1000", stderr=subprocess.PIPE)
+    said = worker.communicate(timeout=300)[1]
+    assert worker.returncode == 1
+    assert "AssertionError" in said or "LedgerError" in said
 
 
 CRASHES = {
@@ -716,6 +709,31 @@ def test_what_is_left_fits_after_a_first_cost_that_is_pure_and_small(epsilon, pa
     ledger.check(left)
     ledger.charge(Zcdp(left.rho * Fraction(999, 1000)), "a release")
     assert "pure costs only" not in str(ledger) + repr(ledger)
+
+
+def test_what_lies_outside_a_curve_is_paid_for():
+    """An event of some probability, and a distance t, which counts (1 + e^epsilon) t."""
+    allowance = Allowance(Fraction(2), Fraction(3), Fraction(1, 10**6), Fraction(1))
+    curve = tuple(0.01 * order for order in ORDERS)
+    rare, far = Fraction(1, 10**9), 2.0**-40
+    assert allowance.price(Renyi(curve, rare)) == (Fraction(0.02), rare)
+    inside, outside = allowance.price(Renyi(curve, rare, far))
+    assert inside == Fraction(0.02)
+    assert (1 + math.e) * far <= outside - rare <= (1 + math.e) * far * (1 + 1e-8)
+    assert allowance.price(ApproxDp(Fraction(1, 4), rare)) == (Fraction(1, 16), rare)
+    assert allowance.price(Zcdp(1)) == (2, 0)
+    assert [allowance.share(Zcdp(rho)) for rho in (Fraction(3, 4), Fraction(3, 2), Fraction(9, 4))] == [0.5, 1, 1.5]
+    assert allowance.share(Zcdp(Fraction(3, 2) + Fraction(1, 10**30))) > 1
+    assert allowance.left([Zcdp(1), PureDp(Fraction(1, 2))]) == (Fraction(3, 4), Fraction(1, 10**6))
+    assert allowance.left([Zcdp(1), Zcdp(Fraction(501, 1000))]) is None
+
+
+def test_pure_costs_are_told_as_what_they_add_up_to():
+    budget, costs = ApproxDp(3, 1e-6), (PureDp(2), PureDp(Fraction(1, 2)))
+    assert epsilon_spent(budget, costs) == Fraction(5, 2)
+    assert epsilon_left(budget, costs) == Fraction(1, 2)
+    assert epsilon_spent(budget, ()) == 0
+    assert epsilon_left(budget, ()) == 3
 
 
 def test_where_only_pure_costs_fit_it_is_said():

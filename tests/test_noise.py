@@ -141,6 +141,11 @@ def test_seeded_noise_depends_on_seed_step_and_index_alone():
     assert len(seeded(3).at("a step").gaussian(Fraction(100), 0)) == 0
 
 
+def test_noise_from_a_seed_says_so():
+    assert seeded(1).seeded is True
+    assert secure().seeded is False
+
+
 def test_secure_noise_is_fresh():
     assert not secure().seeded
     assert not np.array_equal(
@@ -163,6 +168,24 @@ def test_stuck_entropy_is_an_error(monkeypatch, stuck):
     monkeypatch.setattr(os, "urandom", stuck)
     with pytest.raises(EntropyError, match="all alike"):
         entropy(64)
+
+
+@pytest.mark.parametrize("count", [16, 17, 1000])
+def test_bytes_that_are_all_alike_are_stuck_if_there_are_sixteen(monkeypatch, count):
+    """Fewer may be alike by chance; sixteen are so with a probability of 2^-120."""
+    monkeypatch.setattr("os.urandom", lambda count: b"\x07" * count)
+    assert entropy(15) == b"\x07" * 15
+    with pytest.raises(EntropyError, match="all alike"):
+        entropy(count)
+    monkeypatch.setattr("os.urandom", lambda count: b"\x07" * (count - 1) + b"\x08")
+    assert entropy(count).endswith(b"\x07\x08")
+
+
+@pytest.mark.parametrize("length", [15, 17])
+def test_too_few_or_too_many_bytes_are_an_error(monkeypatch, length):
+    monkeypatch.setattr("os.urandom", lambda _: bytes(range(length)))
+    with pytest.raises(EntropyError):
+        entropy(16)
 
 
 @pytest.mark.parametrize("variance", [Fraction(0), Fraction(-1), Fraction(2**113)])

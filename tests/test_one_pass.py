@@ -16,6 +16,7 @@ from dpmean.errors import ArgumentError
 from dpmean.grid import Grid, radius_at
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.curator import WEIGHT_ONE
+from dpmean.types import BinSums, Histogram
 from tests import runs
 from tests.recorder import Binned, Histogrammed, Summed
 from tests.runs import REACH, nasty, one_way, price_of_choices, squared
@@ -103,6 +104,30 @@ def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
         expected = (values * np.minimum(1, radius / np.maximum(lengths, 1e-300))[:, None]).sum(axis=0)
         assert np.allclose(found, expected, rtol=0, atol=run.n * radius * 2.0**-10)
         assert shells.radii[0] * shells.unit - radius * (1 - 1e-6) >= 0
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_bins_are_put_together_exactly(run):
+    """Against fractions: what lies within an edge is added up as it is, all else by its direction."""
+    (bins,) = (question.bins for question in run.recorded.questions if isinstance(question, Binned))
+    generator = np.random.default_rng(run.seed)
+    last = len(bins.radii) - 1
+    inner, outer = (generator.integers(-(1 << 40), 1 << 40, (last + 1, run.d)) for _ in range(2))
+    sums = BinSums(Histogram(np.zeros((1, 2), dtype=np.int64)), inner, outer)
+    for several in ({last}, {last, last // 2, 0}, {last - 1, last // 3}, {last // 2, last // 3, last // 4}):
+        edges = sorted(several, reverse=True)
+        shells, unit = layers.shells_of(bins, edges), Fraction(2) ** (bins.exponents[edges[0]] - 1)
+        assert shells.unit == unit
+        put_together = layers.shell_sums(sums, bins, edges)
+        for k, edge in enumerate(edges):
+            radius = bins.radii[edge] * Fraction(2) ** bins.exponents[edge]
+            assert shells.radii[k] == math.ceil(radius / unit)
+            exactly = [
+                sum(int(inner[b, j]) * Fraction(2) ** bins.exponents[b] for b in range(edge + 1)) / unit
+                + Fraction(shells.radii[k] * sum(int(outer[b, j]) for b in range(edge + 1, last + 1)), bins.length)
+                for j in range(run.d)
+            ]
+            assert layers.clipped_sum(put_together, shells, k).tolist() == [math.floor(x) for x in exactly]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)

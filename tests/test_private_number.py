@@ -10,6 +10,7 @@ import json
 import math
 import warnings
 from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
@@ -19,13 +20,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmean
-from dpmean import TooFewRowsError, front
+from dpmean import DataError, TooFewRowsError, Zcdp, front
 from dpmean import shells as layers
+from dpmean.api import method_called
 from dpmean.coins import PublicCoins
 from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.neighbours import Neighbours
 from dpmean.noise.source import seeded
+from dpmean.rows import uncounted
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.uncounted import UncountedRows
 from dpmean.trust.central import Central
@@ -218,6 +221,47 @@ def test_every_row_is_taken_by_coins_of_its_own():
     assert abs(kept.sum() - trials * n * 0.25) > 50 * std  # a share of 10 of 40 rows would be found out
 
 
+@dataclass
+class Coins:
+    """Known coins for every row, and an order that changes nothing; writes down which were looked at."""
+
+    words_of: list
+    asked: list = field(default_factory=list)
+    step: str = ""
+    start: int = 0
+
+    seeded = True
+
+    def at(self, step, start=0):
+        return Coins(self.words_of, self.asked, step, start)
+
+    def words(self, count):
+        if self.step == "order":
+            return np.arange(count, dtype=np.uint64)
+        assert self.step == "places"
+        self.asked += range(self.start, self.start + count)
+        return np.array(self.words_of[self.start : self.start + count], dtype=np.uint64)
+
+
+def rows_taken(words, public, size):
+    held = MemoryRows(np.arange(float(len(words)))[:, None], Frame.within_norm(1, 1e9, impute=False))
+    coins = Coins(words)
+    found = UncountedRows(held, public, coins).take(np.arange(size)).rows.positions
+    assert coins.asked == list(range(len(words)))
+    return found.tolist()
+
+
+@pytest.mark.parametrize("at_once", [3, 5, 1 << 22])
+def test_the_coin_of_a_row_decides_exactly(monkeypatch, at_once):
+    """Each row is taken if its 64 bits are among the first size / n of all, and every coin is looked at once."""
+    monkeypatch.setattr(uncounted, "_AT_ONCE", at_once)
+    half, top = 1 << 63, (1 << 64) - 1
+    words = [0, half - 1, half, top, 1, half + 1, half - 2, top - 1, 2, 3]
+    assert rows_taken(words, 10, 5) == [0, 1, 4, 6, 8, 9]
+    assert rows_taken(words, 10, 10) == rows_taken(words, 3, 10) == list(range(10))
+    assert rows_taken([top // 3 - 1, top // 3, top // 3 + 1], 3, 1) == [0]
+
+
 def test_all_rows_are_taken_in_any_order():
     n, trials = 4, 6000
     law = Counter(tuple(taken(n, 9, 9, seed).tolist()) for seed in range(trials))
@@ -340,11 +384,29 @@ def test_it_is_twice_as_accurate_as_when_rows_are_replaced():
     assert 0.4 < error("add-or-remove-one") / error("replace-one") < 0.6
 
 
+def test_no_rows_are_an_error_where_their_number_is_public_and_too_few_where_it_is_not():
+    build, settings = method_called("refined", 2), {"rho": 0.5, "norm_bound": 1.0}
+    with pytest.raises(DataError):
+        front.run(build, np.zeros((0, 3)), **settings)
+    with pytest.raises(TooFewRowsError, match=r"^1 row"):
+        front.run(build, np.zeros((1, 3)), **settings)
+    with pytest.raises(TooFewRowsError, match=r"^about"):
+        front.run(build, np.zeros((0, 3)), neighbours="add-or-remove-one", **settings)
+
+
+def test_a_public_number_has_no_noise():
+    public = front._Number(7, "7 rows", (), Zcdp(1))
+    assert public.std == 0
+    assert public.left == Zcdp(1)
+
+
 def test_what_is_given_is_checked():
     rows = people(500)
     with pytest.raises(ValueError, match='neighbours must be "replace-one"'):
         dpmean.mean(rows, rho=0.5, norm_bound=60.0, neighbours="swap")
     with pytest.raises(ValueError, match="rho must be at least 1e-06 where the number of rows is private, got 1e-07"):
         dpmean.mean(rows, rho=1e-7, norm_bound=60.0, neighbours="add-or-remove-one")
+    with pytest.raises(TooFewRowsError):
+        dpmean.mean(rows, rho=1e-6, norm_bound=60.0, neighbours="add-or-remove-one")
     with pytest.raises(ValueError, match="are for the central model"):
         dpmean.mean(rows, rho=0.5, norm_bound=60.0, trust="local", neighbours="add-or-remove-one")

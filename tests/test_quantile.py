@@ -59,6 +59,10 @@ def test_a_rank_above_all_rows_ends_at_the_last_point():
     assert search(Counts([np.zeros(5, dtype=int)], 10), 5) == [9]
 
 
+def test_a_search_among_one_point_may_still_be_asked_for_its_error():
+    assert rank_error(3.0, 0, 0.1) == rank_error(3.0, 1, 0.1) == pytest.approx(3 * math.sqrt(2 * math.log(10)))
+
+
 def test_the_rank_error_holds_as_often_as_stated():
     """Theorem 3.1 with its repaired constant, on real counters: the rank is off by more than tau in a tenth of runs."""
     rows = MemoryRows(np.geomspace(1, 1000, 3000)[:, np.newaxis], Frame.within_norm(1, 1000.0, impute=False), threads=1)

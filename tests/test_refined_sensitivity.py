@@ -239,6 +239,9 @@ def test_the_purse_is_never_overdrawn_and_no_step_is_asked_twice():
         curator.count_beyond(counts, 2, Fraction(1, 8), "alarm")
     with pytest.raises(OverspendError):
         curator.quantile(counts, 1.0, Fraction(0), "spread")
+    for nothing in (Fraction(0), Fraction(-1, 2), Fraction(-2)):
+        with pytest.raises(OverspendError):
+            curator.pay("free", "?", "!", nothing)
     assert curator.left == Fraction(1, 4)
     rows = MemoryRows(np.ones((3, 1)), Frame.within_norm(1, 2.0, impute=False))
     with pytest.raises(OverspendError):
@@ -314,6 +317,56 @@ def test_gaps_are_the_same_in_64_bits_as_in_unbounded_numbers(data):
     factors = data.draw(st.lists(st.integers(1, 1 << 15), min_size=2, max_size=2))
     found, unbounded = ShellSums(inner, outer), ShellSums(inner.astype(object), outer)
     assert layers.bias_gap(found, shells, 1, factors) == layers.bias_gap(unbounded, shells, 1, factors)
+
+
+@pytest.mark.parametrize("fine", [0, 3])
+def test_sums_and_gaps_in_unbounded_whole_numbers_are_those_in_64_bits(fine):
+    generator = np.random.default_rng(2)
+    rows = MemoryRows(generator.normal(0, 3, (200, 5)), Frame.within_norm(5, REACH, impute=False))
+    shells = Grid(2.0**-20, REACH, 5).shells(np.zeros(5), [9.0, 6.0, 2.0], 200)
+    sums, factors = rows.add_up_shells(shells), [4097, 5000, 9999]
+    unbounded = ShellSums(sums.inner.astype(object) << fine, sums.outer, fine)
+    for k in range(3):
+        one, other = layers.clipped_sum(sums, shells, k), layers.clipped_sum(unbounded, shells, k)
+        assert one.dtype == other.dtype == np.int64
+        assert one.tolist() == other.tolist()
+        assert layers.bias_gap(sums, shells, k, factors) == layers.bias_gap(unbounded, shells, k, factors)
+
+
+@pytest.mark.parametrize("bits", [4, 31, 32, 59, 60, 61])
+def test_sums_are_exact_for_any_length_of_directions(bits):
+    """Also where directions are multiplied in two halves, or in unbounded whole numbers."""
+    generator, radii = np.random.default_rng(bits), ((1 << 31) - 1, 1 << 30, 12345)
+    outer = generator.integers(-(1 << 61), 1 << 61, (4, 3))
+    outer[2:] = 0
+    inner = generator.integers(-(1 << 50), 1 << 50, (4, 3))
+    for largest in (radii[0], radii[0] + 1, 1 << 33):
+        shells = Shells(np.zeros(3), 1.0, (largest, *radii[1:]), 1 << bits)
+        sums = ShellSums(inner, outer)
+        for k in range(3):
+            inside, outside = inner[k + 1 :].sum(axis=0).tolist(), outer[: k + 1].sum(axis=0).tolist()
+            exactly = [(i << bits) + o * shells.radii[k] for i, o in zip(inside, outside, strict=True)]
+            if all(abs(x >> bits) < 1 << 62 for x in exactly):
+                assert layers.clipped_sum(sums, shells, k).tolist() == [x >> bits for x in exactly]
+
+
+@pytest.mark.parametrize("contributions", [1, 2])
+def test_what_is_paid_for_is_the_bound_that_is_proved(contributions):
+    """By hand: no rows come close enough to the bound to tell it from one that is smaller by one."""
+    shells, one = Shells(np.zeros(10), 1.0, (40, 30, 8), 1 << 7), layers.FACTOR_ONE
+    assert layers.clipped_sum_sensitivity(shells, 1, contributions) == contributions * 30 + 4
+    short = 2 + 1600 // 128
+    for factors, row in (
+        ([one, one, one], 10 + short),
+        ([one, 2 * one, one], 30 + short),
+        ([3 * one, 2 * one, one], 60 + 3 * short),
+        ([one, one + 1, one], 10 + short),
+    ):
+        found = layers.bias_gap_sensitivity(shells, 1, factors, contributions)
+        assert found == contributions * row + 4 + 1
+    assert layers.bias_gap_sensitivity(shells, 1, [one, one - 1, one]) == 2 * (10 + short + 1) + 4 + 1
+    assert layers.bias_gap_sensitivity(shells, 1, [one] * 3) == layers.bias_gap_sensitivity(shells, 1, [one] * 3, 2)
+    assert layers.clipped_sum_sensitivity(shells, 2) == layers.clipped_sum_sensitivity(shells, 2, 2)
 
 
 @given(d=st.integers(1, 10**6))
@@ -402,3 +455,55 @@ def test_a_quantile_can_be_searched_from_a_point_on():
     counts = histogram(*range(40))
     assert Curator(Zcdp(10**9), seeded(1)).quantile(counts, 30, Fraction(10**8), "far rows", start=10) == 30
     assert Curator(Zcdp(10**9), seeded(1)).quantile(counts, 5, Fraction(10**8), "far rows", start=10) == 10
+
+
+TWO_LINES = Histogram(np.array([[10, 10, 10, 10, 11, 12], [0, 0, 0, 9, 9, 20]]))
+
+
+@pytest.mark.parametrize("start", [0, 4])
+def test_a_choice_weighs_radii_by_the_rows_beyond_them(start):
+    distances, noise, cost, slope = (3, 9, 9, 20, 40), RecordingNoise(seeded(2)), Fraction(1, 3), 2.5
+    Curator(Zcdp(1), noise).upper_end(histogram(*distances), 0, start, slope, cost, "radius")
+    ((_, exponents, unit),) = noise.choices
+    epsilon, rise = math.isqrt(math.floor(8 * cost * unit**2)), round(slope * math.log(2) / 64 * unit)
+    exactly = [rise * j + epsilon * sum(x > start + j for x in distances) for j in range(40 - start)]
+    assert [exponents[j] for j in range(len(exponents))] == exactly == exponents[:]
+    assert exponents[-1] == exactly[-1]
+    assert np.asarray(exponents).tolist() == pytest.approx(exactly, rel=1e-14)
+
+
+def test_of_radii_that_are_alike_the_smaller_is_never_the_less_likely():
+    noise = RecordingNoise(seeded(2))
+    Curator(Zcdp(1), noise).upper_end(histogram(0, 0), 0, 0, 0.0, Fraction(1, 3), "radius")
+    assert noise.choices[0][1][:3] == [0, 1, 2]
+
+
+def test_answers_are_about_the_line_that_is_asked_for():
+    much = Fraction(10**8)
+    curator = Curator(Zcdp(10**10), seeded(1))
+    assert curator.quantile(TWO_LINES, 5, much, "one") == 0
+    assert curator.quantile(TWO_LINES, 5, much, "other", line=1) == 3
+    assert curator.quantile(histogram(7), -1, much, "first") == 0
+    assert curator.count_beyond(TWO_LINES, 3, much, "beyond").value == 2
+    weights = np.arange(6)[np.newaxis]
+    found, _ = curator.mean_weights(TWO_LINES, weights, much, "weights")
+    assert found * 12 * WEIGHT_ONE == pytest.approx(4 + 5, abs=0.5)
+    with pytest.raises(AssertionError, match="between zero and one"):
+        curator.mean_weights(TWO_LINES, -weights, much, "more weights")
+    assert all(receipt.exact for receipt in curator.receipts)
+
+
+def test_one_number_carries_one_number_of_noise():
+    noise, cost = RecordingNoise(seeded(5)), Fraction(1, 100)
+    found = Curator(Zcdp(1), noise).count_beyond(histogram(1, 2, 3, 30), 2, cost, "alarm")
+    assert noise.log == [("alarm", 0, 50, 1)]
+    (drawn,) = seeded(5).at("alarm").gaussian(Fraction(50), 1)
+    assert drawn != 0
+    assert found.value == 2 + drawn
+
+
+@pytest.mark.parametrize(("points", "start", "asked"), [(33, 0, 6), (32, 0, 5), (40, 8, 5), (40, 7, 6), (40, 30, 4)])
+def test_the_noise_of_a_quantile_is_known_before_it_is_asked(points, start, asked):
+    cost = Fraction(1, 50)
+    named = () if start == 0 else (start,)
+    assert Curator.quantile_std(histogram(1, points=points), cost, *named) == pytest.approx(math.sqrt(asked * 25))

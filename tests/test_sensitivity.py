@@ -6,6 +6,7 @@ The same questions are then put to a data set with one row replaced by whatever 
 
 import math
 from collections import defaultdict
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
@@ -14,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmean import OverspendError, Receipt, Zcdp
+from dpmean import Neighbours, OverspendError, Receipt, Zcdp
 from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.noise.source import seeded
 from dpmean.receipt import total_cost
 from dpmean.rows.memory import MemoryRows
-from dpmean.trust.central import Central
+from dpmean.trust.central import Central, NoisyCounter
 from tests import runs
 from tests.recorder import Counted, Summed
 from tests.runs import REACH, nasty
@@ -133,3 +134,52 @@ def test_receipts_beyond_the_budget_are_refused():
     assert total_cost(receipts, Zcdp(0.6)).rho == Fraction(6, 10)
     with pytest.raises(OverspendError, match="more than the budget"):
         total_cost(receipts, Zcdp(Fraction(6, 10) - Fraction(1, 10**30)))
+
+
+@dataclass
+class Numbered:
+    """Noise that is no noise: 100, 101, 102, ..., so that it shows which number went where."""
+
+    seeded = False
+    asked: list = field(default_factory=list)
+    first: int = 100
+
+    def at(self, _step):
+        return self
+
+    def gaussian(self, variance, count):
+        self.asked.append((variance, count))
+        drawn = np.arange(self.first, self.first + count)
+        self.first += count
+        return drawn
+
+
+class Nobody:
+    """A tally of no rows."""
+
+    def count_at_most(self, index):
+        return np.zeros_like(index)
+
+
+def test_noise_that_is_drawn_at_once_is_used_once():
+    """Without a seed all questions of a search share one draw: every number of it must serve one answer."""
+    noise = Numbered()
+    counter = NoisyCounter(Nobody(), 9, Fraction(7, 2), noise, "centre", size=3)
+    answers = [counter.count_at_most(np.zeros(3, dtype=np.int64)).tolist() for _ in range(4)]
+    assert answers == [[100, 101, 102], [103, 104, 105], [106, 107, 108], [109, 110, 111]]
+    assert noise.asked == [(Fraction(7, 2), 12)]
+    alone = NoisyCounter(Nobody(), 9, Fraction(7, 2), Numbered(), "radius")
+    assert [alone.count_at_most(np.array([0])).tolist() for _ in range(4)] == [[100], [101], [102], [103]]
+
+
+def test_the_number_of_rows_is_told_with_its_noise_and_as_one_at_least():
+    trust, rho = Central(Neighbours.ADD_OR_REMOVE_ONE), Zcdp(Fraction(1, 8))
+    for n, first, told in ((5, 100, 105), (5, -3, 2), (1, 0, 1), (0, 0, 1), (3, -100, 1)):
+        noise = Numbered(first=first)
+        assert trust.count(n, rho, noise, "number")[0] == told
+        assert noise.asked == [(4, 1)]
+
+
+def test_as_many_rows_are_best_clipped_as_the_paper_says():
+    assert Central().rows_to_clip(3, Zcdp(0.7)) == pytest.approx(math.sqrt(6 / 0.7))
+    assert Central(Neighbours.ADD_OR_REMOVE_ONE).rows_to_clip(3, Zcdp(0.7)) == pytest.approx(math.sqrt(6 / 0.7) / 2)

@@ -605,3 +605,20 @@ def test_a_grouped_release_is_paid_for_once():
     with pytest.raises(dpmean.OverspendError, match="left"):
         dpmean.mean(table(), ledger=ledger, **alike)
     assert ledger.left == 0
+
+
+def test_groups_as_a_frame_name_their_columns_or_number_them():
+    rows, labels = np.random.default_rng(0).normal(5, 1, (4000, 2)), np.repeat(["a", "b"], 2000)
+    asked = {"by": labels, "groups": ["a", "b"], "rho": 0.5, "bounds": (0, 10), "seed": 1}
+    frame = dpmean.mean_by(rows, **asked).to_frame()
+    assert frame["column"].tolist() == ["column 0", "column 1"] * 2
+    named = dpmean.mean_by(pd.DataFrame(rows, columns=["height", "weight"]), **asked).to_frame()
+    assert named["column"].tolist() == ["height", "weight"] * 2
+    assert named["mean"].tolist() == frame["mean"].tolist()
+
+
+def test_what_a_grouped_release_says_if_nobody_says_otherwise():
+    refusal = Refusal("it has no rows")
+    assert (refusal.rows_needed, refusal.rho) == (1, 0)
+    release = GroupedRelease("ward", {"a": refusal}, "public", Neighbours.REPLACE_ONE)
+    assert (release.delta, release.seeded, release.unit) == (1e-6, False, None)
