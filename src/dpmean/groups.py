@@ -202,25 +202,35 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         return found
 
     def __str__(self) -> str:
+        facts, remarks = self.told()
+        lines = [self.title(), *summary.lines_of(facts)]
+        for label, found in self.groups.items():
+            words = f"no mean: {found.reason}" if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
+            lines += summary.wrapped("  ", f"{label}: {words}", 4)
+        return "\n".join([*lines, *summary.lines_of(remarks)])
+
+    def title(self) -> str:
+        """Return what this is, in one line."""
+        return f"Private means of {len(self)} groups by {self.by}"
+
+    def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
+        """Return what is to be known of all groups, and what a reader must not miss: labels and words."""
         what = {
             ("private", Neighbours.ADD_OR_REMOVE_ONE): "whether any one is there, and in which group",
             ("private", Neighbours.REPLACE_ONE): "what any one contributed, and in which group",
             ("public", Neighbours.REPLACE_ONE): "what any one contributed; who is in which group is public",
         }[self.sizes, self.neighbours]
-        epsilon = f"epsilon = {self.epsilon(self.delta):.4g} at delta = {self.delta:g}"
-        lines = [
-            f"Private means of {len(self)} groups by {self.by}",
-            *summary.entry("privacy", f"rho = {float(self.rho):.6g} zCDP for all together, that is {epsilon}"),
-            *summary.entry("", f"neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}"),
+        epsilon = f"epsilon = {summary.rounded_up(self.epsilon(self.delta))} at delta = {self.delta:g}"
+        facts = [
+            ("privacy", f"rho = {float(self.rho):.6g} zCDP for all together, that is {epsilon}"),
+            ("", f"neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}"),
         ]
         if self.unit is not None:
-            lines += summary.entry("", f"every {self.unit} counts in one group; what they have in others is left out")
-        for label, found in self.groups.items():
-            words = f"no mean: {found.reason}" if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
-            lines += summary.wrapped("  ", f"{label}: {words}", 4)
-        if self.seeded:
-            lines += summary.wrapped("  ", summary.SEEDED, 4)
-        return "\n".join(lines)
+            facts.append(("", f"every {self.unit} counts in one group; what they have in others is left out"))
+        if self.refused:
+            facts.append(("labels", "where more were expected, check the spelling: labels must match, also in case"))
+        one = next(iter(self.released.values()), None)
+        return facts, summary.remarks({} if one is None else one.public, exact=True, seeded=self.seeded)
 
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""

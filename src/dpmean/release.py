@@ -147,8 +147,11 @@ class Release:
             raise ArgumentError(_no_bound(self))
         found = self.found
         bound = error_quantile(1, found.noise_std, found.bias + found.tail, found.bias_std, confidence)
-        bounds: NDArray[np.float64] = self.noise_std * (bound / found.noise_std)
-        return bounds
+        given = self.public.get("bound", {})
+        if "radius_unit" not in self.public or "lower" not in given:
+            return np.full(self.d, bound)
+        half_widths: NDArray[np.float64] = np.array(given["upper"]) / 2 - np.array(given["lower"]) / 2
+        return half_widths * bound
 
     def to_json(self) -> str:
         """Return the whole release as JSON; numbers survive the way there and back unchanged."""
@@ -188,21 +191,34 @@ class Release:
         return release
 
     def __str__(self) -> str:
-        public, delta = self.public, self.public.get("delta", 1e-6)
+        facts, remarks = self.told()
         lines = [
-            f"Private mean of {self._number()} in {self.d} dimension{'s' if self.d > 1 else ''}",
-            *summary.warning(public),
+            self.title(),
+            *summary.warning(self.public),
             *summary.estimate(self.columns, self.mean, self.noise_std, self._bounds_to_tell()),
-            *summary.entry("bound", summary.bound(public)),
-            *self._radius(),
-            *summary.entry("privacy", summary.price(self.receipts, delta)),
-            *summary.entry("", summary.protected(self.neighbours, public.get("privacy_unit"))),
-            *summary.protocol(public),
-            *summary.entry("method", f"{self.method}, {self.trust} model; what it paid for, step by step:"),
+            *summary.lines_of(facts),
+            *summary.wrapped("    ", "what it paid for:"),
             *summary.paid(self.receipts),
-            *summary.remarks(public, exact=self.exact, seeded=self.seeded),
+            *summary.lines_of(remarks),
         ]
         return "\n".join(lines)
+
+    def title(self) -> str:
+        """Return what this is, in one line."""
+        return f"Private mean of {self._number()} in {self.d} dimension{'s' if self.d > 1 else ''}"
+
+    def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
+        """Return what is to be known beside the numbers, and what a reader must not miss: labels and words."""
+        public, delta = self.public, self.public.get("delta", 1e-6)
+        facts = [
+            ("bound", summary.bound(public)),
+            *self._radius(),
+            ("privacy", summary.price(self.receipts, delta)),
+            ("", summary.protected(self.neighbours, public.get("privacy_unit"))),
+            *summary.protocol(public),
+            ("method", f"{self.method}, {self.trust} model"),
+        ]
+        return facts, summary.remarks(public, exact=self.exact, seeded=self.seeded)
 
     def in_brief(self) -> str:
         """Return one line: how many rows, and the mean, with what it is within at 95 % confidence if that is known."""
@@ -219,12 +235,13 @@ class Release:
         many = self.d > summary.FEW_COLUMNS
         return None if many or self.found is None or self.public.get("few_rows") else self.column_bounds()
 
-    def _radius(self) -> list[str]:
-        unit = self.public.get("radius_unit", "")
+    def _radius(self) -> list[summary.Paragraph]:
+        unit, one = self.public.get("radius_unit", ""), "person" if "privacy_unit" in self.public else "row"
         if self.found is None:
             return summary.clipping(self.radius, unit)
-        rows, population = self.error_bound(of="rows"), self.error_bound(of="population")
-        return summary.findings(self.found, self.radius, unit, rows=rows, population=population)
+        bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}
+        imputed = bool(self.public.get("imputed"))
+        return summary.findings(self.found, self.radius, unit, one, **bounds, imputed=imputed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Release.from_json, (self.to_json(),)

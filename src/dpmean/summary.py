@@ -26,20 +26,22 @@ VARIANTS = {
     "binary": "medians, by halving",
 }
 """Ways to the centre in the shuffle model, in words."""
-SEEDED = "SEEDED: made with known noise, for experiments only; it protects nobody"
 
 
-def entry(label: str, words: str) -> list[str]:
-    """Return a label and what is said under it."""
-    return wrapped(f"  {label:<11}", words)
+Paragraph = tuple[str, str]
+"""A label, or nothing, and what is said under it."""
+
+
+def lines_of(paragraphs: Sequence[Paragraph]) -> list[str]:
+    """Return labels and words in lines of 80 columns."""
+    return [line for label, words in paragraphs for line in wrapped(f"  {label:<11}", words)]
 
 
 def wrapped(start: str, words: str, indent: int | None = None) -> list[str]:
     """Return words in lines of 80 columns, the first after a start, the others below it."""
     rest = " " * (len(start) if indent is None else indent)
-    return textwrap.wrap(
-        words, 80, initial_indent=start, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
-    )
+    maker = textwrap.TextWrapper(80, start, rest, break_long_words=False, break_on_hyphens=False)
+    return maker.wrap(words)
 
 
 def number(n: int, neighbours: Neighbours, unit: str | None) -> str:
@@ -97,24 +99,28 @@ def bound(public: Mapping[str, Any]) -> str:
     return shown + (f", ... ({len(sides)} columns)" if len(sides) > 4 else " (column by column)")
 
 
-def clipping(radius: float, unit: str) -> list[str]:
+def clipping(radius: float, unit: str) -> list[Paragraph]:
     """Return where rows were clipped, if that is all that is known."""
-    told = f"{radius:.5g}{unit} around the centre; rows beyond it were clipped, which may add bias to the noise"
-    return entry("radius", told)
+    beyond = "rows beyond it were clipped, which may add bias to the noise"
+    return [("radius", f"{radius:.5g}{unit} around the centre; {beyond}")]
 
 
-def findings(found: Found, radius: float, unit: str, *, rows: float, population: float) -> list[str]:
+def findings(
+    found: Found, radius: float, unit: str, one: str, *, rows: float, population: float, imputed: bool
+) -> list[Paragraph]:
     """Return what was found out on the way, and the bounds on the errors that follow from it."""
     times = f"released {found.rounds} times, around better and better centres" if found.rounds > 1 else "released once"
-    error = f"at 95 % confidence the mean of these rows is within {rows:.3g}{unit} of this, in l2 norm over all columns"
+    error = (
+        f"at 95 % confidence the mean of these {one}s is within {rows:.3g}{unit} of this, in l2 norm over all columns"
+    )
     sample = f"that of the population they are a sample of, within {population:.3g}{unit}"
-    missing = f"not covered: up to {found.unseen} rows far beyond all others, bounds that cut rows off"
+    missing = f"not covered: {'missing values, ' * imputed}up to {found.unseen} {one}s far beyond all others"
     rare = "for a population rare large values, which add to its variance but not to the spread"
     return [
-        *entry("spread", f"{found.spread:.4g}{unit}: the typical distance of a row from the mean of all"),
-        *entry("radius", f"{radius:.4g}{unit}: rows farther from the centre were clipped; the mean was {times}"),
-        *entry("error", f"{error}; {sample}"),
-        *entry("", f"{missing}, and {rare}"),
+        ("spread", f"{found.spread:.4g}{unit}: the typical distance of a {one} from the mean of all"),
+        ("radius", f"{radius:.4g}{unit}: {one}s farther from the centre were clipped; the mean was {times}"),
+        ("error", f"{error}; {sample}"),
+        ("", f"{missing}, bounds that cut rows off, and {rare}"),
     ]
 
 
@@ -122,11 +128,11 @@ def price(receipts: Sequence[Receipt], delta: float) -> str:
     """Return what all receipts cost together."""
     costs = [receipt.cost for receipt in receipts]
     if any(isinstance(cost, Renyi) for cost in costs):
-        return f"epsilon = {epsilon_of(receipts, delta):.6g}, delta = {delta:g}"
+        return f"epsilon = {rounded_up(epsilon_of(receipts, delta))}, delta = {delta:g}"
     if all(isinstance(cost, PureDp) for cost in costs):
-        return f"epsilon = {epsilon_of(receipts, delta):.6g}, pure"
+        return f"epsilon = {rounded_up(epsilon_of(receipts, delta))}, pure"
     rho, epsilon = float(zcdp_of(receipts).rho), epsilon_of(receipts, delta)
-    return f"rho = {rho:.6g} zCDP, that is epsilon = {epsilon:.4g} at delta = {delta:g}"
+    return f"rho = {rho:.6g} zCDP, that is epsilon = {rounded_up(epsilon)} at delta = {delta:g}"
 
 
 def price_in_brief(receipts: Sequence[Receipt], delta: float) -> str:
@@ -145,20 +151,20 @@ def protected(neighbours: Neighbours, unit: str | None) -> str:
     return f"neighbours: {neighbours}, that is, {one}; the number of {what} is private, and told with noise"
 
 
-def protocol(public: Mapping[str, Any]) -> list[str]:
+def protocol(public: Mapping[str, Any]) -> list[Paragraph]:
     """Return what devices did, if every row is one."""
     if "rounds" not in public:
         return []
     rounds, size = public["rounds"], f"{public['bytes_per_user']:.0f} bytes per user"
     if "variant" not in public:
         sent = f"{rounds} rounds, {public['messages_per_user']} message of {size}; {public['answered']} users answered"
-        return entry("protocol", f"{sent}; each device randomized its own answer, only messages were added up")
+        return [("protocol", f"{sent}; each device randomized its own answer, only messages were added up")]
     sent = f"{rounds} rounds, {public['messages_per_user']:.1f} messages and {size}"
     sealed = f"{public['sealed_bytes_per_user']:.0f} when sealed; centre by {VARIANTS.get(public['variant'], '?')}"
     honest = f"{public['answered']} users answered, of whom {public['honest']} must be honest"
     played = f"; played in one process, which saw all rows, by {public.get('fidelity', 'messages')}"
     apart = f"shuffler and analyzer must not collude{played if public.get('played_in_one_process') else ''}"
-    return entry("protocol", f"{sent}, {sealed}; {honest}; {apart}")
+    return [("protocol", f"{sent}, {sealed}; {honest}; {apart}")]
 
 
 def paid(receipts: Sequence[Receipt]) -> list[str]:
@@ -172,21 +178,35 @@ def paid(receipts: Sequence[Receipt]) -> list[str]:
     return lines
 
 
-def remarks(public: Mapping[str, Any], *, exact: bool, seeded: bool) -> list[str]:
+def remarks(public: Mapping[str, Any], *, exact: bool, seeded: bool) -> list[Paragraph]:
     """Return what a reader should know after all numbers."""
     told = []
     if public.get("imputed"):
-        which = public["imputed"]
-        where = "" if which is True else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
-        counted = f"values{where} that were missing counted as the middle of the bounds, or zero"
-        told.append(f"IMPUTED: {counted}; what is said of errors does not cover that")
+        told.append(("IMPUTED", f"{imputed(public)}; what is said of errors does not cover that"))
     if "note" in public:
-        told.append(f"NOTE: {public['note']}")
+        told.append(("NOTE", public["note"]))
     if not exact:
-        told.append("FLOATS: made with noise in floating point, to be measured; its rounding may give rows away")
+        told.append(("FLOATS", "made with noise in floating point, to be measured; its rounding may give rows away"))
     if seeded:
-        told.append(SEEDED)
-    return [line for words in told for line in wrapped("  ", words, 4)]
+        told.append(("SEEDED", "made with known noise, for experiments only; it protects nobody"))
+    return told
+
+
+def imputed(public: Mapping[str, Any]) -> str:
+    """Return what counted as something else, as it was missing; of persons, only what is missing in all their rows."""
+    which, unit = public["imputed"], public.get("privacy_unit")
+    columns = "" if which is True else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
+    if unit is None:
+        return f"values{columns} that were missing counted as the middle of the bounds, or zero"
+    return f"persons ({unit}) without any value{columns or ' in a column'} counted as the middle of its bounds, or zero"
+
+
+def rounded_up(epsilon: float) -> str:
+    """Return an epsilon with four digits, never below it but for a float's error: it is a promise."""
+    if not 0 < epsilon < math.inf:
+        return f"{epsilon:g}"
+    place = 10.0 ** (math.floor(math.log10(epsilon)) - 3)
+    return f"{math.ceil(epsilon / place - 1e-6) * place:.4g}"
 
 
 def numbers(values: NDArray[np.float64]) -> str:

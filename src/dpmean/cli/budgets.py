@@ -41,7 +41,7 @@ def plan(*, as_json: bool, **asked: Any) -> None:
     with show.working("planning"):
         outlook = look_ahead(asked.pop("n"), asked.pop("d"), **asked)
     if not as_json:
-        show.sheet(str(outlook))
+        show.plan(str(outlook))
         return
     traffic = outlook.traffic
     document = {

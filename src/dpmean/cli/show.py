@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -17,9 +17,6 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.table import Table
 from rich.text import Text
 
-_LABEL = re.compile(r"  (\S.*?)(?:  +|$)(.*)")
-_NEW = re.compile(r" +(?:\w+ ){0,2}\w+:|  +that is| +played in| +each device")
-"""A line that goes on with something new."""
 _PLAINER = {"±": "+-", "é": "e"}
 
 
@@ -124,29 +121,20 @@ def _put(console: Console, what: RenderableType) -> None:
     console.file.flush()
 
 
-def sheet(text: str) -> None:
-    """Print lines of labels and words, as releases and plans write them, as wide as the terminal allows."""
-    lines = printable(text).split("\n")
-    console = out()
-    if not text.startswith(" "):
-        _put(console, Text(lines.pop(0), style="bold"))
+def sheet(paragraphs: Iterable[tuple[str, str]]) -> None:
+    """Print labels and words, as wide as the terminal allows."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column()
-    for label, words in _paragraphs(lines):
-        grid.add_row(f"  {label}", words)
-    _put(console, grid)
+    for label, words in paragraphs:
+        grid.add_row(f"  {label}", printable(words))
+    _put(out(), grid)
 
 
-def _paragraphs(lines: list[str]) -> list[tuple[str, str]]:
-    """Return labels and words; lines that begin with blanks go on from the line before."""
-    found: list[tuple[str, str]] = []
-    for line in lines:
-        match = _LABEL.fullmatch(line)
-        if match:
-            found.append((match[1], match[2]) if match[2] else ("", match[1]))
-        elif found and line.strip():
-            label, words = found[-1]
-            break_ = "\n" if _NEW.match(line) else " "
-            found[-1] = (label, f"{words}{break_}{line.strip()}")
-    return found
+def plan(text: str) -> None:
+    """Print a title, and below it a paragraph for each line that begins with two blanks."""
+    title, *lines = printable(text).split("\n")
+    _put(out(), Text(title, style="bold"))
+    paragraphs = re.split(r"\n  (?! )", "\n" + "\n".join(lines))[1:]
+    for words in paragraphs:
+        _put(out(), Padding(Text(" ".join(words.split())), (0, 0, 0, 2)))

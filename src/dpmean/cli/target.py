@@ -18,8 +18,8 @@ import dpmean
 from dpmean.cli import show, tables
 from dpmean.errors import DataError
 from dpmean.renyi import renyi_of
+from dpmean.summary import Paragraph
 
-_INDENT = 13
 """Where the words of a release begin."""
 _KINDS = {".json": "json", ".csv": "csv", ".npy": "npy"}
 
@@ -153,38 +153,31 @@ def _lines(release: dpmean.Release) -> Iterator[tuple[str | int, float, float, f
 
 def _print(found: Releases) -> None:
     """Print a release for people: a table, and what is to be known of it; the receipts are in its JSON."""
-    title, *lines = str(found).split("\n")
+    facts, remarks = found.told()
     if isinstance(found, dpmean.Release):
-        start = next((i for i, line in enumerate(lines) if line.startswith("  bound ")), 0)
-        lines = [*_without_receipts(lines[start:], found), f"  paid for  {_shares(found)}"]
-        if found.public.get("few_rows"):
+        few, unit = found.public.get("few_rows"), found.public.get("privacy_unit")
+        if few:
             show.warning("FEW ROWS: this mean may be worthless, and no error can be given")
-        show.table(title, tables.release_table(found))
+            facts = _without_errors(facts)
+        show.table(found.title(), tables.release_table(found))
+        facts.append(("paid for", _shares(found)))
     else:
-        groups = tuple(f"  {label}: " for label in found)
-        lines = [line for line in lines if not line.startswith(groups)]
+        unit = found.unit
         small = [str(label) for label, one in found.released.items() if one.public.get("few_rows")]
         if small:
             show.warning(f"FEW ROWS: these means may be worthless, and no error can be given: {', '.join(small)}")
-        show.table(title, tables.grouped_table(found))
-    members = [found] if isinstance(found, dpmean.Release) else list(found.released.values())
-    if not any("privacy_unit" in one.public for one in members):
-        at = next((i for i, line in enumerate(lines) if line.lstrip().startswith("neighbours: ")), len(lines) - 1)
-        lines.insert(at + 1, f"{' ' * _INDENT}several rows: a person who has them is protected less, for each of them;")
-        lines.insert(at + 2, f"{' ' * _INDENT}--privacy-unit NAME protects persons")
-    show.sheet("\n".join(lines))
+        show.table(found.title(), tables.grouped_table(found))
+    if unit is None:
+        at = next(i for i, (_, words) in enumerate(facts) if words.startswith("neighbours: "))
+        several = "several rows: a person who has them is protected less, for each of them"
+        facts.insert(at + 1, ("", f"{several}; --privacy-unit NAME protects persons"))
+    show.sheet([*facts, *remarks])
 
 
-def _without_receipts(lines: list[str], release: dpmean.Release) -> list[str]:
-    """Return what is printed below the table; where rows are too few, nothing of errors, and no second warning."""
-    kept = [line for line in lines if len(line) - len(line.lstrip()) in (2, _INDENT)]
-    if release.public.get("few_rows"):
-        kept = [line for line in kept if not line.startswith("  FEW ROWS")]
-        start = next((i for i, line in enumerate(kept) if line.startswith("  error ")), None)
-        if start is not None:
-            end = next(i for i in range(start + 1, len(kept)) if kept[i][2] != " ")
-            del kept[start:end]
-    return [line.replace("; what it paid for:", "") for line in kept]
+def _without_errors(facts: list[Paragraph]) -> list[Paragraph]:
+    """Return what is told where rows are too few to say anything of errors."""
+    start = next((i for i, (label, _) in enumerate(facts) if label == "error"), len(facts))
+    return facts[:start] + facts[start + 2 :]
 
 
 def _shares(found: dpmean.Release) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpmean import summary
 from dpmean.pages.columns import columns_of
 from dpmean.pages.markup import Html, join, tag
 from dpmean.pages.numbers import from_to, plain
@@ -40,9 +41,7 @@ def uncovered(unseen: int | None, public: Mapping[str, Any]) -> Html:
         "Estimates are not forced into their bounds: noise may carry a small one below its lower bound.",
     ]
     if public.get("imputed"):
-        texts.insert(
-            0, "Missing values. They counted as the middle of the bounds, or zero, which moves the mean there."
-        )
+        texts.insert(0, f"Missing values: {summary.imputed(public)}, which moves the mean there.")
     return join(tag("h3", "What errors do not cover"), points(texts))
 
 
