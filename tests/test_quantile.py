@@ -23,6 +23,7 @@ class Counts:
 
     def count_at_most(self, index):
         self.asked += 1
+        assert all(0 <= i < self.points for i in index)  # below zero, a histogram would count from its end
         return np.array([np.sum(column <= i) for column, i in zip(self.columns, index, strict=True)]) + self.error
 
 
