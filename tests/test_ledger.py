@@ -770,3 +770,74 @@ def test_a_budget_of_rho_is_exact(prices, budget):
             with pytest.raises(OverspendError):
                 ledger.charge(Zcdp(price), "x")
     assert (ledger.spent, ledger.left) == (paid, budget - paid)
+
+
+def two_columns(n, patients=None):
+    rows = np.random.default_rng(n).normal(5, 1, (n, 2))
+    return rows, np.arange(n) if patients is None else patients
+
+
+def test_a_refusal_is_about_the_same_people_as_everything_else(tmp_path):
+    """Were it not, counts of rows would be sold at the price of one row to whoever protects persons."""
+    ledger = dpmean.Ledger(tmp_path / "budget.json", rho=1.0)
+    rows, keys = two_columns(3000)
+    shared = {"norm_bound": 60.0, "ledger": ledger, "neighbours": "add-or-remove-one"}
+    dpmean.mean(rows, rho=0.1, privacy_unit=keys, **shared)
+    for more in ({"rho": 0.1}, {"rho": 0.001}):  # the second has too few rows
+        with pytest.raises(ArgumentError, match="costs do not add up"):
+            dpmean.mean(rows[:100], **shared, **more)
+    with pytest.raises(ArgumentError, match="costs do not add up"):
+        dpmean.mean_by(rows, by=keys % 2, groups=[0, 1], rho=0.001, norm_bound=60.0, ledger=ledger)
+    assert len(ledger.entries) == 1
+    with pytest.raises(dpmean.TooFewRowsError):
+        dpmean.mean(rows[:100], rho=0.001, privacy_unit=keys[:100], **shared)
+    assert ledger.entries[1].relation == ledger.entries[0].relation
+
+
+def test_a_number_that_could_not_be_charged_is_not_carried_along(monkeypatch):
+    ledger = dpmean.Ledger(rho=1.0)
+    check = dpmean.Ledger.check
+
+    def emptied(self, *arguments, **more):
+        check(self, *arguments, **more)
+        if len(self.entries) == 0 and more:  # another process was faster
+            self.charge(dpmean.Zcdp(1), "all of it")
+
+    monkeypatch.setattr(dpmean.Ledger, "check", emptied)
+    with pytest.raises(dpmean.OverspendError) as caught:
+        dpmean.mean(two_columns(50)[0], rho=0.001, norm_bound=60.0, neighbours="add-or-remove-one", ledger=ledger)
+    link, seen = caught.value, []
+    while link is not None:
+        seen.append(link)
+        link = link.__cause__ or link.__context__
+    assert not any(isinstance(error, dpmean.TooFewRowsError) for error in seen)
+
+
+def test_groups_that_fail_after_their_sizes_were_drawn_are_charged():
+    ledger, (rows, _) = dpmean.Ledger(rho=1.0), two_columns(3000)
+    rows[-1, 0] = np.nan
+    with pytest.raises(dpmean.DataError):
+        dpmean.mean_by(rows, by=np.arange(3000) // 1500, groups=[0, 1], rho=0.5, norm_bound=60.0, ledger=ledger)
+    assert ledger.spent == Fraction(1, 50)
+
+
+@pytest.mark.parametrize("n", [50, 3000])
+def test_the_first_cost_of_an_allowance_does_not_depend_on_an_answer(n):
+    """Its order rests on that cost: a refusal costs what was asked for then, and later ones what they are worth."""
+    ledger, shared = dpmean.Ledger(epsilon=3.0, delta=1e-6), {"norm_bound": 60.0, "neighbours": "add-or-remove-one"}
+    for _ in range(2):
+        with contextlib.suppress(dpmean.TooFewRowsError):
+            dpmean.mean(two_columns(n)[0], rho=0.01, ledger=ledger, **shared)
+    costs = [entry.cost.rho for entry in ledger.entries]
+    assert costs == [Fraction(1, 100), Fraction(1, 100) if n == 3000 else Fraction(1, 2500)]
+
+
+def test_a_ledger_that_was_pickled_is_the_same_one_wherever_it_is_opened(tmp_path, monkeypatch):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        dpmean.Ledger(tmp_path / name / "budget.json", rho=1.0)
+    monkeypatch.chdir(tmp_path / "here")
+    ledger = dpmean.Ledger("budget.json", rho=1.0)
+    ledger.charge(dpmean.Zcdp(1), "all of it")
+    monkeypatch.chdir(tmp_path / "there")
+    assert pickle.loads(pickle.dumps(ledger)).left == 0  # noqa: S301  our own bytes

@@ -1,11 +1,13 @@
 """The local model: devices, messages, the analyzer; what each answer gives away, and what faults do."""
 
+import contextlib
 import itertools
 import json
 import math
 import os
 import subprocess
 import sys
+import threading
 from fractions import Fraction
 from pathlib import Path
 
@@ -810,3 +812,28 @@ def test_bits_and_values_of_peers_are_hidden_by_what_each_column_pays():
     limit = math.floor((2 + math.sqrt(2 * math.log(1000))) * 2**10)
     assert [variance for _, _, variance, _ in noise.log] == [Fraction((2 * limit) ** 2)] * 4
     assert len({step for step, *_ in noise.log}) == 4
+
+
+def test_a_device_that_several_threads_ask_at_once_answers_one_of_them():
+    budget = PureDp(1)
+    rules = half_space(budget.epsilon)
+    public = {"centre": [0] * 64, "radius": 1 << 20, "threshold": rules.threshold, "outside": str(rules.outside)}
+    tasks = [
+        msgspec.json.encode(
+            Task(1, "0123456789abcdef", number, "vector", (0, 1 << 32), "epsilon 1", 64, -20, 1 << 30, **public)
+        )
+        for number in range(4)
+    ]
+    for user in range(10):
+        device, answers = Client(user, [0.5] * 64, budget), []
+
+        def ask(document, device=device, answers=answers):
+            with contextlib.suppress(OverspendError):
+                answers.append(device.answer(document))
+
+        threads = [threading.Thread(target=ask, args=(task,)) for task in tasks]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(answers) == 1

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import shells as layers
 from dpmean.errors import ArgumentError
+from dpmean.frame import Frame
 from dpmean.grid import Grid, radius_at
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.curator import WEIGHT_ONE
@@ -104,6 +105,36 @@ def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
         expected = (values * np.minimum(1, radius / np.maximum(lengths, 1e-300))[:, None]).sum(axis=0)
         assert np.allclose(found, expected, rtol=0, atol=run.n * radius * 2.0**-10)
         assert shells.radii[0] * shells.unit - radius * (1 - 1e-6) >= 0
+
+
+@pytest.mark.parametrize(("d", "n"), [(3, 10**9), (1024, 9 * 10**9), (4096, 9 * 10**9), (1 << 19, 10**5)])
+def test_a_row_cut_shorter_than_its_bin_is_paid_for(d, n):
+    """Just beyond the end of a bin, and cut by nearly one unit in every coordinate, it seems to be inside the ball."""
+    reach = 1000.0 * math.sqrt(d)
+    grid, frame = Grid(2.0 ** math.floor(math.log2(reach / 2**28)), reach, d), Frame.within_norm(d, reach, impute=False)
+    bins = grid.bins(np.zeros(d), reach / 16, n)
+    top = min(
+        (e for e in range(8, len(bins.radii) - 2) if bins.exponents[e - 3] == bins.exponents[e]),
+        key=lambda e: bins.radii[e],
+    )
+    edge, unit = radius_at(bins.first + bins.stride * (top - 4)), 2.0 ** bins.exponents[top - 3]
+    aim, whole = (edge / unit) ** 2 * (1 + 3e-5), math.floor(edge / unit / math.sqrt(d) - 1)
+    while d * (whole + 1.9999) ** 2 <= aim:
+        whole += 1
+    more = math.ceil((aim - d * (whole + 0.9999) ** 2) / ((whole + 1.9999) ** 2 - (whole + 0.9999) ** 2))
+    row = np.full((1, d), whole + 0.9999)
+    row[0, :more] += 1
+    row *= unit
+    shells, factors = layers.shells_of(bins, [top, top - 4]), [layers.FACTOR_ONE, round(1.1 * layers.FACTOR_ONE)]
+
+    def gap(last):
+        rows = np.concatenate([row, row, row, last])
+        sums = MemoryRows(rows, frame, threads=1).add_up_bins(bins)
+        return layers.bias_gap(layers.shell_sums(sums, bins, [top, top - 4]), shells, 1, factors)
+
+    moved, paid = abs(gap(row) - gap(-row)), layers.bias_gap_sensitivity(shells, 1, factors)
+    assert 0.9 * paid < moved <= paid or d == 3
+    assert moved <= paid
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Self, final
 
 from dpmean.books.allowance import Cost
-from dpmean.books.pages import Account, Entry, digits
+from dpmean.books.pages import Account, Entry, as_paid, digits
 from dpmean.books.paper import Book, clean
 from dpmean.books.recordable import Recordable, entry_for, entry_of
 from dpmean.books.shelf import File, Memory
@@ -115,7 +116,7 @@ class Ledger:
         """
         return self._account().left
 
-    def record(self, release: Recordable) -> None:
+    def record(self, release: Recordable, *, asked: Cost | None = None) -> None:
         """Take the cost of a release from the budget; when this returns, it is written down.
 
         A release is known by a hash of its JSON, in which are 128 random bits, its public coins: recorded again, as it
@@ -126,28 +127,48 @@ class Ledger:
             ArgumentError: when it was seeded, has noise in floats, or a cost that this budget cannot count.
 
         """
-        self._append(entry_of(release, self.budget), "the release")
+        self._append(entry_of(release, self.budget), "the release", asked)
 
-    def charge(self, cost: Cost, what: str) -> None:
-        """Take from the budget what was paid without a release, such as another library's answer about these rows."""
+    def charge(
+        self,
+        cost: Cost,
+        what: str,
+        *,
+        neighbours: str | None = None,
+        unit: str | None = None,
+        asked: Cost | None = None,
+    ) -> None:
+        """Take from the budget what was paid without a release, such as another library's answer about these rows.
+
+        Args:
+            cost: what was paid.
+            what: what for, in a few words.
+            neighbours: which neighbours the cost is about, if you know: it is refused beside others.
+            unit: the column that says whose row it is, where the cost is about all rows of one person.
+            asked: what it might have cost, where the cost depends on an answer. A budget of epsilon and delta takes
+                that if it is the first entry, on which the order of its Rényi divergences rests.
+
+        """
         words = " ".join(what.split()) if isinstance(what, str) else ""
         if not words or not words.isprintable():
             raise ArgumentError(f"say in a few words what was paid for, got {what!r}")
-        self._append(entry_for(cost, words, self.budget), "this")
+        self._append(entry_for(cost, words, self.budget, neighbours, unit), "this", asked)
 
-    def check(self, cost: Cost) -> None:
-        """Refuse a cost that is more than is left, before any work is done; spends nothing."""
+    def check(self, cost: Cost, *, neighbours: str | None = None, unit: str | None = None) -> None:
+        """Refuse a cost that is more than is left, or about others, before any work is done; spends nothing."""
         account = self._account()
         with self._named():
-            account.with_entry(entry_for(cost, "", account.budget), "this")
+            account.with_entry(entry_for(cost, "", account.budget, neighbours, unit), "this")
 
-    def _append(self, entry: Entry, what: str) -> None:
+    def _append(self, entry: Entry, what: str, asked: Cost | None = None) -> None:
         def add(old: Book) -> Book:
             account = self._account(old)
             if any(entry.id == known.id for known in account.entries):
                 return old
+            first = asked is not None and not account.entries and isinstance(self.budget, ApproxDp)
+            paid = replace(entry, cost=as_paid(asked, self.budget)) if first and asked is not None else entry
             with self._named():
-                return {**old, self.dataset: account.with_entry(entry, what)}
+                return {**old, self.dataset: account.with_entry(paid, what)}
 
         self._shelf.change(add)
 
@@ -166,7 +187,7 @@ class Ledger:
                 "a ledger in memory stays in its process, since a copy could be spent twice: give it a file, or leave "
                 "it out of what you store"
             )
-        return _reopen, (os.path.abspath(self.path), self.dataset)
+        return _reopen, (self._shelf.place, self.dataset, self.budget)
 
     def __copy__(self) -> Self:
         return self  # two budgets for the same rows are none
@@ -195,8 +216,11 @@ def datasets(path: str | os.PathLike[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _reopen(path: str, dataset: str) -> Ledger:
-    return Ledger(path, dataset=dataset)
+def _reopen(path: str, dataset: str, budget: Zcdp | ApproxDp) -> Ledger:
+    """Open the same file again, with the same budget."""
+    if isinstance(budget, Zcdp):
+        return Ledger(path, rho=budget.rho, dataset=dataset)
+    return Ledger(path, epsilon=budget.epsilon, delta=budget.delta, dataset=dataset)
 
 
 def _name(dataset: object) -> str:

@@ -11,19 +11,21 @@ import numpy as np
 
 from dpmean.account import Ledger
 from dpmean.api import method_called
+from dpmean.books.recordable import relation_of
 from dpmean.budget import Number
 from dpmean.door.bounds import Bounds, columns_bounded
 from dpmean.door.budgets import read_budget
 from dpmean.door.choices import check_ledger, read_neighbours, read_randomness
 from dpmean.door.rows import read_array, read_nan_of_columns
 from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
-from dpmean.front import Build, run
+from dpmean.front import Books, Build, run
 from dpmean.groups import MOVED, GroupedRelease, Refusal
 from dpmean.neighbours import Neighbours
 from dpmean.release import Release
 from dpmean.rows.source import InMemory
 from dpmean.rows.tables import Key, open_table
 from dpmean.rows.tables import groups as rows_of_groups
+from dpmean.trust.central import FOR_NUMBER
 
 
 def mean_by(
@@ -100,19 +102,27 @@ def mean_by(
         table, by, labels, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d), coins.key
     )
 
-    found: dict[Any, Release | Refusal] = {}
-    for label, source in zip(labels, sources, strict=True):
-        found[label] = _ask(
-            build,
-            source,
-            sizes,
-            rho=each.rho,
-            norm_bound=norm_bound,
-            bounds=bounds,
-            nan=nan,
-            seed=None if seed is None else _seed(seed, label),
-            allow_few_rows=allow_few_rows,
-        )
+    books = Books(ledger, budget, relation_of(str(relation), sizes, name), sources[0].unit)
+    books.check()
+
+    def ask() -> dict[Any, Release | Refusal]:
+        found: dict[Any, Release | Refusal] = {}
+        for label, source in zip(labels, sources, strict=True):
+            found[label] = _ask(
+                build,
+                source,
+                sizes,
+                rho=each.rho,
+                norm_bound=norm_bound,
+                bounds=bounds,
+                nan=nan,
+                seed=None if seed is None else _seed(seed, label),
+                allow_few_rows=allow_few_rows,
+            )
+        return found
+
+    cost = budget.share(FOR_NUMBER[0], sum(FOR_NUMBER)) if sizes == "private" else None
+    found = books.charged(ask, cost, "the sizes of groups, without a mean")
     release = GroupedRelease(
         name,
         found,
@@ -124,7 +134,7 @@ def mean_by(
         unit=sources[0].unit,
     )
     if ledger is not None and release.rho:
-        ledger.record(release)
+        ledger.record(release, asked=budget)
     return release
 
 

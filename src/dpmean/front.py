@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypedDict, final
+from typing import TypedDict, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +36,7 @@ from dpmean.trust.central import FOR_NUMBER, Central
 
 Build = Callable[[Grid, PublicCoins, Central], Planned]
 """How an estimator is made."""
+_Found = TypeVar("_Found")
 SMALLEST_TO_COUNT = Fraction(1, 10**6)
 """A smaller budget would say nothing of the number of rows."""
 
@@ -85,41 +85,78 @@ def run(
         ledger.check(budget)
     private = trust.neighbours is Neighbours.ADD_OR_REMOVE_ONE
     source = read_rows(X, fewest=0 if private else 1)
+    books = Books(ledger, budget, str(trust.neighbours), unit_of(source))
+    books.check()
     frame, strict = _bounded(source, norm_bound, bounds, nan)
     noise, coins = read_randomness(seed)
     number = _number(source, trust, budget, noise)
-    with _charging(ledger, number):
-        frame, finest = statistical_setting(number.n, frame, sigma_min, sigma_max)
-        grid = Grid(read_step(step, finest), frame.reach, frame.d)
+
+    def ask() -> tuple[Release, str]:
+        within, finest = statistical_setting(number.n, frame, sigma_min, sigma_max)
+        grid = Grid(read_step(step, finest), within.reach, within.d)
         estimator = build(grid, coins, trust)
-        setting = f"d={frame.d}, rho={float(budget.rho):.4g} and method {estimator.name}"
+        setting = f"d={within.d}, rho={float(budget.rho):.4g} and method {estimator.name}"
         need = estimator.rows_needed(number.left)
         few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allow_few_rows, paid=number.paid)
 
-        rows = CountedRows(_seen(source, replace(frame, strict=strict), number, noise))
+        rows = CountedRows(_seen(source, replace(within, strict=strict), number, noise))
         estimate = estimator(rows, number.left, noise)
         estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
         total_cost(estimate.receipts, budget)
-    public = {"bound": bound_of(frame, norm_bound), "step": grid.step, "coins": coins.key}
-    public |= {"passes": rows.passes, "sample": rows.sampled}
-    release = in_user_units(
-        estimate,
-        frame,
-        n=number.n,
-        number_std=number.std,
-        method=estimator.name,
-        trust=trust.name,
-        neighbours=trust.neighbours,
-        seeded=noise.seeded,
-        public={**public, **_told(source, frame, strict), **remarks(delta, few_rows=few_rows)},
-    )
+        public = {"bound": bound_of(within, norm_bound), "step": grid.step, "coins": coins.key}
+        public |= {"passes": rows.passes, "sample": rows.sampled}
+        release = in_user_units(
+            estimate,
+            within,
+            n=number.n,
+            number_std=number.std,
+            method=estimator.name,
+            trust=trust.name,
+            neighbours=trust.neighbours,
+            seeded=noise.seeded,
+            public={**public, **_told(source, within, strict), **remarks(delta, few_rows=few_rows)},
+        )
+        return release, few_rows
+
+    cost = total_cost(number.paid) if number.paid else None
+    release, few_rows = books.charged(ask, cost, "the number of rows, without a mean")
     if not number.paid:  # a number that was paid for is told after that was recorded
         warn(few_rows, delta, number.n)
     if ledger is not None:
-        ledger.record(release)
+        ledger.record(release, asked=budget)
     if number.paid:
         warn(few_rows, delta, number.n)
     return release
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The ledger that a call pays from, if there is one, what it asks for, and whom that is about."""
+
+    ledger: Ledger | None
+    asked: Zcdp
+    neighbours: str
+    unit: str | None
+
+    def check(self) -> None:
+        """Refuse what would be refused in the end, before anything is drawn."""
+        if self.ledger is not None:
+            self.ledger.check(self.asked, neighbours=self.neighbours, unit=self.unit)
+
+    def charged(self, work: Callable[[], _Found], cost: Zcdp | None, what: str) -> _Found:
+        """Do some work; if anything goes wrong, take what was paid so far from the ledger, since that may tell of it.
+
+        Outside of any handler: were the ledger to refuse, its error must not carry the other one along.
+        """
+        failed = None
+        try:
+            return work()
+        except BaseException as error:
+            failed = error
+        if self.ledger is not None and cost is not None:
+            self.ledger.charge(cost, what, neighbours=self.neighbours, unit=self.unit, asked=self.asked)
+        raise failed
 
 
 def _bounded(
@@ -129,17 +166,6 @@ def _bounded(
     finite = read_nan_of_columns(nan, source.names, source.shape[1])
     frame = read_frame(source.shape[1], norm_bound, bounds, impute=not finite.all(), names=source.names)
     return frame, tuple(np.flatnonzero(finite).tolist()) if frame.impute else ()
-
-
-@contextlib.contextmanager
-def _charging(ledger: Ledger | None, number: _Number) -> Iterator[None]:
-    """Take what the number of rows cost from the ledger if anything goes wrong, since that may tell of it."""
-    try:
-        yield
-    except BaseException:
-        if ledger is not None and number.paid:
-            ledger.charge(total_cost(number.paid), "the number of rows, without a mean")
-        raise
 
 
 def _seen(source: Source, frame: Frame, number: _Number, noise: Noise) -> Rows:

@@ -94,11 +94,14 @@ def bias_gap_sensitivity(shells: Shells, k: int, factors: list[int], contributio
       direction of x, and |x| u falls short of x by at most 1 + |x|^2 / length;
     - (a R - b S) u, if |x| > S.
 
+    Where shells are made of bins, a row between the balls may be shorter than R, by their slack: then the first end of
+    that range is R less the slack.
+
     So many times the largest of these, plus the rounding of d coordinates and of the norm.
     """
     small, large, d = shells.radii[k], shells.radii[0], len(shells.centre)
     a, b = factors[k], factors[0]
-    row = max(abs(a - b) * small, abs(a * small - b * large))
+    row = max(abs(a - b) * small + b * shells.slack, abs(a * small - b * large))
     row += b * (2 + large**2 // shells.length)
     return contributions * -(-row // FACTOR_ONE) + root_up(d) + 1
 
@@ -111,10 +114,14 @@ def shells_of(bins: Bins, edges: list[int]) -> Shells:
     t >= -1, ``|x| u`` falls short of x by at most 1 + |x|^2 / length, that is 2^-t times as much here. For t = -1,
     |x| is at most radii[0] / 2, and it is 2 + radii[0]^2 / (2 length); otherwise |x| <= length / 2^12 <= radii[0], and
     it is 1 + radii[0]^2 / length. Both are at most 2 + radii[0]^2 // length, as that quotient is not below one.
+
+    A row is in a bin because its distance is beyond the end of the one before, and is then cut to whole numbers in the
+    unit of its bin, at most 2 of these units, so it may be shorter by up to 2 sqrt(d); and a ball is up to one unit
+    larger than the end of its bins. That is the slack.
     """
     exponent = bins.exponents[edges[0]] - 1
     radii = tuple(-(-bins.radii[b] << 1 >> (exponent + 1 - bins.exponents[b])) for b in edges)
-    return Shells(bins.centre, math.ldexp(1.0, exponent), radii, bins.length)
+    return Shells(bins.centre, math.ldexp(1.0, exponent), radii, bins.length, 2 * root_up(len(bins.centre)) + 1)
 
 
 def shell_sums(sums: BinSums, bins: Bins, edges: list[int]) -> ShellSums:

@@ -97,6 +97,8 @@ class Shells:
     unit: float
     radii: tuple[int, ...]
     length: int
+    slack: int = 0
+    """By so many units a row that counts as outside a ball may be shorter than its radius."""
 
 
 @final

@@ -113,8 +113,8 @@ class Account:
         if known and entry.relation and known.relation != entry.relation:
             raise ArgumentError(
                 f"{what} is about {entry.protects}, and earlier ones on this data set are about {known.protects}: "
-                "costs do not add up. Keep to one kind of neighbours and one privacy unit, or use a data set of "
-                "another name"
+                "costs do not add up. Give neighbours and privacy_unit as before; a new name would be a second budget "
+                "for the same people"
             )
         after = replace(self, entries=(*self.entries, entry))
         if after.is_within():

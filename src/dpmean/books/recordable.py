@@ -69,9 +69,12 @@ def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
     )
 
 
-def entry_for(cost: Cost, what: str, budget: Zcdp | ApproxDp) -> Entry:
-    """Return the line for what was paid without a release."""
-    return Entry(id=os.urandom(16).hex(), when=_now(), what=what, cost=as_paid(cost, budget))
+def entry_for(
+    cost: Cost, what: str, budget: Zcdp | ApproxDp, neighbours: str | None = None, unit: str | None = None
+) -> Entry:
+    """Return the line for what was paid without a release, and for whom, if that is known."""
+    paid = as_paid(cost, budget)
+    return Entry(id=os.urandom(16).hex(), when=_now(), what=what, cost=paid, neighbours=neighbours, unit=unit)
 
 
 def _title(release: Recordable) -> str:
@@ -88,9 +91,14 @@ def _unit(release: Recordable) -> str | None:
 def _relation(release: Recordable) -> str | None:
     """Return which neighbours a cost is about; where sizes of groups are public, a row stays in its group."""
     found: str | None = _said_by(release, "neighbours", str)
-    if found is not None and getattr(release, "sizes", "") == "public":
-        return f"{found} within its {getattr(release, 'by', 'group')}"
-    return found
+    if found is None:
+        return None
+    return relation_of(found, getattr(release, "sizes", ""), str(getattr(release, "by", "group")))
+
+
+def relation_of(neighbours: str, sizes: str, by: str) -> str:
+    """Return which neighbours a cost is about, of groups that have such sizes."""
+    return f"{neighbours} within its {by}" if sizes == "public" else str(neighbours)
 
 
 def _names(release: Recordable) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ from dpmean.errors import ArgumentError
 class Memory:
     """A book that is forgotten with the process."""
 
-    name = ""
+    name = place = ""
 
     def __init__(self) -> None:
         self._book: Book = {}
@@ -50,7 +50,7 @@ class File:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._vault = Vault(path)
-        self.name = self._vault.name
+        self.name, self.place = self._vault.name, self._vault.place
 
     def read(self) -> Book:
         """Return all data sets."""

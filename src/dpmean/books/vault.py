@@ -36,6 +36,8 @@ class Vault:
             self._path = Path(self.name).expanduser().resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise LedgerError(f"{self.name!r} cannot be the name of a file: {error}") from None
+        self.place = str(self._path)
+        """Where the file is, wherever the process goes."""
 
     def read(self) -> bytes | None:
         """Return what the file holds, or None if there is none. Needs no lock: the file is replaced in one step."""

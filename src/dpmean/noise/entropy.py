@@ -6,13 +6,16 @@ import os
 
 from dpmean.errors import EntropyError
 
+_ENOUGH = 16  # bytes that are all alike by chance once in 2^120 draws: fewer are never drawn
+
 
 def entropy(count: int) -> bytes:
     """Return random bytes from the operating system, or fail: there is no second best."""
+    wanted = max(count, _ENOUGH)
     try:
-        drawn = os.urandom(count)
+        drawn = os.urandom(wanted)
     except (OSError, NotImplementedError) as error:
         raise EntropyError(f"the operating system gave no random bytes ({error}); nothing was released") from error
-    if len(drawn) != count or (count >= 16 and drawn.count(drawn[:1]) == count):
+    if len(drawn) != wanted or drawn.count(drawn[:1]) == wanted:
         raise EntropyError("the operating system's random bytes are all alike; nothing was released")
-    return drawn
+    return drawn[:count]

@@ -5,6 +5,7 @@ It takes no array library: whole numbers, exact coins from the operating system,
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeVar, final
@@ -34,7 +35,8 @@ class Client:
     no more than ``honest`` of its users, and seals what is sent unless ``sealed`` is False.
 
     A device that forgets its answer, and answers again, spends twice: ``remember`` is called with the memory before
-    the message is returned, to store it where it survives.
+    the message is returned, to store it where it survives. Threads may share a device; processes must not share a
+    memory.
     """
 
     def __init__(
@@ -54,9 +56,14 @@ class Client:
         self._row = [place.number(x) for x in row]
         self._remember = remember
         self._coins = coins or SystemCoins()
+        self._alone = threading.RLock()  # whoever is asked twice at once must know of the first answer
 
     def answer(self, document: bytes) -> bytes | None:
         """Answer a task, or return None if it asks others. The same task gets the same bytes again."""
+        with self._alone:
+            return self._answer(document)
+
+    def _answer(self, document: bytes) -> bytes | None:
         task = _read(document, Task, "task")
         self._check(task)
         if not is_asked(task, self.user):
@@ -78,6 +85,10 @@ class Client:
 
         Return what its rounds cost together, as long as the collection's number of clients is honest.
         """
+        with self._alone:
+            return self._join(document)
+
+    def _join(self, document: bytes) -> ApproxDp:
         collection = _read(document, Collection, "collection")
         check_collection(collection)
         if not isinstance(self.budget, ApproxDp):
@@ -105,6 +116,10 @@ class Client:
 
     def encode(self, document: bytes) -> bytes:
         """Return the batch of messages that answers a round of the collection; the same one when asked again."""
+        with self._alone:
+            return self._encode(document)
+
+    def _encode(self, document: bytes) -> bytes:
         if "collection" not in self.memory:
             raise ArgumentError("this device has agreed to no collection: call join first")
         agreed = self._kept("collection")
