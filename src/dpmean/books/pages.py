@@ -54,7 +54,8 @@ class Entry:
         return f"{self.neighbours} of {unit}"
 
     def __str__(self) -> str:
-        rows = "" if self.n is None else f", {self.n} row{'s' if self.n != 1 else ''}"
+        one = "row" if self.unit is None else "person"
+        rows = "" if self.n is None else f", {self.n} {one}{'s' if self.n != 1 else ''}"
         wide = "" if self.d is None else f", {self.d} column{'s' if self.d != 1 else ''}"
         return f"{self.what}{rows}{wide}"
 

@@ -70,8 +70,8 @@ class _Commands(Group):
 def main() -> None:
     """Release the mean of high-dimensional data under differential privacy.
 
-    Exit codes: 2 for wrong usage, 3 for data or files that cannot be used, 4 for a budget that does not suffice, 130 if
-    it was stopped.
+    Exit codes: 2 for wrong usage, 3 for data or files that cannot be used, 4 if a ledger has too little left, 130 if it
+    was stopped.
     """
 
 

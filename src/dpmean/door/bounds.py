@@ -36,7 +36,7 @@ def read_frame(
 ) -> Frame:
     """Read the bound on the rows."""
     if norm_bound is None and bounds is not None:
-        return _box(d, _by_name(bounds, names) if isinstance(bounds, Mapping) else bounds, impute=impute)
+        return _box(d, _by_name(bounds, names) if isinstance(bounds, Mapping) else bounds, impute=impute, names=names)
     if norm_bound is None:
         raise ArgumentError(
             "exactly one of norm_bound and bounds is needed, since how large a row can be must be known in advance: "
@@ -63,7 +63,7 @@ def _by_name(bounds: Mapping[str, tuple[float, float]], names: tuple[str, ...] |
     return [side[0] for side in sides], [side[1] for side in sides]
 
 
-def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool) -> Frame:
+def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool, names: tuple[str, ...] | None) -> Frame:
     try:
         lower, upper = bounds
     except (TypeError, ValueError):
@@ -80,9 +80,10 @@ def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool) -> Frame:
     narrow = np.flatnonzero(high / 2 - low / 2 < 1 / _LARGEST)
     if len(narrow):
         j = narrow[0]
+        which = j if names is None else repr(names[j])
         cure = "swap them" if low[j] > high[j] else "move them apart, or leave the column out"
         raise ArgumentError(
-            f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column {j}: {cure}"
+            f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column {which}: {cure}"
         )
     return Frame.within_box(low, high, impute=impute)
 

@@ -18,7 +18,7 @@ _HALVES = " half-widths"
 def accuracy(release: Release) -> Html:
     """Return what error to expect of a release."""
     halves = str(release.public.get("radius_unit", "")).startswith(_HALVES)
-    unit = tag("p", "A half-range is half the way from a column's lower bound to its upper one.", class_="soft")
+    unit = tag("p", "A half-width is half the way from a column's lower bound to its upper one.", class_="soft")
     return join(
         entries(_sizes(release), "sizes"),
         unit if halves else None,
@@ -71,7 +71,7 @@ def _sizes(release: Release) -> list[tuple[str, str]]:
 def _unit(release: Release) -> str:
     """Return the unit of lengths, if it is not that of the columns."""
     unit = str(release.public.get("radius_unit", ""))
-    return " half-ranges" if unit.startswith(_HALVES) else unit
+    return " half-widths" if unit.startswith(_HALVES) else unit
 
 
 def bound_in_words(public: Mapping[str, Any]) -> str:

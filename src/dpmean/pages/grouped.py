@@ -152,7 +152,7 @@ def _accuracy(release: GroupedRelease) -> Html:
     measured = len(unseen) == len(found)
     length = "" if found[0].d == 1 else "All columns of a group together, as the length of the vector of all errors. "
     halves = str(found[0].public.get("radius_unit", "")).startswith(" half")
-    unit = "In half-ranges: halves of the way from a column's lower bound to its upper one. " if halves else ""
+    unit = "In half-widths: halves of the way from a column's lower bound to its upper one. " if halves else ""
     confidence = "At 95 % confidence; in brackets, to the mean of a population of which rows are independent draws."
     return join(
         tag("p", f"{length}{unit}{confidence}", class_="soft") if measured else None,
