@@ -284,7 +284,7 @@ def test_columns_are_chosen_by_name(rows, table, tmp_path):
     assert_same(some, dpmean.mean(rows[:, [2, 0]], **SETTINGS))
     assert some.columns == ("c", "a")
     for arguments, words in (
-        ({}, "column 'id' must hold real numbers, got string"),
+        ({}, "column 'id' must hold real numbers, got text:"),
         ({"columns": ["w"]}, "there is no column 'w'"),
         ({"columns": "v"}, "for one vector, give vector_column"),
         ({"columns": ["v"], "vector_column": "v"}, "not both"),
@@ -321,11 +321,83 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         dpmean.mean(np.zeros((3, 3)), columns=["a"], **SETTINGS)
 
 
-def test_files_with_other_columns_are_refused(tmp_path):
-    parquet.write_table(pa.table({"a": [1.0]}), tmp_path / "1.parquet")
-    parquet.write_table(pa.table({"a": [1]}), tmp_path / "2.parquet")
-    with pytest.raises(DataError, match=r"column 'a' of 2.parquet is not that of 1.parquet"):
-        dpmean.mean(tmp_path, **SETTINGS)
+def written(folder, *columns, names=None):
+    """Write a folder of files, each with a column of its own type."""
+    folder.mkdir()
+    for number, column in enumerate(columns):
+        table = pa.table({"v" if names is None else names[number]: column})
+        parquet.write_table(table, folder / f"patient-{number:03}.parquet")
+    return folder
+
+
+LISTS = [[1.0, 2.0]] * 50
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (pa.array([1.0]), pa.array(["a"])),
+        (pa.array([1.0]), pa.array([[1.0]])),
+        (pa.array(LISTS), pa.array(LISTS, pa.list_(pa.float64(), 2))),
+        (pa.array(LISTS, pa.list_(pa.float64(), 2)), pa.array([[1.0] * 3], pa.list_(pa.float64(), 3))),
+        (pa.array(LISTS), pa.array([["a", "b"]])),
+    ],
+)
+def test_files_with_other_columns_are_refused_and_no_file_is_named(columns, tmp_path):
+    folder = written(tmp_path / "people", *columns)
+    with pytest.raises(DataError, match="column 'v' is not in all files, or does not hold numbers in all") as caught:
+        dpmean.mean(folder, **SETTINGS)
+    assert "patient" not in str(caught.value)
+    folder = written(tmp_path / "others", columns[0], columns[0], names=["v", "w"])
+    with pytest.raises(DataError, match="column 'v' is not in all files") as caught:
+        dpmean.mean(folder, **SETTINGS)
+    assert "patient" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("method", ["clipped", "refined"])
+@pytest.mark.parametrize("first", range(4))
+def test_a_missing_value_may_change_the_type_of_a_column_in_its_file(method, first, tmp_path):
+    """As pandas writes them: whole numbers, as floats where one is missing, and as nothing where all are."""
+    large = 2**53 + 1
+    columns = [
+        pa.array(list(range(500)) + [large] * 500),
+        pa.array([1.0, np.nan, 3.0, *range(497)]),
+        pa.nulls(3),
+        pa.array([7, None, 2**63 + 5], pa.uint64()),
+    ]
+    columns = columns[first:] + columns[:first]
+    rows = np.concatenate([np.array(column.cast(pa.float64(), safe=False).to_numpy(False)) for column in columns])
+    folder = written(tmp_path / "people", *columns)
+    settings = {"rho": 4.0, "norm_bound": 2.0**64, "seed": 3, "allow_few_rows": True, "method": method}
+    assert_same(dpmean.mean(folder, nan="impute", **settings), dpmean.mean(rows, nan="impute", **settings))
+    with pytest.raises(DataError, match="NaN or infinity") as caught:
+        dpmean.mean(folder, **settings)
+    assert silent(caught)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+def test_vectors_may_hold_other_numbers_in_other_files(tmp_path):
+    columns = [pa.array(LISTS), pa.array([[1, None]] * 50), pa.array([[None, None]])]
+    rows = np.array([*LISTS, *[[1, np.nan]] * 50, [np.nan, np.nan]])
+    settings = {**SETTINGS, "nan": "impute", "allow_few_rows": True}
+    for kind in (pa.list_, lambda inner: pa.list_(inner, 2)):
+        folder = tmp_path / f"{kind(pa.null())}"
+        written(folder, *(pa.array(column.to_pylist(), kind(column.type.value_type)) for column in columns))
+        assert_same(dpmean.mean(folder, **settings), dpmean.mean(rows, **settings))
+
+
+@pytest.mark.parametrize("method", ["clipped", "refined"])
+def test_vectors_that_differ_between_files_are_refused(method, tmp_path):
+    folder = written(tmp_path / "people", pa.array(LISTS), pa.array([[1.0] * 3] * 50))
+    with pytest.raises(DataError, match="differ in length or are missing") as caught:
+        dpmean.mean(folder, allow_few_rows=True, method=method, **SETTINGS)
+    assert silent(caught)
+
+
+def test_vectors_that_are_all_missing_are_refused(tmp_path):
+    with pytest.raises(DataError, match="differ in length or are missing"):
+        dpmean.mean(written(tmp_path / "people", pa.nulls(9)), vector_column="v", **SETTINGS)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", "\r\n\r\n"])
