@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
+from pyarrow import csv
 
 import dpmean
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
@@ -414,6 +415,64 @@ def test_lines_of_text_are_counted_as_they_are_parsed(end, head, last, tmp_path,
     assert np.array_equal(found, numbers)
     places = np.array([0, 5, len(reader.parts[1]) - 1])
     assert np.array_equal(reader.pick(1, places), numbers[reader.parts[1].start + places])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("head", ["", "a\n", "\ufeff", '"a"\r\n'])
+@pytest.mark.parametrize("last", ["", "end", "empty line", "lone return"])
+@pytest.mark.parametrize("empty", ["first", "last", "runs", "all"])
+def test_empty_lines_of_one_column_are_missing_values(end, head, last, empty, tmp_path, monkeypatch):
+    numbers = np.arange(5000.0)
+    if empty == "all":
+        numbers[:] = np.nan
+    else:
+        numbers[{"first": [0, 1], "last": [-1], "runs": [7, 2047, 2048, 2049, 4095, 4096, 4097, 4998]}[empty]] = np.nan
+    text = end.join("" if np.isnan(number) else f"{number:g}" for number in numbers)
+    text += {"": "", "end": end, "empty line": end + end, "lone return": end + "\r"}[last]
+    lines = text.removesuffix("\n").split("\n")
+    numbers = np.array([float(line.strip() or "nan") for line in lines[: -1 if not lines[-1].strip() else None]])
+    path = tmp_path / "rows.csv"
+    path.write_bytes((head + text).encode())
+    monkeypatch.setattr("dpmean.rows.text._CHUNK_BYTES", 1013)
+    reader = TextReader.open(path, None)
+    assert reader.names == (("a",) if "a" in head else None)
+    assert reader.shape == (len(numbers), 1)
+    found = np.concatenate([block for part in range(len(reader.parts)) for block in reader.blocks(part)])
+    assert np.array_equal(found[:, 0], numbers, equal_nan=True)
+    for part, rows in enumerate(reader.parts):
+        for places in (np.arange(len(rows)), np.array([0]), np.array([0, 1, len(rows) - 1])):
+            picked = reader.pick(part, places)
+            assert np.array_equal(picked[:, 0], numbers[rows.start + places], equal_nan=True)
+
+
+@pytest.mark.parametrize("lines", ["\n", "\r\n", "\r", "a\n", "a", "a\n\n", "a\r\n\r\n", "a\n\r"])
+def test_one_empty_line_alone_is_no_row(lines, tmp_path):
+    (tmp_path / "rows.csv").write_bytes(lines.encode())
+    with pytest.raises(DataError, match=r"rows.csv has no rows"):
+        TextReader.open(tmp_path / "rows.csv", None)
+
+
+@pytest.mark.parametrize("empty", ["", "\r"])
+def test_empty_lines_beside_several_columns_are_no_rows(empty, tmp_path):
+    (tmp_path / "rows.csv").write_bytes(f"a,b\n{empty}\n1,2\n{empty}\n{empty}\n3,4\n{empty}\n{empty}".encode())
+    reader = TextReader.open(tmp_path / "rows.csv", None)
+    assert reader.shape == (2, 2)
+    assert next(reader.blocks(0)).tolist() == reader.pick(0, np.arange(2)).tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("word", csv.ConvertOptions().null_values)
+def test_a_first_row_of_missing_values_is_a_row(word, tmp_path):
+    path = tmp_path / "rows.csv"
+    for line, d in ((word, 1), (f'"{word}"', 1), (f"{word},{word}", 2), (f"{word},1", 2), (f"1,{word}", 2)):
+        path.write_text(f"{line}\n" + ",".join(["2"] * d) + "\n")
+        reader = TextReader.open(path, None)
+        assert (reader.shape, reader.names) == ((2, d), None)
+        wanted = np.array([[1.0 if field == "1" else np.nan for field in line.split(",")], [2.0] * d])
+        assert np.array_equal(next(reader.blocks(0)), wanted, equal_nan=True)
+        assert np.array_equal(reader.pick(0, np.arange(2)), wanted, equal_nan=True)
+    if not any(sign.isdigit() for sign in word):
+        path.write_text(f"age,{word}\n1,2\n")
+        assert TextReader.open(path, None).names == ("age", word)
 
 
 def test_a_release_from_a_file_is_json_like_any_other(npy, rows):
