@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
+from pyarrow import csv
 
 import dpmean
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
@@ -284,7 +285,7 @@ def test_columns_are_chosen_by_name(rows, table, tmp_path):
     assert_same(some, dpmean.mean(rows[:, [2, 0]], **SETTINGS))
     assert some.columns == ("c", "a")
     for arguments, words in (
-        ({}, "column 'id' must hold real numbers, got string"),
+        ({}, "column 'id' must hold real numbers, got text:"),
         ({"columns": ["w"]}, "there is no column 'w'"),
         ({"columns": "v"}, "for one vector, give vector_column"),
         ({"columns": ["v"], "vector_column": "v"}, "not both"),
@@ -307,7 +308,7 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         ("empty", "no file of rows is called"),
         ("rows.txt", "give a file that ends in .npy"),
         ("text.npy", "one array of real numbers"),
-        ("cube.npy", r"got shape \(2, 2, 2\)"),
+        ("cube.npy", "got 3 dimensions"),
         ("*.npy", "one .npy file at a time"),
         ("rows.*", "files of several kinds"),
         ("head.csv", "has no rows"),
@@ -321,11 +322,83 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         dpmean.mean(np.zeros((3, 3)), columns=["a"], **SETTINGS)
 
 
-def test_files_with_other_columns_are_refused(tmp_path):
-    parquet.write_table(pa.table({"a": [1.0]}), tmp_path / "1.parquet")
-    parquet.write_table(pa.table({"a": [1]}), tmp_path / "2.parquet")
-    with pytest.raises(DataError, match=r"column 'a' of 2.parquet is not that of 1.parquet"):
-        dpmean.mean(tmp_path, **SETTINGS)
+def written(folder, *columns, names=None):
+    """Write a folder of files, each with a column of its own type."""
+    folder.mkdir()
+    for number, column in enumerate(columns):
+        table = pa.table({"v" if names is None else names[number]: column})
+        parquet.write_table(table, folder / f"patient-{number:03}.parquet")
+    return folder
+
+
+LISTS = [[1.0, 2.0]] * 50
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (pa.array([1.0]), pa.array(["a"])),
+        (pa.array([1.0]), pa.array([[1.0]])),
+        (pa.array(LISTS), pa.array(LISTS, pa.list_(pa.float64(), 2))),
+        (pa.array(LISTS, pa.list_(pa.float64(), 2)), pa.array([[1.0] * 3], pa.list_(pa.float64(), 3))),
+        (pa.array(LISTS), pa.array([["a", "b"]])),
+    ],
+)
+def test_files_with_other_columns_are_refused_and_no_file_is_named(columns, tmp_path):
+    folder = written(tmp_path / "people", *columns)
+    with pytest.raises(DataError, match="column 'v' is not in all files, or does not hold numbers in all") as caught:
+        dpmean.mean(folder, **SETTINGS)
+    assert "patient" not in str(caught.value)
+    folder = written(tmp_path / "others", columns[0], columns[0], names=["v", "w"])
+    with pytest.raises(DataError, match="column 'v' is not in all files") as caught:
+        dpmean.mean(folder, **SETTINGS)
+    assert "patient" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("method", ["clipped", "refined"])
+@pytest.mark.parametrize("first", range(4))
+def test_a_missing_value_may_change_the_type_of_a_column_in_its_file(method, first, tmp_path):
+    """As pandas writes them: whole numbers, as floats where one is missing, and as nothing where all are."""
+    large = 2**53 + 1
+    columns = [
+        pa.array(list(range(500)) + [large] * 500),
+        pa.array([1.0, np.nan, 3.0, *range(497)]),
+        pa.nulls(3),
+        pa.array([7, None, 2**63 + 5], pa.uint64()),
+    ]
+    columns = columns[first:] + columns[:first]
+    rows = np.concatenate([np.array(column.cast(pa.float64(), safe=False).to_numpy(False)) for column in columns])
+    folder = written(tmp_path / "people", *columns)
+    settings = {"rho": 4.0, "norm_bound": 2.0**64, "seed": 3, "allow_few_rows": True, "method": method}
+    assert_same(dpmean.mean(folder, nan="impute", **settings), dpmean.mean(rows, nan="impute", **settings))
+    with pytest.raises(DataError, match="NaN or infinity") as caught:
+        dpmean.mean(folder, **settings)
+    assert silent(caught)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+def test_vectors_may_hold_other_numbers_in_other_files(tmp_path):
+    columns = [pa.array(LISTS), pa.array([[1, None]] * 50), pa.array([[None, None]])]
+    rows = np.array([*LISTS, *[[1, np.nan]] * 50, [np.nan, np.nan]])
+    settings = {**SETTINGS, "nan": "impute", "allow_few_rows": True}
+    for kind in (pa.list_, lambda inner: pa.list_(inner, 2)):
+        folder = tmp_path / f"{kind(pa.null())}"
+        written(folder, *(pa.array(column.to_pylist(), kind(column.type.value_type)) for column in columns))
+        assert_same(dpmean.mean(folder, **settings), dpmean.mean(rows, **settings))
+
+
+@pytest.mark.parametrize("method", ["clipped", "refined"])
+def test_vectors_that_differ_between_files_are_refused(method, tmp_path):
+    folder = written(tmp_path / "people", pa.array(LISTS), pa.array([[1.0] * 3] * 50))
+    with pytest.raises(DataError, match="differ in length or are missing") as caught:
+        dpmean.mean(folder, allow_few_rows=True, method=method, **SETTINGS)
+    assert silent(caught)
+
+
+def test_vectors_that_are_all_missing_are_refused(tmp_path):
+    with pytest.raises(DataError, match="differ in length or are missing"):
+        dpmean.mean(written(tmp_path / "people", pa.nulls(9)), vector_column="v", **SETTINGS)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", "\r\n\r\n"])
@@ -342,6 +415,64 @@ def test_lines_of_text_are_counted_as_they_are_parsed(end, head, last, tmp_path,
     assert np.array_equal(found, numbers)
     places = np.array([0, 5, len(reader.parts[1]) - 1])
     assert np.array_equal(reader.pick(1, places), numbers[reader.parts[1].start + places])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("head", ["", "a\n", "\ufeff", '"a"\r\n'])
+@pytest.mark.parametrize("last", ["", "end", "empty line", "lone return"])
+@pytest.mark.parametrize("empty", ["first", "last", "runs", "all"])
+def test_empty_lines_of_one_column_are_missing_values(end, head, last, empty, tmp_path, monkeypatch):
+    numbers = np.arange(5000.0)
+    if empty == "all":
+        numbers[:] = np.nan
+    else:
+        numbers[{"first": [0, 1], "last": [-1], "runs": [7, 2047, 2048, 2049, 4095, 4096, 4097, 4998]}[empty]] = np.nan
+    text = end.join("" if np.isnan(number) else f"{number:g}" for number in numbers)
+    text += {"": "", "end": end, "empty line": end + end, "lone return": end + "\r"}[last]
+    lines = text.removesuffix("\n").split("\n")
+    numbers = np.array([float(line.strip() or "nan") for line in lines[: -1 if not lines[-1].strip() else None]])
+    path = tmp_path / "rows.csv"
+    path.write_bytes((head + text).encode())
+    monkeypatch.setattr("dpmean.rows.text._CHUNK_BYTES", 1013)
+    reader = TextReader.open(path, None)
+    assert reader.names == (("a",) if "a" in head else None)
+    assert reader.shape == (len(numbers), 1)
+    found = np.concatenate([block for part in range(len(reader.parts)) for block in reader.blocks(part)])
+    assert np.array_equal(found[:, 0], numbers, equal_nan=True)
+    for part, rows in enumerate(reader.parts):
+        for places in (np.arange(len(rows)), np.array([0]), np.array([0, 1, len(rows) - 1])):
+            picked = reader.pick(part, places)
+            assert np.array_equal(picked[:, 0], numbers[rows.start + places], equal_nan=True)
+
+
+@pytest.mark.parametrize("lines", ["\n", "\r\n", "\r", "a\n", "a", "a\n\n", "a\r\n\r\n", "a\n\r"])
+def test_one_empty_line_alone_is_no_row(lines, tmp_path):
+    (tmp_path / "rows.csv").write_bytes(lines.encode())
+    with pytest.raises(DataError, match=r"rows.csv has no rows"):
+        TextReader.open(tmp_path / "rows.csv", None)
+
+
+@pytest.mark.parametrize("empty", ["", "\r"])
+def test_empty_lines_beside_several_columns_are_no_rows(empty, tmp_path):
+    (tmp_path / "rows.csv").write_bytes(f"a,b\n{empty}\n1,2\n{empty}\n{empty}\n3,4\n{empty}\n{empty}".encode())
+    reader = TextReader.open(tmp_path / "rows.csv", None)
+    assert reader.shape == (2, 2)
+    assert next(reader.blocks(0)).tolist() == reader.pick(0, np.arange(2)).tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("word", csv.ConvertOptions().null_values)
+def test_a_first_row_of_missing_values_is_a_row(word, tmp_path):
+    path = tmp_path / "rows.csv"
+    for line, d in ((word, 1), (f'"{word}"', 1), (f"{word},{word}", 2), (f"{word},1", 2), (f"1,{word}", 2)):
+        path.write_text(f"{line}\n" + ",".join(["2"] * d) + "\n")
+        reader = TextReader.open(path, None)
+        assert (reader.shape, reader.names) == ((2, d), None)
+        wanted = np.array([[1.0 if field == "1" else np.nan for field in line.split(",")], [2.0] * d])
+        assert np.array_equal(next(reader.blocks(0)), wanted, equal_nan=True)
+        assert np.array_equal(reader.pick(0, np.arange(2)), wanted, equal_nan=True)
+    if not any(sign.isdigit() for sign in word):
+        path.write_text(f"age,{word}\n1,2\n")
+        assert TextReader.open(path, None).names == ("age", word)
 
 
 def test_a_release_from_a_file_is_json_like_any_other(npy, rows):

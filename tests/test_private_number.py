@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import dpmean
 from dpmean import DataError, TooFewRowsError, Zcdp, front
@@ -35,6 +36,7 @@ from dpmean.trust.central import Central
 from dpmean.trust.curator import WEIGHT_ONE
 from dpmean.types import Histogram, Pairs
 from tests import runs
+from tests.conformance.problems import assert_same
 from tests.recorder import Binned, Counted, Histogrammed, RecordingNoise, Shelled, Summed
 from tests.runs import assert_made_of_answers_alone, one_way, squared
 
@@ -392,6 +394,21 @@ def test_no_rows_are_an_error_where_their_number_is_public_and_too_few_where_it_
         front.run(build, np.zeros((1, 3)), **settings)
     with pytest.raises(TooFewRowsError, match=r"^about"):
         front.run(build, np.zeros((0, 3)), neighbours="add-or-remove-one", **settings)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("method", ["refined", "shifted", "clipped"])
+@pytest.mark.parametrize("passes", [1, 2])
+def test_sparse_matrices_without_rows_have_a_private_number_of_them(method, passes):
+    settings = {"rho": 0.5, "norm_bound": 1.0, "method": method, "passes": passes, "seed": 1}
+    private = {**settings, "neighbours": "add-or-remove-one", "allow_few_rows": True}
+    for nobody in (sparse.csr_array((0, 3)), sparse.coo_matrix((0, 3))):
+        assert_same(dpmean.mean(nobody, **private), dpmean.mean(np.zeros((0, 3)), **private))
+        with pytest.raises(DataError, match="X is empty: it needs at least one row"):
+            dpmean.mean(nobody, **settings)
+    with pytest.raises(DataError, match="with at least one column") as caught:
+        dpmean.mean(sparse.csr_array((31415, 0)), **private)
+    assert "31415" not in str(caught.value)
 
 
 def test_a_public_number_has_no_noise():

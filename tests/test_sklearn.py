@@ -208,6 +208,26 @@ def test_labels_that_are_no_numbers_leave_no_trace_beside_numbers():
     assert pickle.dumps(full) == pickle.dumps(part)
 
 
+@seeded
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nothing_in_rows_of_unlisted_classes_is_an_error(value):
+    rows, labels = labelled(classes=("a", "b", "secret"))
+    listed = labels != "secret"
+    part = pickle.dumps(nearest(random_state=3).fit(rows[listed], labels[listed]))
+    strange, text = np.where(listed[:, None], rows, value), pd.Series(labels, dtype="string")
+    text[~listed] = pd.NA
+    for y in (labels, text, text.astype(object)):
+        assert pickle.dumps(nearest(random_state=3).fit(strange, y)) == part
+    for neighbours in ("add-or-remove-one", "replace-one"):
+        nearest(neighbours=neighbours).fit(pd.DataFrame(strange, columns=list("vwxyz"), dtype="Float64"), labels)
+    strange[np.flatnonzero(listed)[7], 2] = value
+    with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+        nearest().fit(strange, labels)
+    with pytest.raises(ArgumentError, match="y must hold as many keys as X has rows") as caught:
+        nearest().fit(rows, labels[1:])
+    assert "299" not in str(caught.value)
+
+
 def test_a_class_with_too_few_rows_is_never_answered():
     rows, labels = labelled(classes=("a", "b", "c"))
     few = (labels != "c") | (np.cumsum(labels == "c") <= 5)

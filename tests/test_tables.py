@@ -4,6 +4,7 @@ import datetime
 import json
 import math
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.feather as feather
+import pyarrow.parquet as parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import ArgumentError, ArgumentTypeError, DataError, GroupedRelease, Neighbours, Refusal, Release
 from dpmean.noise.source import seeded
+from dpmean.rows.arrow import in_words
 from dpmean.rows.frames import FrameTable
 from dpmean.rows.keys import ABSENT, Keys, one_group_each
 from dpmean.rows.persons import means_of_persons
@@ -285,7 +288,7 @@ def test_missing_keys_are_refused_without_telling_whose():
     frame.loc[7, "patient"] = None
     with pytest.raises(DataError, match="'patient' is missing in some rows, so nothing was released"):
         dpmean.mean(frame, privacy_unit="patient", **SETTINGS)
-    with pytest.raises(ArgumentError, match=r"one key per row of X, got shape \(3,\)"):
+    with pytest.raises(ArgumentError, match="privacy_unit must hold as many keys as X has rows"):
         dpmean.mean(frame[["age"]].to_numpy(dtype=float), privacy_unit=[1, 2, 3], rho=0.5, norm_bound=200.0)
     with pytest.raises(ArgumentError, match="there is no column 'who'"):
         dpmean.mean(frame, privacy_unit="who", **SETTINGS)
@@ -324,6 +327,34 @@ def test_a_person_is_neither_split_nor_joined_by_how_keys_are_written():
     for odd in ([[1], [2]], [np.ones(2), np.ones(2)], 7):
         with pytest.raises((ArgumentError, ArgumentTypeError)):
             Keys.of_array("k", odd, 2)
+
+
+def test_how_a_key_is_written_does_not_depend_on_other_keys():
+    """One missing key makes floats of whole numbers, one long decimal makes longer ones of all."""
+
+    def first(keys):
+        return keys.values.written(0)
+
+    def column(values, kind=None):
+        return Keys.of_column("k", pa.chunked_array([pa.array(values, kind)]))
+
+    kinds = (pa.int64(), pa.int32(), pa.uint64(), pa.float64(), pa.float32())
+    assert len({first(column([17, 5], kind)) for kind in kinds}) == 1
+    arrays = (np.array([17, 17]), np.array([17.0, np.nan]), pd.Series([17, pd.NA], dtype="Int64"), [17, None])
+    assert len({first(Keys.of_array("k", array, 2)) for array in arrays}) == 1
+    decimals = [[Decimal("1.5")], [Decimal("1.5"), Decimal("123456789.25")], [Decimal("1.50"), Decimal(3)]]
+    assert {first(column(values)) for values in decimals} == {b"1.5"}
+    different = [
+        Decimal("15"),
+        Decimal("1.5"),
+        Decimal("150"),
+        Decimal("0.15"),
+        Decimal("-1.5"),
+        Decimal("0"),
+        Decimal("1500.0"),
+    ]
+    assert len({first(column([value])) for value in different}) == len(different)
+    assert len({first(column([value])) for value in (1, 1.5, 2**53, 2**53 + 1, -1)}) == 5
 
 
 def test_keys_that_python_cannot_hold_are_keys_all_the_same():
@@ -554,12 +585,115 @@ def test_labels_are_read_as_the_column_has_them():
     for labels in ([0, 1], ["0", "1"], [0.0, 1.0]):
         found = dpmean.mean_by(frame, by="clinic", groups=labels, seed=1, **SETTINGS)
         assert len(found.released) == 2
-    with pytest.raises(ArgumentError, match="groups: 'north' cannot be in column 'clinic', which holds int64"):
+    with pytest.raises(ArgumentError, match="groups: 'north' cannot be in column 'clinic', which holds numbers"):
         dpmean.mean_by(frame, by="clinic", groups=["north"], **SETTINGS)
     found = dpmean.mean_by(
         frame[["age", "bmi"]].to_numpy(), by=np.arange(len(frame)) % 2, groups=[0, 1], rho=0.5, norm_bound=200.0, seed=1
     )
     assert len(found.released) == 2
+
+
+def told(call, *arguments, **named):
+    """Return what an error says that keeps no other."""
+    with pytest.raises((ArgumentError, ArgumentTypeError, DataError)) as caught:
+        call(*arguments, **named)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    return str(caught.value)
+
+
+def test_what_errors_call_a_column_does_not_depend_on_single_rows():
+    rows, settings = np.ones((50, 1)), {"rho": 0.5, "norm_bound": 9.0}
+    texts = {
+        told(dpmean.mean_by, rows, by=np.array(["A"] * 49 + [last]), groups=["1", 1], **settings)
+        for last in ("B", "a much longer one")
+    }
+    assert texts == {"groups: two labels are the same in 'group', which holds text"}
+    days = np.array(["2024-01-01"] * 50, dtype="M8[D]")
+    assert "labels cannot be in 'group', which holds dates" in told(
+        dpmean.mean_by, rows, by=days, groups=["today, perhaps"], **settings
+    )
+    for values, words in (
+        ([[Decimal(1)] * 50, [Decimal(1)] * 49 + [Decimal("123456789.25")]], "decimals"),
+        ([[1] * 50, [1] * 49 + [None]], "numbers"),
+        ([[1.5] * 50], "numbers"),
+        ([[datetime.date(2024, 1, 1)] * 50, [datetime.datetime(2024, 1, 1, 5)] * 50], "dates"),
+    ):
+        for column in values:
+            frame = pd.DataFrame({"x": 1.0, "g": column})
+            line = {"by": "g", "columns": ["x"], **settings}
+            assert told(dpmean.mean_by, frame, groups=["north"], **line) == (
+                f"groups: 'north' cannot be in column 'g', which holds {words}"
+            )
+            if words in ("decimals", "dates"):
+                said = told(dpmean.mean, frame, columns=["g"], rho=0.5, norm_bound=1.0)
+                assert f"column 'g' must hold real numbers, got {words}:" in said
+    for column, words in (
+        (pa.array([[1.0]]), "lists"),
+        (pa.array([{"secret": 1}]), "records"),
+    ):
+        frame = pa.table({"x": [1.0], "g": column})
+        said = told(dpmean.mean_by, frame, by="g", groups=["a"], columns=["x"], **settings)
+        assert said == f"column 'g' must hold numbers, text or dates to tell rows apart, got {words}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (pa.bool_(), "truth values"),
+        (pa.uint8(), "numbers"),
+        (pa.float32(), "numbers"),
+        (pa.string(), "text"),
+        (pa.large_string(), "text"),
+        (pa.string_view(), "text"),
+        (pa.dictionary(pa.int32(), pa.string()), "text"),
+        (pa.decimal256(50, 3), "decimals"),
+        (pa.date32(), "dates"),
+        (pa.timestamp("ns", "UTC"), "dates"),
+        (pa.duration("s"), "durations"),
+        (pa.month_day_nano_interval(), "durations"),
+        (pa.list_(pa.int64(), 3), "lists"),
+        (pa.large_list(pa.string()), "lists"),
+        (pa.struct({"secret": pa.int8()}), "records"),
+        (pa.binary(17), "something else"),
+    ],
+)
+def test_types_in_words(kind, words):
+    assert in_words(kind) == words
+
+
+def test_errors_do_not_count_rows():
+    rows, private = np.ones((31415, 2)), {"rho": 0.5, "norm_bound": 9.0, "neighbours": "add-or-remove-one"}
+    for keys in (np.arange(31416), list(range(31414)), np.ones((31415, 2))):
+        words = "must hold as many keys as X has rows, in one dimension: give one key per row"
+        assert told(dpmean.mean, rows, privacy_unit=keys, **private) == f"privacy_unit {words}"
+        assert told(dpmean.mean_by, rows, by=keys, groups=[1], rho=0.5, norm_bound=9.0) == f"group {words}"
+    for X in ([*rows.tolist(), [1.0]], np.ones((31415, 0)), np.ones((31415, 2, 2))):
+        assert "3141" not in told(dpmean.mean, X, **private)
+
+
+def test_missing_labels_of_any_kind_are_groups_that_are_not_listed(tmp_path):
+    frame = table()
+    rows, labels = frame[["age", "bmi"]].to_numpy(), frame["clinic"].astype(object)
+    settings = {"groups": ["A", "B"], "rho": 0.5, "norm_bound": 300.0, "seed": 1}
+    wanted = dpmean.mean_by(rows, by=labels, **settings).to_json()
+    missing = labels.copy()
+    missing[labels == "unlisted"] = pd.NA
+    for by in (missing, missing.astype("string"), missing.tolist(), missing.where(missing.notna(), None)):
+        assert dpmean.mean_by(rows, by=by, **settings).to_json() == wanted
+    numbers = labels.map({"A": 0, "B": 1}).astype("Int64")
+    assert len(dpmean.mean_by(rows, by=numbers, **settings | {"groups": [0, 1]}).released) == 2
+    with pytest.raises(DataError, match="'privacy_unit' is missing in some rows"):
+        dpmean.mean(rows, privacy_unit=missing, rho=0.5, norm_bound=300.0)
+    # a file in which all labels are missing has a type of its own
+    for part in ("A", "B", "unlisted"):
+        lines = frame[labels == part].assign(clinic=None if part == "unlisted" else part)
+        lines.to_parquet(tmp_path / f"{part}.parquet")
+    assert parquet.read_schema(tmp_path / "unlisted.parquet").field("clinic").type == pa.null()
+    line = {"by": "clinic", "columns": ["age", "bmi"], **settings}
+    assert len(dpmean.mean_by(tmp_path, **line).released) == 2
+    for everybody in (tmp_path / "unlisted.parquet", lines):
+        assert "about" in dpmean.mean_by(everybody, **line).refused["A"]
 
 
 def test_a_grouped_release_survives_json():

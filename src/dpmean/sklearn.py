@@ -25,7 +25,7 @@ from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
 from dpmean.groups import GroupedRelease, Refusal
 from dpmean.neighbours import Neighbours
 from dpmean.release import Release
-from dpmean.sklearn_rows import checked_rows, fitted_rows
+from dpmean.sklearn_rows import checked_rows, fitted_rows, labelled_rows
 
 __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
 
@@ -195,10 +195,10 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         labels = _labels(self.classes)
         if y is None:
             raise ArgumentError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        rows = fitted_rows(self, X, private_number=True)
+        rows, by = labelled_rows(self, X, column_or_1d(y, warn=True), labels.tolist())
         releases = mean_by(
             rows,
-            by=column_or_1d(y, warn=True),
+            by=by,
             groups=labels.tolist(),
             sizes="private",
             seed=_seed(self.random_state),

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import assert_all_finite, validate_data
 
 from dpmean.errors import DataError
+from dpmean.rows.keys import ABSENT, Keys
 from dpmean.rows.source import InMemory
 
 _DISCREET = ("Input X contains", "Found array with", "X has ", "The feature names should match")
 """How errors of scikit-learn begin that tell shapes and names, and no number of a row."""
 
 
-def fitted_rows(estimator: BaseEstimator, X: Any, *, private_number: bool) -> InMemory:
+def fitted_rows(estimator: BaseEstimator, X: Any, *, private_number: bool, **how: Any) -> InMemory:
     """Check the rows as scikit-learn does, remember the columns, and keep their names for the release."""
-    array = checked_rows(estimator, X, ensure_min_samples=0 if private_number else 1)
+    array = checked_rows(estimator, X, ensure_min_samples=0 if private_number else 1, **how)
     names = getattr(estimator, "feature_names_in_", None)
     return InMemory(array, None if names is None else tuple(names.tolist()))
+
+
+def labelled_rows(estimator: BaseEstimator, X: Any, y: NDArray[Any], labels: list[Any]) -> tuple[InMemory, Any]:
+    """Check the rows with a listed label, and leave the others out: nothing may tell whether there are any."""
+    rows = fitted_rows(estimator, X, private_number=True, ensure_all_finite=False)
+    listed = Keys.of_array("y", y, len(rows.array)).among(labels) != ABSENT
+    array = rows.array[listed]
+    assert_all_finite(array, estimator_name=type(estimator).__name__, input_name="X")
+    return replace(rows, array=array), y[listed]
 
 
 def checked_rows(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:

@@ -82,6 +82,32 @@ def test_a_private_number_of_rows_gives_the_same_bits(device):
         assert_same(release(AsOnAGpu(X), method, passes, **private), wanted)
 
 
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("d", [1, 9])
+def test_that_there_are_no_rows_is_private_where_their_number_is(device, d):
+    nobody = {"neighbours": "add-or-remove-one", "allow_few_rows": True}
+    for method, passes in METHODS:
+        wanted = release(np.empty((0, d)), method, passes, **nobody)
+        for dtype in (torch.float64, torch.bfloat16, torch.int32):
+            X = torch.zeros((0, d), dtype=dtype, device=device)
+            for source_of_none in (X, AsOnAGpu(X), *([X[:, 0]] if d == 1 else [])):
+                assert_same(release(source_of_none, method, passes, **nobody), wanted)
+                with pytest.raises(DataError, match="X is empty: it needs at least one row"):
+                    release(source_of_none, method, passes, allow_few_rows=True)
+    for shape in ((31415, 0), (31415, 2, 2), ()):
+        with pytest.raises(DataError, match="with at least one column") as caught:
+            release(torch.zeros(shape), "clipped", 2, **nobody)
+        assert "31415" not in str(caught.value)
+
+
+def test_kernels_are_not_asked_about_no_rows():
+    once = needed("dpmean.rows.once", "torch")
+    rows = once.read_once(TensorRows(tensor("float64", FEW), Frame.within_norm(5, 64.0, impute=False)))
+    assert isinstance(rows.take(np.arange(3)), once.RowsReadOnce)
+    assert isinstance(rows.take(np.arange(0)), TensorRows)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_few_rows_boxes_and_one_dimension(device):
     X = tensor("float64", FEW).to(device)

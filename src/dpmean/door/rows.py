@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,20 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.keys import KINDS
 from dpmean.rows.source import InMemory, elsewhere
 from dpmean.rows.streamed import Source
 from dpmean.trust.randomizers import MOST_COLUMNS
-
-_KINDS = {
-    "U": "text",
-    "S": "bytes",
-    "O": "objects",
-    "c": "complex numbers",
-    "M": "dates",
-    "m": "durations",
-    "V": "records",
-    "T": "text",
-}
 
 
 def read_rows(
@@ -30,19 +21,24 @@ def read_rows(
 ) -> Source:
     """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
     source = elsewhere(X, columns, vector_column)
-    return InMemory(read_array(X, fewest=fewest)) if source is None else source
+    if source is None:
+        return InMemory(read_array(X, fewest=fewest))
+    if source.shape[0] < fewest:
+        raise DataError("X is empty: it needs at least one row")
+    return source
 
 
 def read_array(X: ArrayLike, *, fewest: int = 1) -> NDArray[Any]:
     """Read the rows as a two-dimensional array of numbers, without copying them; so many at least."""
     if isinstance(X, np.ma.MaskedArray):
         raise ArgumentTypeError('X is a masked array: pass X.filled(numpy.nan) and nan="impute" instead')
-    try:
+    array = None
+    with contextlib.suppress(ValueError):  # what it says tells how many rows there are
         array = np.asarray(X)
-    except ValueError:
-        raise DataError("X must be a rectangular array of numbers: its rows differ in length") from None
+    if array is None:
+        raise DataError("X must be a rectangular array of numbers: its rows differ in length")
     if array.dtype.kind not in "fiub":
-        kind = _KINDS.get(array.dtype.kind, "something else")
+        kind = KINDS.get(array.dtype.kind, "something else")
         raise ArgumentTypeError(
             f"X must hold real numbers, got {kind}: leave out what is not a number, and "
             "convert the rest, with numpy.asarray(X, dtype=float) or frame[columns].astype(float), say"
@@ -54,8 +50,10 @@ def read_array(X: ArrayLike, *, fewest: int = 1) -> NDArray[Any]:
             f"X must have shape (n, d), or (n,) for one dimension, got {array.ndim} dimensions: "
             "flatten each row with X.reshape(len(X), -1), say"
         )
-    if len(array) < fewest or not array.shape[1]:
-        raise DataError(f"X is empty: got shape {array.shape}, need at least one row and one column")
+    if not array.shape[1]:
+        raise DataError("X is empty: it has no columns, and needs at least one")
+    if len(array) < fewest:
+        raise DataError(f"X is empty: got shape {array.shape}, need at least one row")
     return array
 
 

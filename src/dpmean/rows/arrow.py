@@ -51,6 +51,8 @@ class Columns:
             return Columns(names, True, kind.list_size if kinds.is_fixed_size_list(kind) else None)
         if not names:
             raise DataError("the table has no columns")
+        if vector_column is not None and kinds.is_null(fields[0]):
+            raise DataError(RAGGED)
         for name, kind in zip(names, fields, strict=True):
             _number(name, kind)
         return Columns(names, False, len(names))
@@ -111,21 +113,62 @@ def _is_list(kind: Any) -> bool:
     return bool(kinds.is_fixed_size_list(kind) or kinds.is_list(kind) or kinds.is_large_list(kind))
 
 
-def _number(name: str, kind: Any) -> None:
+def as_good_as(kind: Any, other: Any) -> bool:
+    """Whether columns of two types give rows alike: numbers of any kind, as a missing value may decide which."""
+    if not _is_list(kind) or not _is_list(other):
+        return _is_number(kind) and _is_number(other)
+    alike = kind.id == other.id and getattr(kind, "list_size", None) == getattr(other, "list_size", None)
+    return alike and _is_number(kind.value_type) and _is_number(other.value_type)
+
+
+def _is_number(kind: Any) -> bool:
+    """Whether a type is one of numbers; that of a column all of which is missing is as good."""
     import pyarrow.types as kinds
 
-    if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
+    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind) or kinds.is_null(kind))
+
+
+def _number(name: str, kind: Any) -> None:
+    if not _is_number(kind):
         raise ArgumentTypeError(
-            f"column {name!r} must hold real numbers, got {kind}: name the columns to use, columns=[...], or the one "
-            "that holds vectors, vector_column=..."
+            f"column {name!r} must hold real numbers, got {in_words(kind)}: name the columns to use, columns=[...], or "
+            "the one that holds vectors, vector_column=..."
         )
+
+
+def in_words(kind: Any) -> str:
+    """Return what a column holds, and no more: its exact type may tell of a single row."""
+    import pyarrow.types as kinds
+
+    while kinds.is_dictionary(kind):
+        kind = kind.value_type
+    for tell, words in (
+        (_is_list, "lists"),
+        (kinds.is_nested, "records"),
+        (kinds.is_boolean, "truth values"),
+        (_is_number, "numbers"),
+        (kinds.is_decimal, "decimals"),
+        (kinds.is_duration, "durations"),
+        (kinds.is_interval, "durations"),
+        (kinds.is_temporal, "dates"),
+        (_is_text, "text"),
+    ):
+        if tell(kind):
+            return words
+    return "something else"
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
 
 
 def _numbers(array: Any) -> NDArray[Any]:
     """Return an Arrow array of numbers; copies nothing if nothing is missing."""
     import pyarrow as pa
 
-    if array.null_count and not pa.types.is_floating(array.type):
+    if pa.types.is_null(array.type) or (array.null_count and not pa.types.is_floating(array.type)):
         array = array.cast(pa.float64(), safe=False)
     found: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, DataError
-from dpmean.rows.arrow import RAGGED, Columns
+from dpmean.rows.arrow import RAGGED, Columns, as_good_as
 from dpmean.rows.keys import Keys
 from dpmean.rows.parted import BLOCK_ROWS, guarded, stamp
 from dpmean.rows.threads import threads_to_use
@@ -49,8 +49,11 @@ class TableReader:
         for file in files[1:]:
             schema = file.schema
             for name in chosen.names:
-                if name not in schema.names or schema.field(name).type != first.field(name).type:
-                    raise DataError(f"column {name!r} of {file.path.name} is not that of {files[0].path.name}")
+                if name not in schema.names or not as_good_as(schema.field(name).type, first.field(name).type):
+                    raise DataError(
+                        f"column {name!r} is not in all files, or does not hold numbers in all, or vectors of one "
+                        "kind: write all files with the same columns"
+                    )
         places = [(number, group) for number, file in enumerate(files) for group in range(file.groups)]
         counts = [files[number].count(group) for number, group in places]
         places = [place for place, count in zip(places, counts, strict=True) if count]
@@ -78,8 +81,11 @@ class TableReader:
             if name not in file.schema.names:
                 raise ArgumentError(f"there is no column {name!r}: there are {', '.join(file.schema.names[:20])}")
         columns = [guarded(file.column, name) for file in self.files]
-        if len({str(column.type) for column in columns}) > 1:
+        kinds = {str(column.type): column.type for column in columns if not pa.types.is_null(column.type)}
+        if len(kinds) > 1:
             raise DataError(f"column {name!r} has several types in the files: write them with one")
+        for kind in kinds.values():  # one at most; of a file in which the column is missing throughout, none
+            columns = [column.cast(kind) if pa.types.is_null(column.type) else column for column in columns]
         return Keys.of_column(name, pa.chunked_array([chunk for column in columns for chunk in column.chunks]))
 
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:
@@ -100,6 +106,8 @@ class TableReader:
             first, last = np.searchsorted(places, [start, start + batch.num_rows])
             if last > first:
                 found.append(self.columns.pick(batch, places[first:last] - start))
+                if found[-1].shape[1] != self.shape[1]:
+                    raise DataError(RAGGED)
             start += batch.num_rows
             del batch
         return np.concatenate(found) if found else np.empty((0, self.shape[1]))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.kernel import Kernel
+from dpmean.rows.keys import KINDS
 from dpmean.rows.partial import Partial, fault_of, merged, partial
 from dpmean.rows.streamed import CHANGED, Streamed
 from dpmean.types import Ints
@@ -30,7 +31,8 @@ def open_dask(X: Any, columns: Sequence[str] | None, vector_column: str | None) 
     if columns is not None or vector_column is not None:
         raise ArgumentError("columns and vector_column are for data frames, got a Dask array: select beforehand")
     if X.dtype.kind not in "fiub":
-        raise ArgumentTypeError(f"X must hold real numbers, got {X.dtype}: convert it, with X.astype(float)")
+        kind = KINDS.get(X.dtype.kind, "something else")
+        raise ArgumentTypeError(f"X must hold real numbers, got {kind}: convert it, with X.astype(float)")
     if X.ndim not in (1, 2):
         raise DataError(f"X must have shape (n, d), or (n,) for one dimension, got {X.ndim} dimensions")
     array = X[:, None] if X.ndim == 1 else X

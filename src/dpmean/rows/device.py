@@ -213,7 +213,7 @@ class TensorRows:
     def _by_coordinate(self, view: Coordinates) -> TensorPlaces:
         torch, size = self.does.torch, view.size
         factors = self.does.there(kernels.combining(view.signs, self.d, size, view.first // size) / view.step)
-        indices = []
+        indices = [torch.empty((0, size), dtype=torch.int32, device=self.does.device)]
         for block in self._blocks():
             wholes = (self.does.enter(block) * factors).round()
             padded = torch.nn.functional.pad(wholes, (0, -self.d % size))

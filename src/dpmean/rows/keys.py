@@ -10,9 +10,25 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.arrow import in_words
 from dpmean.types import Ints
 
 ABSENT = -1
+KINDS = {
+    "U": "text",
+    "T": "text",
+    "S": "bytes",
+    "b": "truth values",
+    "i": "numbers",
+    "u": "numbers",
+    "f": "numbers",
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "durations",
+    "V": "records",
+    "O": "objects",
+}
+"""What arrays of NumPy hold, and no more: an exact type tells how long the longest text is."""
 
 
 class Values(Protocol):
@@ -45,9 +61,11 @@ class Keys:
         import pyarrow.compute as compute
 
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_nested(kind) or pa.types.is_null(kind):
-            raise ArgumentTypeError(f"column {name!r} must hold numbers, text or dates to tell rows apart, got {kind}")
-        plain = column.cast(kind)
+        if pa.types.is_nested(kind):
+            raise ArgumentTypeError(
+                f"column {name!r} must hold numbers, text or dates to tell rows apart, got {in_words(kind)}"
+            )
+        plain = column.cast(pa.string() if pa.types.is_null(kind) else kind)
         if pa.types.is_floating(kind):
             plain = compute.add(plain.cast(pa.float64()), 0.0)  # minus zero is zero
             plain = compute.if_else(compute.is_nan(plain), None, plain)
@@ -62,7 +80,7 @@ class Keys:
         """Read one key per row from an array or a sequence."""
         array = np.asarray(given) if hasattr(given, "dtype") else _objects(name, given)
         if array.shape != (n,):
-            raise ArgumentError(f"{name} must hold one key per row of X, got shape {array.shape}")
+            raise ArgumentError(f"{name} must hold as many keys as X has rows, in one dimension: give one key per row")
         if array.dtype.kind == "O":
             return _of_objects(name, array)
         values, codes = np.unique(array, return_inverse=True)
@@ -101,12 +119,17 @@ def _of_objects(name: str, array: Any) -> Keys:
     seen: dict[Any, int] = {}
     fault = False
     try:
-        codes = [ABSENT if key is None or key != key else seen.setdefault(key, len(seen)) for key in array]
+        codes = [ABSENT if _is_missing(key) else seen.setdefault(key, len(seen)) for key in array]
     except (TypeError, ValueError):
         fault = True
     if fault:
         raise ArgumentTypeError(f"{name} must hold numbers, text or dates to tell rows apart")
     return Keys(name, np.array(codes, dtype=np.int64), _ObjectValues(list(seen)))
+
+
+def _is_missing(key: Any) -> bool:
+    """Whether a key is None, not a number, or what pandas calls NA, which is not even unequal to itself."""
+    return key is None or type(key).__name__ == "NAType" or bool(key != key)
 
 
 @final
@@ -124,13 +147,16 @@ class _ArrowValues:
         import pyarrow.compute as compute
 
         kind, found = self.dictionary.type, []
+        words = f"column {name!r}, which holds {in_words(kind)}"
         for key in listed:
             try:
                 found.append(pa.scalar(key).cast(kind))
+                continue
             except (pa.ArrowException, ValueError, TypeError):
-                raise ArgumentError(f"groups: {key!r} cannot be in column {name!r}, which holds {kind}") from None
+                pass  # what it says may measure the longest of all keys
+            raise ArgumentError(f"groups: {key!r} cannot be in {words}")
         if len({str(key) for key in found}) < len(found):
-            raise ArgumentError(f"groups: two labels are the same in column {name!r}, which holds {kind}")
+            raise ArgumentError(f"groups: two labels are the same in {words}")
         wanted = pa.array([key.as_py() for key in found], kind)
         places = compute.index_in(self.dictionary, value_set=wanted)
         array: Ints = places.fill_null(ABSENT).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -140,9 +166,14 @@ class _ArrowValues:
         import pyarrow as pa
 
         kind, key = self.dictionary.type, self.dictionary.slice(code, 1)
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):  # other keys decide which of them
+            return _written(key[0].as_py())
+        if pa.types.is_decimal(kind):  # and how many digits there are
+            whole, _, part = format(key[0].as_py(), "f").partition(".")
+            return f"{whole}.{part.rstrip('0')}".encode()
         if pa.types.is_temporal(kind):
             key = key.view(pa.int64() if kind.bit_width == 64 else pa.int32())
-        elif not pa.types.is_primitive(kind) and not pa.types.is_decimal(kind):
+        elif not pa.types.is_primitive(kind):
             key = key.cast(pa.large_binary())
         return f"{kind}/".encode() + (key[0].as_py() if pa.types.is_large_binary(key.type) else str(key[0]).encode())
 
@@ -158,19 +189,22 @@ class _ArrayValues:
         return len(self.values)
 
     def places(self, listed: Sequence[Any], name: str) -> Ints:
-        kind = self.values.dtype
+        kind, known = self.values.dtype, None
+        words = f"{name!r}, which holds {KINDS.get(kind.kind, 'something else')}"
         try:
             wanted = np.array(list(listed), dtype=kind).tolist() if kind.kind in "mM" else list(listed)
             wanted = [str(key) for key in wanted] if kind.kind == "U" else wanted
             known = {key: place for place, key in enumerate(wanted)}
         except (TypeError, ValueError, OverflowError):
-            raise ArgumentError(f"groups: labels cannot be in {name!r}, which holds {kind}") from None
-        if len(known) < len(wanted):
-            raise ArgumentError(f"groups: two labels are the same in {name!r}, which holds {kind}")
+            pass
+        if known is None:
+            raise ArgumentError(f"groups: labels cannot be in {words}")
+        if len(known) < len(listed):
+            raise ArgumentError(f"groups: two labels are the same in {words}")
         return np.array([known.get(value, ABSENT) for value in self.values.tolist()], dtype=np.int64)
 
     def written(self, code: int) -> bytes:
-        return repr(self.values[code : code + 1].tolist()[0]).encode("utf-8", "surrogatepass")
+        return _written(self.values[code : code + 1].tolist()[0])
 
 
 @final
@@ -188,9 +222,13 @@ class _ObjectValues:
         return np.array([known.get(value, ABSENT) for value in self.values], dtype=np.int64)
 
     def written(self, code: int) -> bytes:
-        value = self.values[code]
-        plain = float(value) if isinstance(value, bool | int) and abs(value) < 2**53 else value  # 1, 1.0 and True
-        return repr(plain).encode("utf-8", "surrogatepass")
+        return _written(self.values[code])
+
+
+def _written(value: Any) -> bytes:
+    """Return an object of Python as bytes, and the same for 1, 1.0 and True, which are one key."""
+    plain = float(value) if isinstance(value, bool | int) and abs(value) < 2**53 else value
+    return repr(plain).encode("utf-8", "surrogatepass")
 
 
 def one_group_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str) -> Ints:

@@ -45,8 +45,10 @@ class NpyReader:
         mapped = guarded(np.load, path, mmap_mode="r", allow_pickle=False)
         if not isinstance(mapped, np.memmap) or mapped.dtype.kind not in "fiub":
             raise ArgumentTypeError(f"{path.name} must hold one array of real numbers: convert it, with numpy.save")
-        if mapped.ndim not in (1, 2) or not mapped.size:
-            raise DataError(f"{path.name} must hold an (n, d) array with at least one row, got shape {mapped.shape}")
+        if mapped.ndim not in (1, 2):
+            raise DataError(f"{path.name} must hold an array of shape (n, d), or (n,), got {mapped.ndim} dimensions")
+        if not mapped.size:
+            raise DataError(f"{path.name} must hold at least one row and one column")
         shape = (len(mapped), 1 if mapped.ndim == 1 else mapped.shape[1])
         by_column = mapped.ndim == 2 and not mapped.flags.c_contiguous
         size = max(BLOCK_ROWS // 32, _PART_BYTES // (shape[1] * mapped.dtype.itemsize))

@@ -55,9 +55,10 @@ class RowsReadOnce:
         """How many coordinates a row has."""
         return self.blocks.d
 
-    def take(self, positions: Ints) -> RowsReadOnce:
-        """Return the rows at the given positions, on the same device."""
-        return RowsReadOnce(self.blocks.take(positions))
+    def take(self, positions: Ints) -> RowsReadOnce | TensorRows:
+        """Return the rows at the given positions, on the same device; kernels do not know what no rows are."""
+        taken = self.blocks.take(positions)
+        return RowsReadOnce(taken) if taken.n else taken
 
     def held(self) -> RowsReadOnce:
         """Return these rows: they can be read again and again."""

@@ -27,8 +27,8 @@ class SparseSource:
         """Read a sparse matrix or array of any format."""
         if matrix.dtype.kind not in "fiub":
             raise ArgumentTypeError(f"X must hold real numbers, got {matrix.dtype}: convert it, with X.astype(float)")
-        if matrix.ndim != 2 or 0 in matrix.shape:
-            raise DataError(f"X must have shape (n, d) with at least one row and one column, got {matrix.shape}")
+        if matrix.ndim != 2 or not matrix.shape[1]:
+            raise DataError(f"X must have shape (n, d) with at least one column, got {matrix.ndim} dimensions")
         return SparseSource(matrix.tocsr())
 
     @property

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, BinaryIO, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,13 +52,13 @@ class TextReader:
         fields = [field.strip().strip('"') for field in _words(head, path).split(delimiter)]
         if len(fields) == 1 and fields[0].count(";") > 0:
             raise DataError(f"{path.name} seems to have semicolons between its columns: use commas, or tabs (.tsv)")
-        named = not all(_is_number(field) for field in fields if field)
+        named = not all(_is_value(field) for field in fields)
         if named and any(_NO_NAME.search(field) for field in fields):  # a row of a file without names, perhaps
             raise DataError(_FIRST_LINE.format(path.name))
         names = tuple(fields) if named else tuple(f"column {j}" for j in range(len(fields)))
         if len(set(names)) < len(names):
             raise DataError(f"two columns of {path.name} have the same name: rename one")
-        count, offsets = _lines(path, len(head) if named else 0)
+        count, offsets = _lines(path, len(head) if named else 0, empty=len(fields) == 1)
         if not count:
             raise DataError(f"{path.name} has no rows")
         if columns is None and apart:
@@ -91,12 +92,19 @@ class TextReader:
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
         """Return the rows of a part at some places; other lines are not parsed."""
-        lines = [line for line in self._text(part).split(b"\n") if line.strip(b"\r")]
-        return self._parse(b"\n".join(lines[place] for place in places if place < len(lines)))
+        lines = self._text(part).removesuffix(b"\n").split(b"\n")
+        if not self._alone:
+            lines = [line for line in lines if line.strip(b"\r")]
+        return self._parse(b"".join(lines[place] + b"\n" for place in places if place < len(lines)))
 
     def fingerprint(self) -> object:
         """Return what tells whether the file has changed."""
         return stamp(self.path)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether there is one column, so that an empty line is a missing value."""
+        return len(self.fields) == 1
 
     def _text(self, part: int) -> bytes:
         with open(self.path, "rb") as file:
@@ -120,7 +128,7 @@ class TextReader:
             return csv.read_csv(
                 pa.BufferReader(text),
                 csv.ReadOptions(use_threads=False, block_size=max(len(text), 1) + 1, column_names=list(self.fields)),
-                csv.ParseOptions(delimiter=self.delimiter),
+                csv.ParseOptions(delimiter=self.delimiter, ignore_empty_lines=not self._alone),
                 csv.ConvertOptions(column_types=wanted, include_columns=list(wanted), **empty),
             )
         except (pa.ArrowException, ValueError):
@@ -167,19 +175,27 @@ def _is_number(field: str) -> bool:
     return True
 
 
-def _lines(path: Path, start: int) -> tuple[int, Ints]:
-    """Count the lines that are not empty, and find where every so many of them begin; then where the file ends."""
+def _is_value(field: str) -> bool:
+    """Whether something is a number, or what is written in place of one that is missing."""
+    from pyarrow import csv
+
+    return _is_number(field) or field in csv.ConvertOptions().null_values
+
+
+def _lines(path: Path, start: int, *, empty: bool) -> tuple[int, Ints]:
+    """Count the lines, with or without empty ones, and find where every so many begin; then where the last one ends."""
     count, offsets, begin, before = 0, [start], start, 0
     with open(path, "rb") as file:
+        stop = max(start, _end(file))
         file.seek(start)
         at = start
-        while chunk := file.read(_CHUNK_BYTES):
+        while chunk := file.read(min(_CHUNK_BYTES, stop - at)):
             text = np.frombuffer(chunk, dtype=np.uint8)
             ends = np.flatnonzero(text == ord("\n"))
             begins = np.concatenate(([begin - at], ends[:-1] + 1)) if len(ends) else ends
             last = np.where(ends > 0, text[ends - 1], before)
             full = (ends - begins > 1) | ((ends - begins == 1) & (last != _RETURN))
-            begins = begins[full]
+            begins = begins[full | empty]
             first = -count % BLOCK_ROWS
             offsets += (begins[first::BLOCK_ROWS] + at).tolist()
             count += len(begins)
@@ -190,3 +206,11 @@ def _lines(path: Path, start: int) -> tuple[int, Ints]:
                 offsets.append(begin)
             count += 1
     return count, np.array([*offsets[1:], at], dtype=np.int64)
+
+
+def _end(file: BinaryIO) -> int:
+    """Return where the last line ends; one empty line after it is no row, whatever the columns."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 3, 0))
+    tail = b"\n" * (size < 3) + file.read(3)
+    return size - next((len(line) for line in (b"\r\n", b"\n", b"\r") if tail.endswith(b"\n" + line)), 0)

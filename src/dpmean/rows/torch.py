@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentTypeError, DataError
@@ -25,9 +26,11 @@ def open_tensor(tensor: Any) -> Source:
         kind = getattr(tensor, "dtype", type(tensor).__name__)
         raise ArgumentTypeError(f"X must be a dense tensor of real numbers, got {kind}: convert it")
     tensor = tensor.detach()
-    if tensor.ndim not in (1, 2) or not tensor.numel():
-        raise DataError(f"X must have shape (n, d) with at least one row and one column, got {tuple(tensor.shape)}")
     tensor = tensor[:, None] if tensor.ndim == 1 else tensor
+    if tensor.ndim != 2 or not tensor.shape[1]:
+        raise DataError(f"X must have shape (n, d) with at least one column, got {tensor.ndim} dimensions")
+    if not len(tensor):
+        return InMemory(np.empty(tuple(tensor.shape)))
     if tensor.device.type == "cuda":
         return TensorSource(tensor)
     if tensor.device.type != "cpu":
