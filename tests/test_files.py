@@ -324,6 +324,12 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
     ):
         with pytest.raises((ArgumentError, ArgumentTypeError, DataError), match=words):
             dpmean.mean(str(tmp_path / name), **SETTINGS)
+    for names in ([npy, npy], ["a.parquet", "b.parquet"], ("a.csv",)):
+        for more in ({}, {"privacy_unit": "a"}):
+            with pytest.raises(ArgumentTypeError, match="a list of files: give a folder or a pattern"):
+                dpmean.mean(names, **SETTINGS, **more)
+    with pytest.raises(ArgumentTypeError, match="got text"):
+        dpmean.mean(["a", "b"], **SETTINGS)
     with pytest.raises(ArgumentError, match="columns is for tables"):
         dpmean.mean(npy, columns=["a"], **SETTINGS)
     with pytest.raises(ArgumentError, match="columns is for tables, got ndarray"):
