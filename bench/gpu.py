@@ -118,6 +118,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--device", default="cuda", help="cpu: compare only, to try this out")
     arguments = parser.parse_args()
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        parser.error("needs a CUDA device; to compare alone, on a CPU: --device cpu")
     device = torch.cuda.get_device_name() if arguments.device == "cuda" else platform.processor() or "a CPU"
     page = [f"# Rows on a GPU\n\nMeasured by `python -m bench.gpu` on {device}, torch {torch.__version__}.\n"]
     page += ["| type | method | passes | beside rows in memory |", "|---|---|---|---|"]
@@ -133,6 +135,7 @@ def main() -> None:
             "|---|---|---|---|---|",
         ]
         page += _speed(torch, n, d, arguments.rounds)
+        page += ["\nDo not give `passes=1` on a GPU: it is fifty times slower than two passes."]
         _PAGE.write_text("\n".join(page) + "\n")
     print("\n".join(page))
 

@@ -294,6 +294,15 @@ def test_columns_are_chosen_by_name(rows, table, tmp_path):
             dpmean.mean(mixed, **arguments, **SETTINGS)
 
 
+def test_hidden_and_temporary_folders_hold_no_rows(rows, tmp_path):
+    nest = tmp_path / "_nest"  # named by the caller, so it counts
+    for folder in (".", "one", "_temporary/0", ".ipynb_checkpoints", "one/_temporary"):
+        (nest / folder).mkdir(parents=True, exist_ok=True)
+        parquet.write_table(pa.table(list(rows.T), names=["a", "b", "c"]), nest / folder / "part.parquet")
+    for name, copies in ((nest, 2), (nest / "**" / "*.parquet", 2), (nest / "_temporary" / "*" / "*", 1)):
+        assert dpmean.mean(name, **SETTINGS).n == copies * len(rows)
+
+
 def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
     (tmp_path / "rows.parquet").write_bytes(b"")
     (tmp_path / "rows.txt").write_text("1")
@@ -316,6 +325,12 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
     ):
         with pytest.raises((ArgumentError, ArgumentTypeError, DataError), match=words):
             dpmean.mean(str(tmp_path / name), **SETTINGS)
+    for names in ([npy, npy], ["a.parquet", "b.parquet"], ("a.csv",)):
+        for more in ({}, {"privacy_unit": "a"}):
+            with pytest.raises(ArgumentTypeError, match="a list of files: give a folder or a pattern"):
+                dpmean.mean(names, **SETTINGS, **more)
+    with pytest.raises(ArgumentTypeError, match="got text"):
+        dpmean.mean(["a", "b"], **SETTINGS)
     with pytest.raises(ArgumentError, match="columns is for tables"):
         dpmean.mean(npy, columns=["a"], **SETTINGS)
     with pytest.raises(ArgumentError, match="columns is for tables, got ndarray"):

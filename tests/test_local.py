@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -615,10 +616,20 @@ def test_the_mean_of_many_devices(budget, rounds):
     assert 25 < release.public["bytes_per_user"] < 60
     assert dpmean.Release.from_json(release.to_json()).mean.tolist() == release.mean.tolist()
     shown = str(release)
-    assert "each device randomized its own answer" in shown
     assert ("epsilon = 1, pure" in shown) == (budget == {"epsilon": 1.0})
     errors = (release.mean - rows.mean(axis=0)) / release.noise_std
     assert np.sqrt(np.mean(errors**2)) < (2.5 if rounds == "adaptive" else 5)  # a rough centre leaves some bias
+
+
+def test_a_played_collection_says_that_rows_were_seen():
+    release = dpmean.mean(np.zeros((30_000, 2)), trust="local", rho=0.5, norm_bound=1.0, seed=3)
+    assert release.public["played_in_one_process"] is True
+    shown = " ".join(str(release).split())
+    assert "played in one process, which saw all rows" in shown
+    assert "only messages were added up" not in shown
+    apart = {name: value for name, value in release.public.items() if name != "played_in_one_process"}
+    shown = " ".join(str(replace(release, public=apart)).split())
+    assert "each device randomized its own answer, only messages were added up" in shown
 
 
 @pytest.mark.parametrize("budget", [{"rho": 0.5}, {"epsilon": 1.0}], ids=str)

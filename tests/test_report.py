@@ -222,7 +222,10 @@ def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
     assert "pure differential privacy" in words["local"]
     assert "shuffler and analyzer do not work together" in words["shuffle"]
     assert f"at least {releases['shuffle'].public['honest']} clients are honest" in words["shuffle"]
-    assert "played in one process" in words["shuffle"]
+    assert all("was played in one process, which saw all rows" in words[kind] for kind in ("local", "shuffle"))
+    apart = {name: value for name, value in releases["local"].public.items() if name != "played_in_one_process"}
+    page = dpmean.report(replace(releases["local"], public=apart), tmp_path / "page.html")
+    assert "played in one process" not in _words(page)
 
 
 def test_epsilon_is_that_of_the_release(releases, tmp_path):

@@ -4,6 +4,8 @@ import copy
 import doctest
 import pickle
 import struct
+import subprocess
+import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -365,6 +367,12 @@ def test_arguments_are_checked_when_rows_come(more, words):
 
 
 # --- the words -------------------------------------------------------------------------------------------------------
+
+
+def test_without_scikit_learn_the_extra_is_named():
+    code = "import sys; sys.modules['sklearn'] = None; import dpmean.sklearn"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("dpmean.sklearn needs scikit-learn: pip install 'dpmean[sklearn]'\n")
 
 
 def test_the_examples_run():

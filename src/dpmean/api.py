@@ -73,8 +73,9 @@ def mean(
             epsilon = 5.2, and 0.024 is epsilon = 1, at delta = 1e-6. Or else
         epsilon: the budget in approximate differential privacy, together with
         delta: which should be well below 1/n.
-        norm_bound: a bound on the l2 norm of every row, as loose as you like in the central model. All columns get the
-            same noise, so use it when they share a unit (pixels, embeddings). Or else
+        norm_bound: a bound on the l2 norm of every row; in the central model it may be as large as a million times the
+            spread, the typical distance of a row from the mean. All columns get the same noise, so use it when they
+            share a unit (pixels, embeddings). Or else
         bounds: ``(lower, upper)``, each one number or one per column, or ``{"age": (0, 130), ...}``. Each column gets
             noise in proportion to its range: all ranges may be loose by the same factor for free, but one that is a
             thousand times looser than the others gets a thousand times the noise. Rows outside are clipped to the

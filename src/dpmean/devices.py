@@ -81,6 +81,7 @@ def run_local(X: Any, asked: Request) -> Release:
             "messages_per_user": 1,
             "bytes_per_user": fleet.bytes / max(fleet.messages, 1),
             "answered": int(analyzer.answered.sum()),
+            "played_in_one_process": True,
             **names,
             **remarks(asked.delta, few_rows=few_rows),
         },

@@ -11,10 +11,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
-from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
+    from sklearn.metrics import pairwise_distances_argmin
+    from sklearn.utils import check_random_state, column_or_1d
+    from sklearn.utils.validation import check_is_fitted
+except ModuleNotFoundError as error:
+    words = "dpmean.sklearn needs scikit-learn: pip install 'dpmean[sklearn]'"
+    raise ModuleNotFoundError(words, name=error.name) from None
 
 from dpmean.account import Ledger
 from dpmean.api import mean

@@ -26,6 +26,7 @@ VARIANTS = {
     "binary": "medians, by halving",
 }
 """Ways to the centre in the shuffle model, in words."""
+_PLAYED = "played in one process, which saw all rows"
 
 
 Paragraph = tuple[str, str]
@@ -158,11 +159,12 @@ def protocol(public: Mapping[str, Any]) -> list[Paragraph]:
     rounds, size = public["rounds"], f"{public['bytes_per_user']:.0f} bytes per user"
     if "variant" not in public:
         sent = f"{rounds} rounds, {public['messages_per_user']} message of {size}; {public['answered']} users answered"
-        return [("protocol", f"{sent}; each device randomized its own answer, only messages were added up")]
+        apart = "each device randomized its own answer, only messages were added up"
+        return [("protocol", f"{sent}; {_PLAYED if public.get('played_in_one_process') else apart}")]
     sent = f"{rounds} rounds, {public['messages_per_user']:.1f} messages and {size}"
     sealed = f"{public['sealed_bytes_per_user']:.0f} when sealed; centre by {VARIANTS.get(public['variant'], '?')}"
     honest = f"{public['answered']} users answered, of whom {public['honest']} must be honest"
-    played = f"; played in one process, which saw all rows, by {public.get('fidelity', 'messages')}"
+    played = f"; {_PLAYED}, by {public.get('fidelity', 'messages')}"
     apart = f"shuffler and analyzer must not collude{played if public.get('played_in_one_process') else ''}"
     return [("protocol", f"{sent}, {sealed}; {honest}; {apart}")]
 

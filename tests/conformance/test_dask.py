@@ -58,6 +58,37 @@ def test_frames_of_vectors_and_some_columns():
         release(X, "clipped", 2, columns=["w"])
 
 
+def test_vectors_that_became_text_and_single_columns_are_told(monkeypatch):
+    from dask import dataframe as dd
+
+    from dpmean.rows import dask as engine
+
+    frame = pd.DataFrame(rows("float64", FEW), columns=NAMES)
+    some = dd.from_pandas(as_text(frame).astype("string"), npartitions=3, sort=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_computed", lambda _: pytest.fail("told before anything is read"))
+        with pytest.raises(ArgumentTypeError, match=r"column 'v' holds text: .*convert-string to False"):
+            release(some, "clipped", 2, vector_column="v")
+        with pytest.raises(ArgumentTypeError, match=r'X is one column: give the frame, with columns=\["c0"\]'):
+            release(dd.from_pandas(frame, npartitions=3, sort=False)["c0"], "clipped", 2)
+    hidden = framed(rows("float64", FEW)).map_partitions(as_text, meta={"v": object})
+    with pytest.raises(DataError, match="column 'v' must hold vectors of real numbers") as caught:
+        release(hidden, "clipped", 2, vector_column="v")
+    assert "1.0 2.0" not in str(caught.value)
+
+
+def test_people_and_groups_are_not_told_apart_here():
+    import dpmean
+
+    frame = framed(rows("float64", FEW))
+    with pytest.raises(ArgumentTypeError, match="average each person's rows there first"):
+        dpmean.mean(frame, rho=0.5, norm_bound=1.0, privacy_unit="c0")
+
+
+def as_text(frame):
+    return pd.DataFrame({"v": ["1.0 2.0"] * len(frame)}, dtype=object, index=frame.index)
+
+
 def as_vectors(frame):
     return pd.DataFrame({"v": list(frame[NAMES].to_numpy())}, index=frame.index)
 

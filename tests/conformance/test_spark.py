@@ -106,7 +106,7 @@ def test_errors_never_carry_a_row(wide):
     with pytest.raises(DataError, match="differ in length") as caught:
         release(ragged, "clipped", 2, vector_column="v")
     loud = frame.mapInArrow(_blurts_out, frame.schema)
-    with pytest.raises(DataError, match="the Spark job failed") as caught:
+    with pytest.raises(DataError, match=r"the Spark job failed .*can the workers import dpmean\?") as caught:
         release(loud, "clipped", 2)
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert str(SECRET) not in str(caught.value)
@@ -116,6 +116,24 @@ def _blurts_out(batches):
     for batch in batches:
         raise ValueError(f"cannot handle {batch.column(0)[17]}")
         yield batch
+
+
+def test_people_and_groups_are_not_told_apart_here(wide):
+    import dpmean
+
+    frame, settings = wide(rows("float64", FEW), parts=1), {"rho": 0.5, "norm_bound": 1.0}
+    with pytest.raises(ArgumentTypeError, match="DataFrame of pyspark: average each person's rows there first"):
+        dpmean.mean(frame, privacy_unit="c0", **settings)
+    with pytest.raises(ArgumentTypeError, match="DataFrame of pyspark: average each person's rows there first"):
+        dpmean.mean_by(frame, by="c0", groups=[1.0], **settings)
+
+
+def test_what_is_no_data_frame_is_refused(wide):
+    frame = wide(rows("float64", FEW), parts=1)
+    with pytest.raises(ArgumentTypeError, match=r'X is one column: give the frame, with columns=\["a"\]'):
+        release(frame["c0"], "clipped", 2)
+    with pytest.raises(ArgumentTypeError, match="X must be a Spark data frame, got RDD"):
+        release(frame.rdd, "clipped", 2)
 
 
 def test_columns_are_chosen_by_name_and_checked(wide):

@@ -144,12 +144,26 @@ def test_missing_values_are_refused_or_imputed():
 def test_what_cannot_be_read_is_refused():
     with pytest.raises(ArgumentTypeError, match="dense tensor of real numbers"):
         release(torch.zeros(3, 3, dtype=torch.complex64), "clipped", 2)
-    with pytest.raises(ArgumentTypeError, match="dense tensor of real numbers"):
+    with pytest.raises(ArgumentTypeError, match=r"got a sparse_coo tensor: use X.to_dense\(\)"):
         release(torch.zeros(3, 3).to_sparse(), "clipped", 2)
+    with pytest.raises(ArgumentTypeError, match=r"got torch.float8_e4m3fn: use X.to\(torch.float32\)"):
+        release(torch.zeros(3, 3).to(torch.float8_e4m3fn), "clipped", 2)
+    with pytest.raises(DataError, match=r"got 3 dimensions: flatten each row with X.reshape\(len\(X\), -1\)"):
+        release(torch.zeros(3, 3, 3), "clipped", 2)
     with pytest.raises(DataError, match="at least one row"):
         release(torch.zeros(0, 3), "clipped", 2)
     with pytest.raises(ArgumentTypeError, match="move X to a CPU or CUDA device"):
         release(torch.zeros(3, 3, device="meta"), "clipped", 2)
+
+
+def test_the_bench_says_that_it_needs_a_gpu(monkeypatch, capsys):
+    from bench import gpu
+
+    monkeypatch.setattr(sys, "argv", ["gpu"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit):
+        gpu.main()
+    assert "needs a CUDA device" in capsys.readouterr().err
 
 
 def test_gradients_are_left_alone():

@@ -185,19 +185,20 @@ def whom_to_trust(promise: Promise) -> list[str]:
             "Central model: whoever made this page held the rows, and is trusted with them. Everybody else sees what "
             f"went through the noise, and {besides}."
         ]
+    played = "This collection was played in one process, which saw all rows: it does not hide them from there."
     if promise.trust == "local":
-        return [
+        words = [
             "Local model: nobody is trusted. Each device randomized its answer before it sent it, and the promise "
-            "holds against the collector too.",
-            "A collection that is played in one process, to try it out, does not hide rows from that process.",
+            "holds against the collector too."
         ]
+        return [*words, played] if promise.played else words
     honest = "" if promise.honest is None else f", and at least {promise.honest} clients are honest in every round"
     words = [
         "Shuffle model: clients sealed their messages, a shuffler mixed them without reading them, and an analyzer "
         f"added them up. The promise holds as long as shuffler and analyzer do not work together{honest}."
     ]
     if promise.played:
-        words.append("This collection was played in one process, which saw all rows: it does not hide them from there.")
+        words.append(played)
     return words
 
 

@@ -22,6 +22,8 @@ _FAN_IN = 8
 
 def open_dask(X: Any, columns: Sequence[str] | None, vector_column: str | None) -> Streamed:
     """Read which blocks a Dask array or data frame is made of; no row is read."""
+    if hasattr(X, "to_frame"):  # a series or an index
+        raise ArgumentTypeError(f'X is one column: give the frame, with columns=["{X.name}"]')
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
         engine = _open_frame(X, columns, vector_column)
         names = X.columns if columns is None else columns
@@ -58,6 +60,11 @@ def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | 
                 f"column {name!r} must hold real numbers, got {frame.dtypes[name]}: name the columns to use, "
                 "columns=[...], or the one that holds vectors, vector_column=..."
             )
+    if vector_column is not None and issubclass(getattr(frame.dtypes[vector_column], "type", object), str):
+        raise ArgumentTypeError(
+            f"column {vector_column!r} holds text: Dask turned the vectors into strings; set dataframe.convert-string "
+            "to False, or read Parquet"
+        )
     chosen = frame if names == list(frame.columns) else frame[names]
     blocks = chosen.to_delayed()
     counted = _computed([frame[names[:1]].map_partitions(len)])[0]  # of a file, one column is read
@@ -156,13 +163,16 @@ def _width(blocks: list[Any], sizes: tuple[int, ...], vector_column: str) -> int
     if first is None:
         raise DataError("the data frame has no rows")
     (width,) = _computed([delayed(_first_width)(first, vector_column)])
+    if not width:
+        raise DataError(f"column {vector_column!r} must hold vectors of real numbers, so nothing was released")
     return int(width)
 
 
 def _first_width(block: Any, vector_column: str) -> int:
-    """Do this on a worker."""
+    """Do this on a worker: zero for what is no vector of numbers."""
     try:
-        return len(block[vector_column].iloc[0])
+        first = np.asarray(block[vector_column].iloc[0])
+        return len(first) if first.ndim == 1 and first.dtype.kind in "fiub" else 0
     except Exception:
         return 0
 

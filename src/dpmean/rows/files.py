@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 import importlib.util
+import os
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from dpmean.errors import ArgumentError, DataError
@@ -38,6 +40,11 @@ def open_engine(
     return FileEngine(_reader(paths, kinds.pop(), columns, vector_column, apart))
 
 
+def is_kind(name: str | os.PathLike[str]) -> bool:
+    """Whether a name is that of a file that can be read."""
+    return Path(name).suffix.lower() in _KINDS
+
+
 def _reader(
     paths: list[Path], kind: str, columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str]
 ) -> Reader:
@@ -56,18 +63,25 @@ def _reader(
 def _paths(name: str | Path) -> list[Path]:
     path = Path(name).expanduser()
     if path.is_dir():
-        found = [inner for inner in sorted(path.rglob("*")) if _is_data(inner)]
+        found = [inner for inner in sorted(path.rglob("*")) if _is_data(inner, path)]
     elif path.exists():
         found = [path]
-        if path.suffix.lower() not in _KINDS:
+        if not is_kind(path):
             raise ArgumentError(f"cannot read {path.name}: give a file that ends in {', '.join(_KINDS)}")
     else:
-        found = [inner for inner in sorted(map(Path, glob.glob(str(path), recursive=True))) if _is_data(inner)]
+        matching, home = sorted(map(Path, glob.glob(str(path), recursive=True))), _spelled_out(path)
+        found = [inner for inner in matching if _is_data(inner, home)]
     if not found:
         raise DataError(f"no file of rows is called {name}: give one, a folder, or a pattern such as 'data/*.parquet'")
     return found
 
 
-def _is_data(path: Path) -> bool:
-    """Whether a file found in a folder holds rows: names that begin with a dot or underscore do not."""
-    return path.is_file() and path.suffix.lower() in _KINDS and not path.name.startswith((".", "_"))
+def _spelled_out(pattern: Path) -> Path:
+    """Return the folder that a pattern names before its first wildcard."""
+    return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
+
+
+def _is_data(path: Path, home: Path) -> bool:
+    """Whether a file found in a folder holds rows; no name on the way to it begins with a dot or underscore then."""
+    hidden = any(part.startswith((".", "_")) for part in path.relative_to(home).parts)
+    return not hidden and is_kind(path) and path.is_file()

@@ -10,7 +10,7 @@ from typing import Any, cast, final
 
 from numpy.typing import NDArray
 
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.frame import Frame
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.streamed import Source
@@ -41,6 +41,7 @@ class InMemory:
 
 def elsewhere(X: Any, columns: Sequence[str] | None, vector_column: str | None) -> Source | None:
     """Return the source of rows that are not in an array of this process; None if they are."""
+    refuse_names(X)
     home = type(X).__module__.partition(".")[0]
     if isinstance(X, str | os.PathLike):
         from dpmean.rows.files import open_files
@@ -73,6 +74,15 @@ def elsewhere(X: Any, columns: Sequence[str] | None, vector_column: str | None) 
 
         return open_tensor(X)
     return None
+
+
+def refuse_names(X: Any) -> None:
+    """Refuse several names of files: text in a list would be taken for rows."""
+    if isinstance(X, list | tuple) and X and all(isinstance(one, str | os.PathLike) for one in X):
+        from dpmean.rows.files import is_kind
+
+        if all(is_kind(one) for one in X):
+            raise ArgumentTypeError("X is a list of files: give a folder or a pattern, such as 'data/*.parquet'")
 
 
 def is_frame(X: Any) -> bool:

@@ -28,6 +28,7 @@ def open_spark(frame: Any, columns: Sequence[str] | None, vector_column: str | N
     """Read which columns a data frame has, and count the rows of its partitions."""
     from pyspark.sql import functions
 
+    _insist_on_a_frame(frame)
     if columns is not None and (vector_column is not None or isinstance(columns, str)):
         raise ArgumentError("give columns=[...], several names, or vector_column, one name")
     names = [vector_column] if vector_column is not None else list(frame.columns if columns is None else columns)
@@ -46,6 +47,17 @@ def open_spark(frame: Any, columns: Sequence[str] | None, vector_column: str | N
         return Streamed(engine, tuple(names))
     first = _ran(chosen.select(functions.size(chosen.columns[0]).alias("width")).first)
     return Streamed(SparkEngine(chosen, Columns((vector_column,), True, None), sizes, max(int(first["width"]), 0)))
+
+
+def _insist_on_a_frame(X: Any) -> None:
+    """Refuse what is no data frame of Spark; a column has every attribute that one asks for, so its type must tell."""
+    kind = type(X)
+    if kind.__name__ in ("Column", "Series"):
+        raise ArgumentTypeError('X is one column: give the frame, with columns=["a"], say')
+    if kind.__module__.startswith("pyspark.pandas"):
+        raise ArgumentTypeError("X is a frame of pandas on Spark: pass X.to_spark()")
+    if kind.__name__ != "DataFrame":
+        raise ArgumentTypeError(f"X must be a Spark data frame, got {kind.__name__}")
 
 
 def _together(frame: Any) -> Any:
@@ -167,7 +179,10 @@ def _ran(job: Callable[[], Any]) -> Any:
         return job()
     except Exception as error:
         kind = type(error).__name__
-    raise DataError(f"the Spark job failed ({kind}), so nothing was released: look at its own logs")
+    raise DataError(
+        f"the Spark job failed ({kind}), so nothing was released: look at its own logs "
+        "(can the workers import dpmean? see PYSPARK_PYTHON)"
+    )
 
 
 # --- on an executor ------------------------------------------------------------------------------------------

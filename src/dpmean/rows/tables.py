@@ -15,7 +15,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.rows.frames import FrameTable
 from dpmean.rows.keys import ABSENT, Keys, one_group_each
 from dpmean.rows.persons import means_of_persons
-from dpmean.rows.source import InMemory, is_frame
+from dpmean.rows.source import InMemory, is_frame, refuse_names
 from dpmean.types import Ints
 
 Strict = Callable[[tuple[str, ...] | None, int], NDArray[np.bool_]]
@@ -84,19 +84,20 @@ def open_table(
     X: Any, columns: Sequence[str] | None, vector_column: str | None, *keys: Key | None, read: Callable[[Any], Any]
 ) -> Table:
     """Open files, a data frame, or an array, which ``read`` reads; columns that are keys are no coordinates."""
+    refuse_names(X)
     home = type(X).__module__.partition(".")[0]
     apart = [key for key in keys if isinstance(key, str)]
     if isinstance(X, str | os.PathLike):
         from dpmean.rows.files import open_engine
 
         return open_engine(X if isinstance(X, str) else Path(X), columns, vector_column, apart)
-    if is_frame(X) and not home.startswith("dask"):
-        return FrameTable.open(X, columns, vector_column, apart)
     if home in ("pyspark", "scipy", "torch") or home.startswith("dask"):
         raise ArgumentTypeError(
             f"people and groups are told apart in files, data frames and arrays, got {type(X).__name__} of {home}: "
             'average each person\'s rows there first, and give neighbours="add-or-remove-one"'
         )
+    if is_frame(X):
+        return FrameTable.open(X, columns, vector_column, apart)
     if columns is not None or vector_column is not None:
         given = "columns" if vector_column is None else "vector_column"
         raise ArgumentError(f"{given} is for tables, got {type(X).__name__}: select columns beforehand")

@@ -22,13 +22,17 @@ def open_tensor(tensor: Any) -> Source:
     """Read a tensor on a CPU or a CUDA device."""
     import torch
 
-    if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided or tensor.dtype.is_complex:
-        kind = getattr(tensor, "dtype", type(tensor).__name__)
-        raise ArgumentTypeError(f"X must be a dense tensor of real numbers, got {kind}: convert it")
+    if fault := _unlike_rows(tensor):
+        raise ArgumentTypeError(f"X must be a dense tensor of real numbers, got {fault}")
     tensor = tensor.detach()
+    if tensor.ndim not in (1, 2):
+        raise DataError(
+            f"X must have shape (n, d), or (n,) for one dimension, got {tensor.ndim} dimensions: "
+            "flatten each row with X.reshape(len(X), -1), say"
+        )
     tensor = tensor[:, None] if tensor.ndim == 1 else tensor
-    if tensor.ndim != 2 or not tensor.shape[1]:
-        raise DataError(f"X must have shape (n, d) with at least one column, got {tensor.ndim} dimensions")
+    if not tensor.shape[1]:
+        raise DataError("X must have shape (n, d) with at least one column, got none")
     if not len(tensor):
         return InMemory(np.empty(tuple(tensor.shape)))
     if tensor.device.type == "cuda":
@@ -38,6 +42,22 @@ def open_tensor(tensor: Any) -> Source:
             f"tensors on {tensor.device.type} have no exact float64: move X to a CPU or CUDA device"
         )
     return TensorSource(tensor) if tensor.dtype == torch.bfloat16 else InMemory(tensor.numpy())
+
+
+def _unlike_rows(tensor: Any) -> str:
+    """Return what is wrong with the kind of a tensor, and the cure; nothing if it can be read."""
+    import torch
+
+    if not isinstance(tensor, torch.Tensor):
+        return f"{type(tensor).__name__}: convert it"
+    if tensor.layout != torch.strided:
+        layout = str(tensor.layout).removeprefix("torch.")
+        return f"a {layout} tensor: {'use X.to_dense()' if layout.startswith('sparse') else 'convert it'}"
+    if tensor.dtype.is_complex:
+        return f"{tensor.dtype}: convert it"
+    if tensor.dtype.is_floating_point and tensor.dtype.itemsize < 2:  # neither numpy nor our kernels know them
+        return f"{tensor.dtype}: use X.to(torch.float32)"
+    return ""
 
 
 @final
