@@ -96,7 +96,7 @@ def test_that_there_are_no_rows_is_private_where_their_number_is(device, d):
                 with pytest.raises(DataError, match="X is empty: it needs at least one row"):
                     release(source_of_none, method, passes, allow_few_rows=True)
     for shape in ((31415, 0), (31415, 2, 2), ()):
-        with pytest.raises(DataError, match="with at least one column") as caught:
+        with pytest.raises(DataError, match="must have shape") as caught:
             release(torch.zeros(shape), "clipped", 2, **nobody)
         assert "31415" not in str(caught.value)
 
