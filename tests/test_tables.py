@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import ArgumentError, ArgumentTypeError, DataError, GroupedRelease, Neighbours, Refusal, Release
 from dpmean.noise.source import seeded
-from dpmean.rows.arrow import in_words
 from dpmean.rows.frames import FrameTable
 from dpmean.rows.keys import ABSENT, Keys, one_group_each
 from dpmean.rows.persons import means_of_persons
 from dpmean.rows.places import shuffled
 from dpmean.rows.tables import ArrayTable, groups, people
+from dpmean.rows.words import in_words
 from tests.conformance.problems import assert_same
 
 BOUNDS = {"age": (0, 120), "bmi": (10, 70)}

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.keys import KINDS
 from dpmean.rows.source import InMemory, elsewhere
 from dpmean.rows.streamed import Source
+from dpmean.rows.words import KINDS
 from dpmean.trust.randomizers import MOST_COLUMNS
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.words import in_words, is_list, is_number
 from dpmean.types import Ints
 
 _LAYOUT_BYTES = 1 << 20  # columns are put side by side in pieces that a cache holds until they are worked on
@@ -44,7 +45,7 @@ class Columns:
         if len(set(names)) < len(names):
             raise ArgumentError("columns must differ: a name is given twice")
         fields = [schema.field(name).type for name in names]
-        lists = [kind for kind in fields if _is_list(kind)]
+        lists = [kind for kind in fields if is_list(kind)]
         if len(lists) == 1 and len(fields) == 1:
             kind = lists[0]
             _number(names[0], kind.value_type)
@@ -107,61 +108,20 @@ def _side_by_side(arrays: Sequence[NDArray[Any]], block: NDArray[Any]) -> NDArra
     return block.T
 
 
-def _is_list(kind: Any) -> bool:
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_fixed_size_list(kind) or kinds.is_list(kind) or kinds.is_large_list(kind))
-
-
 def as_good_as(kind: Any, other: Any) -> bool:
     """Whether columns of two types give rows alike: numbers of any kind, as a missing value may decide which."""
-    if not _is_list(kind) or not _is_list(other):
-        return _is_number(kind) and _is_number(other)
+    if not is_list(kind) or not is_list(other):
+        return is_number(kind) and is_number(other)
     alike = kind.id == other.id and getattr(kind, "list_size", None) == getattr(other, "list_size", None)
-    return alike and _is_number(kind.value_type) and _is_number(other.value_type)
-
-
-def _is_number(kind: Any) -> bool:
-    """Whether a type is one of numbers; that of a column all of which is missing is as good."""
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind) or kinds.is_null(kind))
+    return alike and is_number(kind.value_type) and is_number(other.value_type)
 
 
 def _number(name: str, kind: Any) -> None:
-    if not _is_number(kind):
+    if not is_number(kind):
         raise ArgumentTypeError(
             f"column {name!r} must hold real numbers, got {in_words(kind)}: name the columns to use, columns=[...], or "
             "the one that holds vectors, vector_column=..."
         )
-
-
-def in_words(kind: Any) -> str:
-    """Return what a column holds, and no more: its exact type may tell of a single row."""
-    import pyarrow.types as kinds
-
-    while kinds.is_dictionary(kind):
-        kind = kind.value_type
-    for tell, words in (
-        (_is_list, "lists"),
-        (kinds.is_nested, "records"),
-        (kinds.is_boolean, "truth values"),
-        (_is_number, "numbers"),
-        (kinds.is_decimal, "decimals"),
-        (kinds.is_duration, "durations"),
-        (kinds.is_interval, "durations"),
-        (kinds.is_temporal, "dates"),
-        (_is_text, "text"),
-    ):
-        if tell(kind):
-            return words
-    return "something else"
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
 
 
 def _numbers(array: Any) -> NDArray[Any]:

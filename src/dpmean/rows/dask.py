@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.kernel import Kernel
-from dpmean.rows.keys import KINDS
 from dpmean.rows.partial import Partial, fault_of, merged, partial
 from dpmean.rows.streamed import CHANGED, Streamed
+from dpmean.rows.words import KINDS
 from dpmean.types import Ints
 
 _FAN_IN = 8

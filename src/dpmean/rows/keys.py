@@ -10,25 +10,10 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.arrow import in_words
+from dpmean.rows.words import KINDS, in_words
 from dpmean.types import Ints
 
 ABSENT = -1
-KINDS = {
-    "U": "text",
-    "T": "text",
-    "S": "bytes",
-    "b": "truth values",
-    "i": "numbers",
-    "u": "numbers",
-    "f": "numbers",
-    "c": "complex numbers",
-    "M": "dates",
-    "m": "durations",
-    "V": "records",
-    "O": "objects",
-}
-"""What arrays of NumPy hold, and no more: an exact type tells how long the longest text is."""
 
 
 class Values(Protocol):
