@@ -13,13 +13,12 @@ from typing import Any, Self, final
 
 from dpmean.books.allowance import Cost
 from dpmean.books.pages import Account, Entry, as_paid, digits
-from dpmean.books.paper import Book, clean
+from dpmean.books.paper import Book
 from dpmean.books.recordable import Recordable, entry_for, entry_of
 from dpmean.books.shelf import File, Memory
+from dpmean.books.terms import read_limit, read_name, said, unknown
 from dpmean.budget import ApproxDp, Number, Zcdp
 from dpmean.errors import ArgumentError, ArgumentTypeError, LedgerError, OverspendError
-
-_LONGEST_NAME = 200
 
 
 @final
@@ -66,22 +65,22 @@ class Ledger:
             path, rho = None, path
         if path is not None and not isinstance(path, str | os.PathLike):
             raise ArgumentTypeError(f"path must be the name of a file, got {path!r} of type {type(path).__name__}")
-        self.dataset = _name(dataset)
+        self.dataset = read_name(dataset)
         self._shelf: Memory | File = Memory() if path is None else File(path)
         self.path = self._shelf.name or None
-        self.budget = self._begin(_budget(rho, epsilon, delta))
+        self.budget = self._begin(read_limit(rho, epsilon, delta))
 
     def _begin(self, asked: Zcdp | ApproxDp | None) -> Zcdp | ApproxDp:
         found = self._shelf.read()
         if self.dataset not in found:
             if asked is None:
-                raise ArgumentError(_unknown(self.dataset, found, self._shelf.name))
+                raise ArgumentError(unknown(self.dataset, found, self._shelf.name))
             fresh = Account(asked)
             self._shelf.change(lambda old: old if self.dataset in old else {**old, self.dataset: fresh})
         budget = self._shelf.read()[self.dataset].budget
         if asked is not None and asked != budget:
             raise ArgumentError(
-                f"the budget of {self.dataset!r} in {self._shelf.name} is {_said(budget)}, got {_said(asked)}: "
+                f"the budget of {self.dataset!r} in {self._shelf.name} is {said(budget)}, got {said(asked)}: "
                 "leave it out, or give another data set another name"
             )
         return budget
@@ -221,44 +220,3 @@ def _reopen(path: str, dataset: str, budget: Zcdp | ApproxDp) -> Ledger:
     if isinstance(budget, Zcdp):
         return Ledger(path, rho=budget.rho, dataset=dataset)
     return Ledger(path, epsilon=budget.epsilon, delta=budget.delta, dataset=dataset)
-
-
-def _name(dataset: object) -> str:
-    if not isinstance(dataset, str):
-        raise ArgumentTypeError(f"dataset must be a name of your choice for the rows, got a {type(dataset).__name__}")
-    if not dataset.strip() or not dataset.isprintable() or len(dataset) > _LONGEST_NAME:
-        raise ArgumentError(f"dataset must be a name of 1 to {_LONGEST_NAME} printable characters, got {dataset!r}")
-    return clean(dataset)
-
-
-def _budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp | ApproxDp | None:
-    if rho is not None and (epsilon is not None or delta is not None):
-        raise ArgumentError("give either rho, or epsilon and delta, not both")
-    if rho is not None:
-        return Zcdp(rho)
-    if epsilon is None and delta is None:
-        return None
-    if epsilon is None or delta is None:
-        raise ArgumentError(f"a budget needs epsilon and delta, got {epsilon} and {delta}: give both, or rho")
-    budget = ApproxDp(epsilon, delta)
-    if not Fraction(1, 10**6) <= budget.epsilon <= 1000:
-        raise ArgumentError(f"the epsilon of a ledger must lie between 1e-6 and 1000, got {epsilon}")
-    return budget
-
-
-def _unknown(dataset: str, found: Book, file: str) -> str:
-    cure = "give a budget: rho=1.0, say, or epsilon=3.0 and delta=1e-6"
-    if not found:
-        return f"a new ledger needs a budget: {cure.removeprefix('give a budget: ')}"
-    names = ", ".join(map(repr, list(found)[:5])) + ", ..." * (len(found) > 5)
-    return f"there is no data set {dataset!r} in {file}, only {names}: name one of these, or {cure}"
-
-
-def _said(budget: Zcdp | ApproxDp) -> str:
-    if isinstance(budget, Zcdp):
-        return f"rho = {_exactly(budget.rho)}"
-    return f"epsilon = {_exactly(budget.epsilon)} and delta = {_exactly(budget.delta)}"
-
-
-def _exactly(value: Fraction) -> str:
-    return f"{float(value):g}" if Fraction(f"{float(value):g}") == value else str(value)
