@@ -225,7 +225,11 @@ def test_text_that_is_no_number_is_refused_without_quoting_it(tmp_path):
 @pytest.mark.parametrize("unit", [None, "who"])
 def test_a_first_line_that_may_be_a_row_is_not_told(unit, tmp_path):
     path, wanted = tmp_path / "rows.csv", {"columns": ["height"]} if unit is None else {"privacy_unit": unit}
-    for lines, told in (("Meyer83714,Ulm\nSmith,York\n", False), ("weight,town\n61.5,York\n", True)):
+    for lines, told in (
+        ("Meyer83714,Ulm\nSmith,York\n", False),
+        ("Meyer83714,Ulm\n1.5,2.5,York\n", False),
+        ("weight,town\n61.5,York\n", True),
+    ):
         path.write_text(lines)
         with pytest.raises(ArgumentError, match="there is no column") as caught:
             dpmean.mean(path, rho=0.5, norm_bound=9.0, **wanted)

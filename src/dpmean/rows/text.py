@@ -63,7 +63,7 @@ class TextReader:
             raise DataError(f"{path.name} has no rows")
         if columns is None and apart:
             columns = [name for name in names if name not in apart]
-        told = not named or any(_is_number(field) for field in second.decode("utf-8", "replace").split(delimiter))
+        told = not named or _is_named_by(second.decode("utf-8", "replace").split(delimiter), fields)
         chosen = _choose(names, columns, names if told else ())
         parts = [range(start, min(start + BLOCK_ROWS, count)) for start in range(0, count, BLOCK_ROWS)]
         return TextReader(
@@ -137,6 +137,11 @@ class TextReader:
             f"{self.path.name} holds something that is no number, or lines of different lengths, so nothing was "
             "released: name the columns that hold numbers, columns=[...], or mend the file"
         )
+
+
+def _is_named_by(second: list[str], first: list[str]) -> bool:
+    """Whether the first line names the columns for certain: the next one is as long, and holds a number."""
+    return len(second) == len(first) and any(_is_number(field) for field in second)
 
 
 def _unknown(name: str, told: tuple[str, ...]) -> ArgumentError:
