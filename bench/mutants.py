@@ -217,12 +217,18 @@ class _Instead(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return compile(self._source, self._path, "exec", dont_inherit=True)
 
 
-def _compile_anew(module: str) -> None:
-    """Keep compiled loops of the module off the disk, where a mutant might be taken for what it was made of."""
+def _compile_anew(module: str, *, keep: bool) -> None:
+    """Keep compiled loops of the module off the disk, where a mutant might be taken for what it was made of.
+
+    Loops of other modules may have its numbers built in: they are kept on the disk only if there is no mutant.
+    """
     import numba
+    from numba.core.caching import FunctionCache
 
     from dpmean import compiled as room
 
+    if not keep:
+        FunctionCache.save_overload = lambda *_: None  # type: ignore[method-assign]  # there is no switch for it
     usual = room.compiled
     name = ".".join(("dpmean", *Path(module).with_suffix("").parts))
 
@@ -250,7 +256,7 @@ def _child(module: str, source: str, tests: Sequence[str], log: str) -> NoReturn
         os.dup2(handle, 1)
         os.dup2(handle, 2)
         sys.dont_write_bytecode = True
-        _compile_anew(module)
+        _compile_anew(module, keep=source == (SOURCE / module).read_text())
         sys.meta_path.insert(0, _Instead(module, source))
         import pytest
 

@@ -170,7 +170,7 @@ def test_stuck_entropy_is_an_error(monkeypatch, stuck):
         entropy(64)
 
 
-@pytest.mark.parametrize("count", [1, 8, 16, 17, 1000])
+@pytest.mark.parametrize("count", [1, 8, 15, 16, 17, 1000])
 def test_bytes_that_are_all_alike_are_stuck(monkeypatch, count):
     """Sixteen are drawn at least, since fewer may be alike by chance, and these only with a probability of 2^-120."""
     monkeypatch.setattr("os.urandom", lambda count: b"\x07" * count)
