@@ -370,7 +370,7 @@ def main() -> int:
         killed, excused = 0, 0
         for mutant in track(several, module):
             source = mutated(module, mutant.operator, mutant.occurrence)
-            outcome, seconds, by = run(module, source, tests, 3 * usual + 10)
+            outcome, seconds, by = run(module, source, tests, 2 * usual + 10)
             with FOUND.open("a") as file:
                 line = {**asdict(mutant), "outcome": outcome, "seconds": round(seconds, 2), "by": by}
                 file.write(json.dumps(line) + "\n")
