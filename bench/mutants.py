@@ -126,7 +126,12 @@ def mutants(module: str, most: int | None = None) -> tuple[list[Mutant], int]:
     some = places if most is None or most >= len(places) else _some(places, most)
     found = []
     for (line, _), name, occurrence in sorted(some):
-        old, new = _difference(source, mutated(module, name, occurrence))
+        changed = mutated(module, name, occurrence)
+        try:
+            ast.parse(changed)
+        except SyntaxError:  # such as a mark in a signature that is taken for a product
+            continue
+        old, new = _difference(source, changed)
         where = max((room for room in functions if room[0] <= line <= room[1]), default=(0, 0, ""))[2]
         found.append(Mutant(module, name, occurrence, where, line, old, new))
     return [mutant for mutant in found if mutant.old != mutant.new], len(places)
