@@ -68,3 +68,24 @@ def test_distances_cover_all_that_can_occur():
     view = grid.distances(np.array([0.0, 6.0, 8.0]))
     assert radius_at(view.low + view.points - 1) >= 20.0
     assert radius_at(view.low) <= 2.0**-20 * 1.01
+
+
+def test_ladders_reach_from_the_resolution_to_all_that_can_occur():
+    """Whether rows are asked for their distance from somewhere, or for their distance from each other."""
+    grid, rung = Grid(2.0**-10, 3.0, 5), 2 ** (1 / 64)
+    lowest, about = 2.0**-11 * math.sqrt(5), np.array([0.0, 0.0, 2.0, 0.0, 0.0])
+    assert lowest <= radius_at(grid.lowest) < lowest * rung
+    for ladder, factor, largest in (
+        (grid.distances(about), 1, 5.0),
+        (grid.sides(about), 1, 5.0),
+        (grid.pairs(), math.sqrt(2), 6.0),
+    ):
+        assert radius_at(ladder.low) == pytest.approx(factor * radius_at(grid.lowest))
+        assert 1 - 1e-9 <= radius_at(ladder.low + ladder.points - 1) / (factor * largest) < rung
+
+
+@pytest.mark.parametrize("n", [10**9, 2**40, 2**40 - 1])
+def test_directions_get_as_many_bits_as_their_sum_has_room_for(n):
+    length = Grid(2.0**-10, 3.0, 5).shells(np.zeros(5), [2.0, 1.5], n).length
+    assert n * length < 1 << 62
+    assert length << n.bit_length() == 1 << 62

@@ -322,3 +322,14 @@ def test_rows_beyond_reach_are_brought_in_before_they_are_put_into_shells():
         assert np.allclose(
             clipped_sum(sums, shells, k) * shells.unit, (moved * factors[:, np.newaxis]).sum(axis=0), rtol=1e-3
         )
+
+
+def test_what_bounds_mean_in_working_units():
+    box = Frame.within_box(np.array([-1.0, 2.0]), np.array([3.0, 10.0]), impute=True)
+    assert (box.d, box.reach, box.impute, box.strict) == (2, math.sqrt(2), True, ())
+    assert (box.middle.tolist(), box.scale.tolist()) == ([1.0, 6.0], [2.0, 4.0])
+    assert box.to_user(np.array([0.5, -1.0])).tolist() == [2.0, 2.0]
+    ball = Frame.within_norm(2, 7.0, impute=False)
+    assert (ball.d, ball.reach, ball.impute, ball.lower, ball.upper) == (2, 7.0, False, None, None)
+    assert ball.to_user(np.array([0.5, -1.0])).tolist() == [0.5, -1.0]
+    assert not Frame(2, 7.0).impute

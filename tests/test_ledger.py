@@ -841,3 +841,12 @@ def test_a_ledger_that_was_pickled_is_the_same_one_wherever_it_is_opened(tmp_pat
     ledger.charge(dpmean.Zcdp(1), "all of it")
     monkeypatch.chdir(tmp_path / "there")
     assert pickle.loads(pickle.dumps(ledger)).left == 0  # noqa: S301  our own bytes
+
+
+@pytest.mark.parametrize(
+    ("limit", "beyond"), [(Fraction(1, 10**6), Fraction(99, 10**8)), (1000, Fraction(100001, 100))]
+)
+def test_the_epsilon_of_a_ledger_may_be_as_small_and_as_large_as_is_said(limit, beyond):
+    assert Ledger(epsilon=limit, delta=1e-6).budget == ApproxDp(limit, 1e-6)
+    with pytest.raises(ArgumentError, match="between 1e-6 and 1000"):
+        Ledger(epsilon=beyond, delta=1e-6)

@@ -200,7 +200,7 @@ def test_a_release_says_how_often_rows_were_read():
         assert np.linalg.norm(one.mean - rows.mean(axis=0)) < 0.02
         assert one.rho == two.rho == 1
     few = dpmean.mean(rows[:9000], rho=1, norm_bound=100, seed=1)
-    assert few.public["passes"] == 1  # held
+    assert (few.public["passes"], few.public["sample"]) == (1, 0)  # held
     with pytest.raises(ArgumentError, match="passes must be 1 or 2, got 3"):
         dpmean.mean(rows, rho=1, norm_bound=100, passes=3)
 

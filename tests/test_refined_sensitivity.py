@@ -350,6 +350,38 @@ def test_sums_are_exact_for_any_length_of_directions(bits):
                 assert layers.clipped_sum(sums, shells, k).tolist() == [x >> bits for x in exactly]
 
 
+@pytest.mark.parametrize(("length", "fine"), [(3 << 20, 0), (1 << 20, 1), (1 << 20, 3)])
+def test_sums_and_gaps_are_right_for_any_length_and_any_fine_unit(length, fine):
+    """In 64 bits they would be wrong then, so these are left to unbounded whole numbers, whatever they come in."""
+    generator = np.random.default_rng(length + fine)
+    shells, factors = Shells(np.zeros(4), 1.0, (70_000, 30_001, 20_007), length), [4097, 5000, 9999]
+    sums = ShellSums(generator.integers(-(10**9), 10**9, (4, 4)), generator.integers(-(10**9), 10**9, (4, 4)), fine)
+
+    def clipped(k):
+        inner, outer = sums.inner[k + 1 :].sum(axis=0).tolist(), sums.outer[: k + 1].sum(axis=0).tolist()
+        outward = Fraction(shells.radii[k], shells.length)
+        return [Fraction(i, 1 << fine) + outward * o for i, o in zip(inner, outer, strict=True)]
+
+    for k in range(3):
+        assert layers.clipped_sum(sums, shells, k).tolist() == [math.floor(x) for x in clipped(k)]
+        pairs = zip(clipped(k), clipped(0), strict=True)
+        gap = [math.floor((factors[k] * x - factors[0] * y) / layers.FACTOR_ONE) for x, y in pairs]
+        assert layers.bias_gap(sums, shells, k, factors) == math.isqrt(sum(x * x for x in gap))
+
+
+@pytest.mark.parametrize(
+    ("bits", "factors"), [(47, [1, 1 << 17]), (47, [1 << 17, 1]), (58, [1, 9999]), (58, [9999, 1])]
+)
+def test_gaps_are_right_where_what_is_left_of_a_length_is_too_large_for_64_bits(bits, factors):
+    """Times its factor, that is."""
+    inner, outer = np.zeros((3, 1), dtype=np.int64), np.zeros((3, 1), dtype=np.int64)
+    shells = Shells(np.zeros(1), 1.0, (1, 1), 1 << bits)
+    for first in ((1 << bits) - 1, 0):  # a whole length, all but one, beyond both balls or between them
+        outer[:2, 0] = first, (1 << bits) - 1 - first
+        found, unbounded = ShellSums(inner, outer), ShellSums(inner.astype(object), outer)
+        assert layers.bias_gap(found, shells, 1, factors) == layers.bias_gap(unbounded, shells, 1, factors)
+
+
 @pytest.mark.parametrize("contributions", [1, 2])
 def test_what_is_paid_for_is_the_bound_that_is_proved(contributions):
     """By hand: no rows come close enough to the bound to tell it from one that is smaller by one."""

@@ -19,6 +19,7 @@ from dpmean.renyi import (
     NOTHING,
     ORDERS,
     Renyi,
+    _log_of_falls,
     compose,
     poisson_counts,
     renyi_of,
@@ -304,3 +305,34 @@ def test_too_few_users_or_shares_are_refused():
 def _collection(shares):
     stage = Sums(64, 10**9, 30, 1, 1, shares)
     return Collection(1, "0" * 16, 100, 100, 100, 1, 0, 100, "epsilon 1 delta 1/1000000000", "mean", (stage,))
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan, -1e-9])
+def test_a_curve_is_made_of_finite_numbers(value):
+    with pytest.raises(ArgumentError, match="numbers that are not negative"):
+        Renyi((value, *(1.0 for _ in ORDERS[1:])))
+
+
+def test_counts_spend_no_more_delta_than_they_were_given():
+    """Also where what would be taken away is as likely as that, but for the rounding of floats."""
+    usual = poisson_counts(1000, 2, Fraction(1, 10**6)).delta
+    for factor in (1 - 2e-9, 1 - 1e-9, 1 - 5e-10, 1.0, 1 + 1e-9):
+        given = usual * Fraction(factor)
+        assert poisson_counts(1000, 2, given).delta <= given
+
+
+@pytest.mark.parametrize(("variance", "far", "root"), [(4, 3, 10), (4, 3, 2), (1000, 3, 2), (1, 5, 3)])
+def test_a_sum_with_skellam_noise_costs_what_the_theorem_says(variance, far, root):
+    """Written out in fractions, for d the square of a whole number."""
+    found, one = skellam_sum(Fraction(variance), far, root**2).curve, min(root * far, far * far)
+    for order, value in zip(ORDERS, found, strict=True):
+        near = Fraction((2 * order - 1) * far * far + 6 * one, 4 * variance * variance)
+        exactly = Fraction(order * far * far, 2 * variance) + min(near, Fraction(3 * one, 2 * variance))
+        assert exactly <= value <= exactly * (1 + Fraction(1, 10**8))
+
+
+def test_moments_beyond_the_last_number_are_bounded_by_a_geometric_series():
+    law = [(math.log(part), math.log(chance)) for part, chance in ((0.5, 0.1), (1.0, 0.2), (2.0, 0.3))]
+    ratio = 10 / 20 * math.exp(2 / 20)
+    moments = 0.5**2 * 0.1 + 1.0**2 * 0.2 + 2.0**2 * 0.3 * (1 + ratio / (1 - ratio)) + 1e-3
+    assert _log_of_falls(2, 10, law, 1e-3) == pytest.approx(math.log(moments))
