@@ -821,6 +821,16 @@ def test_groups_that_fail_after_their_sizes_were_drawn_are_charged():
     assert ledger.spent == Fraction(1, 50)
 
 
+@pytest.mark.parametrize("wrong", [{"bounds": (10, 0)}, {"norm_bound": -1}, {"norm_bound": 9, "nan": "x"}], ids=str)
+def test_wrong_arguments_cost_nothing(wrong):
+    ledger, (rows, keys) = dpmean.Ledger(rho=1.0), two_columns(3000)
+    with pytest.raises(ArgumentError):
+        dpmean.mean_by(rows, by=keys % 2, groups=[0, 1], rho=0.5, ledger=ledger, **wrong)
+    with pytest.raises(ArgumentError):
+        dpmean.mean(rows, rho=0.5, neighbours="add-or-remove-one", ledger=ledger, **wrong)
+    assert not ledger.entries
+
+
 @pytest.mark.parametrize("n", [50, 3000])
 def test_the_first_cost_of_an_allowance_does_not_depend_on_an_answer(n):
     """Its order rests on that cost: a refusal costs what was asked for then, and later ones what they are worth."""

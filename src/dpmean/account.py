@@ -119,7 +119,8 @@ class Ledger:
         """Take the cost of a release from the budget; when this returns, it is written down.
 
         A release is known by a hash of its JSON, in which are 128 random bits, its public coins: recorded again, as it
-        is or as a copy, it is the same release and costs nothing, and no other one has the same hash.
+        is or as a copy, it is the same release and costs nothing, and no other one has the same hash. ``asked`` is as
+        for ``charge``.
 
         Raises:
             OverspendError: when it costs more than is left; then nothing was written, and it must not be shown.
@@ -164,8 +165,9 @@ class Ledger:
             account = self._account(old)
             if any(entry.id == known.id for known in account.entries):
                 return old
-            first = asked is not None and not account.entries and isinstance(self.budget, ApproxDp)
-            paid = replace(entry, cost=as_paid(asked, self.budget)) if first and asked is not None else entry
+            paid = entry
+            if asked is not None and not account.entries and isinstance(self.budget, ApproxDp):
+                paid = replace(entry, cost=as_paid(asked, self.budget))
             with self._named():
                 return {**old, self.dataset: account.with_entry(paid, what)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,11 +118,11 @@ def mean_by(
                 nan=nan,
                 seed=None if seed is None else _seed(seed, label),
                 allow_few_rows=allow_few_rows,
+                counted=lambda: books.pay(budget.share(FOR_NUMBER[0], sum(FOR_NUMBER))),
             )
         return found
 
-    cost = budget.share(FOR_NUMBER[0], sum(FOR_NUMBER)) if sizes == "private" else None
-    found = books.charged(ask, cost, "the sizes of groups, without a mean")
+    found = books.charged(ask, "the sizes of groups, without a mean")
     release = GroupedRelease(
         name,
         found,
@@ -149,6 +149,7 @@ def _ask(
     nan: str | Mapping[str, str],
     seed: int | None,
     allow_few_rows: bool,
+    counted: Callable[[], None],
 ) -> Release | Refusal:
     """Release the mean of one group, or say why not."""
     if sizes == "public" and not source.shape[0]:
@@ -166,6 +167,7 @@ def _ask(
                 neighbours="add-or-remove-one" if sizes == "private" else "replace-one",
                 seed=seed,
                 allow_few_rows=allow_few_rows,
+                counted=counted,
             )
     except TooFewRowsError as error:
         return Refusal(_reason(str(error)), error.receipts, error.rows_needed)

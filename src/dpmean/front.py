@@ -78,8 +78,12 @@ def run(
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
+    counted: Callable[[], None] | None = None,
 ) -> Release:
-    """Release the mean of the rows of ``X`` with the estimator that ``build`` makes for a grid."""
+    """Release the mean of the rows of ``X`` with the estimator that ``build`` makes for a grid.
+
+    ``counted`` is told when a private number of rows has been drawn.
+    """
     budget, trust = read_budget(rho, epsilon, delta), Central(read_neighbours(neighbours))
     if ledger is not None:
         ledger.check(budget)
@@ -90,6 +94,10 @@ def run(
     frame, strict = _bounded(source, norm_bound, bounds, nan)
     noise, coins = read_randomness(seed)
     number = _number(source, trust, budget, noise)
+    if number.paid:
+        books.pay(total_cost(number.paid))
+        if counted is not None:
+            counted()
 
     def ask() -> tuple[Release, str]:
         within, finest = statistical_setting(number.n, frame, sigma_min, sigma_max)
@@ -118,8 +126,7 @@ def run(
         )
         return release, few_rows
 
-    cost = total_cost(number.paid) if number.paid else None
-    release, few_rows = books.charged(ask, cost, "the number of rows, without a mean")
+    release, few_rows = books.charged(ask, "the number of rows, without a mean")
     if not number.paid:  # a number that was paid for is told after that was recorded
         warn(few_rows, delta, number.n)
     if ledger is not None:
@@ -130,22 +137,27 @@ def run(
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Books:
-    """The ledger that a call pays from, if there is one, what it asks for, and whom that is about."""
+    """The ledger that a call pays from, if there is one, what it asks for, whom that is about, and what was drawn."""
 
     ledger: Ledger | None
     asked: Zcdp
     neighbours: str
     unit: str | None
+    paid: Zcdp | None = None
+
+    def pay(self, cost: Zcdp) -> None:
+        """Remember what was drawn, before anybody can have seen it."""
+        self.paid = cost
 
     def check(self) -> None:
         """Refuse what would be refused in the end, before anything is drawn."""
         if self.ledger is not None:
             self.ledger.check(self.asked, neighbours=self.neighbours, unit=self.unit)
 
-    def charged(self, work: Callable[[], _Found], cost: Zcdp | None, what: str) -> _Found:
-        """Do some work; if anything goes wrong, take what was paid so far from the ledger, since that may tell of it.
+    def charged(self, work: Callable[[], _Found], what: str) -> _Found:
+        """Do some work; if anything goes wrong, take what was drawn so far from the ledger, since that may tell of it.
 
         Outside of any handler: were the ledger to refuse, its error must not carry the other one along.
         """
@@ -154,8 +166,8 @@ class Books:
             return work()
         except BaseException as error:
             failed = error
-        if self.ledger is not None and cost is not None:
-            self.ledger.charge(cost, what, neighbours=self.neighbours, unit=self.unit, asked=self.asked)
+        if self.ledger is not None and self.paid is not None:
+            self.ledger.charge(self.paid, what, neighbours=self.neighbours, unit=self.unit, asked=self.asked)
         raise failed
 
 
