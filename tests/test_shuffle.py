@@ -17,7 +17,7 @@ import dpmean
 from dpmean import ApproxDp, ArgumentError, TooFewRowsError
 from dpmean.errors import TooFewRowsWarning
 from dpmean.noise.source import secure, seeded
-from dpmean.summary import rounded_up
+from dpmean.summary import four_digits_up
 from dpmean.trust.coins import SystemCoins
 from dpmean.trust.shuffle import counters, crowd, encoder, paper, secure_sum
 from dpmean.trust.shuffle.analyzer import Analyzer, decoded
@@ -337,7 +337,7 @@ def test_a_release_says_what_was_sent_and_what_it_cost():
     assert release.exact
     text = " ".join(str(release).split())
     for words in (
-        f"epsilon = {rounded_up(release.epsilon(1e-9))}",
+        f"epsilon = {four_digits_up(release.epsilon(1e-9)):.4g}",
         "delta = 1e-09",
         "messages",
         "when sealed",
@@ -345,7 +345,7 @@ def test_a_release_says_what_was_sent_and_what_it_cost():
         "must be honest",
     ):
         assert words in text
-    assert f"epsilon={rounded_up(release.epsilon(1e-9))}" in repr(release)
+    assert f"epsilon={four_digits_up(release.epsilon(1e-9)):.4g}" in repr(release)
     again = dpmean.Release.from_json(release.to_json())
     assert str(again) == str(release)
     assert again.epsilon(1e-9) == release.epsilon(1e-9)

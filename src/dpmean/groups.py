@@ -220,7 +220,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             ("private", Neighbours.REPLACE_ONE): "what any one contributed, and in which group",
             ("public", Neighbours.REPLACE_ONE): "what any one contributed; who is in which group is public",
         }[self.sizes, self.neighbours]
-        epsilon = f"epsilon = {summary.rounded_up(self.epsilon(self.delta))} at delta = {self.delta:g}"
+        epsilon = f"epsilon = {summary.four_digits_up(self.epsilon(self.delta)):.4g} at delta = {self.delta:g}"
         facts = [
             ("privacy", f"rho = {float(self.rho):.6g} zCDP for all together, that is {epsilon}"),
             ("", f"neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}"),

@@ -129,11 +129,11 @@ def price(receipts: Sequence[Receipt], delta: float) -> str:
     """Return what all receipts cost together."""
     costs = [receipt.cost for receipt in receipts]
     if any(isinstance(cost, Renyi) for cost in costs):
-        return f"epsilon = {rounded_up(epsilon_of(receipts, delta))}, delta = {delta:g}"
+        return f"epsilon = {four_digits_up(epsilon_of(receipts, delta)):.4g}, delta = {delta:g}"
     if all(isinstance(cost, PureDp) for cost in costs):
-        return f"epsilon = {rounded_up(epsilon_of(receipts, delta))}, pure"
+        return f"epsilon = {four_digits_up(epsilon_of(receipts, delta)):.4g}, pure"
     rho, epsilon = float(zcdp_of(receipts).rho), epsilon_of(receipts, delta)
-    return f"rho = {rho:.6g} zCDP, that is epsilon = {rounded_up(epsilon)} at delta = {delta:g}"
+    return f"rho = {rho:.6g} zCDP, that is epsilon = {four_digits_up(epsilon):.4g} at delta = {delta:g}"
 
 
 def price_in_brief(receipts: Sequence[Receipt], delta: float) -> str:
@@ -203,12 +203,12 @@ def imputed(public: Mapping[str, Any]) -> str:
     return f"persons ({unit}) without any value{columns or ' in a column'} counted as the middle of its bounds, or zero"
 
 
-def rounded_up(epsilon: float) -> str:
-    """Return an epsilon with four digits, never below it but for a float's error: it is a promise."""
+def four_digits_up(epsilon: float) -> float:
+    """Return an epsilon with four digits that is not below it, but for a float's error: it is a promise."""
     if not 0 < epsilon < math.inf:
-        return f"{epsilon:g}"
+        return epsilon
     place = 10.0 ** (math.floor(math.log10(epsilon)) - 3)
-    return f"{math.ceil(epsilon / place - 1e-6) * place:.4g}"
+    return math.ceil(epsilon / place - 1e-6) * place
 
 
 def numbers(values: NDArray[np.float64]) -> str:

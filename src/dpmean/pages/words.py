@@ -8,6 +8,7 @@ from dpmean.neighbours import Neighbours
 from dpmean.pages.numbers import percent_up, plain, small, times_up
 from dpmean.pages.promise import Promise, best_guess
 from dpmean.release import Release
+from dpmean.summary import four_digits_up
 
 STEPS = {
     "number": "how many there are",
@@ -209,8 +210,4 @@ def number_of(release: Release) -> tuple[str, str]:
 
 
 def _up(epsilon: float) -> str:
-    """Return an epsilon with four digits, rounded up, but for a float's error: it is an upper bound."""
-    if not epsilon > 0:
-        return "0"
-    place = 10.0 ** (math.floor(math.log10(epsilon)) - 3)
-    return plain(math.ceil(epsilon / place - 1e-6) * place)
+    return plain(four_digits_up(epsilon))
