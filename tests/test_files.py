@@ -217,7 +217,7 @@ def silent(caught):
 
 def test_text_that_is_no_number_is_refused_without_quoting_it(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n" + "1,2\n" * 100 + f"3,{SECRET}x\n")
-    with pytest.raises(DataError, match="holds something that is no number") as caught:
+    with pytest.raises(DataError, match="holds a non-numeric value") as caught:
         dpmean.mean(tmp_path / "rows.csv", method="clipped", **SETTINGS)
     assert silent(caught)
 

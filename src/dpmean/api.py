@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from dpmean.account import Ledger
 from dpmean.budget import Number
 from dpmean.devices import Request, run_local, run_shuffle
 from dpmean.door.bounds import Bounds, columns_bounded
-from dpmean.door.choices import check_ledger
+from dpmean.door.choices import check_ledger, read_newlines
 from dpmean.door.rows import read_array, read_nan_of_columns, read_rows
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import ClippedMean
@@ -47,6 +48,7 @@ def mean(
     fidelity: str = "totals",
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    newlines: str = "records",
     privacy_unit: Key | None = None,
     neighbours: str = "replace-one",
     passes: int = 2,
@@ -97,6 +99,9 @@ def mean(
             add up to, which has the same law.
         columns: of a table, the columns to use, if not all, or else
         vector_column: the one that holds vectors.
+        newlines: of a CSV file, ``"records"`` (the default): every line is one record, so that nothing in one line can
+            change how another is read. Or ``"quoted"``: line breaks within quoted fields belong to the field (RFC
+            4180), for files that a conforming program wrote.
         privacy_unit: the column that says whose row it is, or one key per row. Everything that one person contributed
             is then protected together: it enters as one vector, the mean of that person's rows, and ``n`` is the
             number of persons. Without it, every row is protected for itself.
@@ -134,6 +139,7 @@ def mean(
 
     """
     check_ledger(ledger)
+    records = read_newlines(newlines)
     columns = columns_bounded(X, columns, vector_column, bounds)
     _check_trust(trust, privacy_unit, neighbours, passes, rounds, honest, fidelity)
     if trust != "central":
@@ -146,6 +152,7 @@ def mean(
             rounds=rounds,
             columns=columns,
             vector_column=vector_column,
+            newlines=records,
             nan=_nan_of_devices(nan, trust),
             seed=seed,
             allow_few_rows=allow_few_rows,
@@ -158,10 +165,11 @@ def mean(
         return made
     build, fewest = method_called(method, passes), 1 if neighbours == "replace-one" else 0
     if privacy_unit is not None:
-        table = open_table(X, columns, vector_column, privacy_unit, read=lambda X: read_array(X, fewest=fewest))
+        read = partial(read_array, fewest=fewest)
+        table = open_table(X, columns, vector_column, privacy_unit, read=read, newlines=records)
         X = people(table, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d))
     else:
-        X = read_rows(X, columns, vector_column, fewest=fewest)
+        X = read_rows(X, columns, vector_column, fewest=fewest, newlines=records)
     return run(
         build,
         X,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from dpmean.books.recordable import relation_of
 from dpmean.budget import Number
 from dpmean.door.bounds import Bounds, columns_bounded
 from dpmean.door.budgets import read_budget
-from dpmean.door.choices import check_ledger, read_neighbours, read_randomness
+from dpmean.door.choices import check_ledger, read_neighbours, read_newlines, read_randomness
 from dpmean.door.rows import read_array, read_nan_of_columns
 from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
 from dpmean.front import Books, Build, run
@@ -41,6 +42,7 @@ def mean_by(
     method: str | None = None,
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    newlines: str = "records",
     privacy_unit: Key | None = None,
     sizes: str = "private",
     neighbours: str | None = None,
@@ -67,6 +69,7 @@ def mean_by(
         method: as for ``dpmean.mean``.
         columns: the columns to use, if not all others, or else
         vector_column: the one that holds vectors.
+        newlines: of a CSV file, what line breaks do, as for ``dpmean.mean``.
         privacy_unit: the column that says whose row it is, or one key per row. A person then counts once, in one of
             the listed groups; of those with rows in several, a public hash of the key chooses one, and rows in the
             others are left out.
@@ -96,8 +99,8 @@ def mean_by(
     moves = sizes == "private" and relation is Neighbours.REPLACE_ONE
     each = budget.share(1, MOVED) if moves else budget
     _, coins = read_randomness(seed)
-    fewest = 1 if sizes == "public" else 0
-    table = open_table(X, columns, vector_column, by, privacy_unit, read=lambda X: read_array(X, fewest=fewest))
+    read, records = partial(read_array, fewest=1 if sizes == "public" else 0), read_newlines(newlines)
+    table = open_table(X, columns, vector_column, by, privacy_unit, read=read, newlines=records)
     name, sources = rows_of_groups(
         table, by, labels, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d), coins.key
     )

@@ -20,6 +20,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.enough import Need
 from dpmean.frame import Frame
 from dpmean.release import Release
+from dpmean.rows.records import Newlines
 from dpmean.rows.source import InMemory
 from dpmean.trust.analyzer import Analyzer
 from dpmean.trust.division import users_needed
@@ -45,6 +46,7 @@ class Request:
     rounds: str
     columns: Sequence[str] | None
     vector_column: str | None
+    newlines: Newlines
     nan: str
     seed: int | None
     allow_few_rows: bool
@@ -127,7 +129,7 @@ def run_shuffle(X: Any, asked: Request, *, honest: Number, fidelity: str) -> Rel
 
 def _read_devices(X: Any, asked: Request, trust: str) -> tuple[NDArray[Any], Frame, dict[str, Any]]:
     """Read rows that are devices, and their bound; a device answers whatever it holds."""
-    source = read_rows(X, asked.columns, asked.vector_column)
+    source = read_rows(X, asked.columns, asked.vector_column, newlines=asked.newlines)
     if not isinstance(source, InMemory):
         raise ArgumentTypeError(
             f"the {trust} model plays devices in memory, got {type(X).__name__}: load the rows into an array first"

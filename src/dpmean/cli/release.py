@@ -43,8 +43,10 @@ def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Rele
 
 def _in_memory(data: str, asked: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the rows of files as an array or a table, and what was asked of it: devices are played in memory."""
-    rest = {name: value for name, value in asked.items() if name not in ("columns", "vector_column")}
-    source = read_rows(data, asked.get("columns"), asked.get("vector_column"))
+    rest = {name: value for name, value in asked.items() if name not in ("columns", "vector_column", "newlines")}
+    source = read_rows(
+        data, asked.get("columns"), asked.get("vector_column"), newlines=asked.get("newlines", "records")
+    )
     if not isinstance(source, Streamed):
         return data, asked
     array = source.engine.gather(np.arange(source.shape[0]))

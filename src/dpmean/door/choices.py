@@ -1,4 +1,4 @@
-"""Choices of how to ask: which neighbours, how many rounds, who is honest, which ledger, whose randomness."""
+"""Choices of how to ask: neighbours, rounds, line breaks, who is honest, which ledger, whose randomness."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.neighbours import Neighbours
 from dpmean.noise.entropy import entropy
 from dpmean.noise.source import SecureNoise, SeededNoise, secure, seeded
+from dpmean.rows.records import Newlines
 
 
 def read_neighbours(neighbours: str) -> Neighbours:
@@ -30,6 +31,18 @@ def read_rounds(rounds: str) -> bool:
     if rounds not in ("adaptive", "few"):
         raise ArgumentError(f'rounds must be "adaptive" or "few", got {rounds!r}')
     return rounds == "few"
+
+
+def read_newlines(newlines: str) -> Newlines:
+    """Read what line breaks do in a CSV file."""
+    if newlines == "records":
+        return "records"
+    if newlines == "quoted":
+        return "quoted"
+    raise ArgumentError(
+        'newlines must be "records" (every line is a record) or "quoted" (quoted fields may contain line breaks), '
+        f"got {newlines!r}"
+    )
 
 
 def read_honest(honest: Number) -> Fraction:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.records import Newlines
 from dpmean.rows.source import InMemory, elsewhere
 from dpmean.rows.streamed import Source
 from dpmean.rows.words import KINDS
@@ -17,10 +18,15 @@ from dpmean.trust.randomizers import MOST_COLUMNS
 
 
 def read_rows(
-    X: Any, columns: Sequence[str] | None = None, vector_column: str | None = None, *, fewest: int = 1
+    X: Any,
+    columns: Sequence[str] | None = None,
+    vector_column: str | None = None,
+    *,
+    fewest: int = 1,
+    newlines: Newlines = "records",
 ) -> Source:
     """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
-    source = elsewhere(X, columns, vector_column)
+    source = elsewhere(X, columns, vector_column, newlines)
     if source is None:
         return InMemory(read_array(X, fewest=fewest))
     if source.shape[0] < fewest:
