@@ -32,6 +32,7 @@ from dpmean.rows.places import shuffled
 from dpmean.rows.source import InMemory
 from dpmean.rows.streamed import Source
 from dpmean.rows.uncounted import UncountedRows
+from dpmean.summary import shown
 from dpmean.trust.central import FOR_NUMBER, Central
 
 Build = Callable[[Grid, PublicCoins, Central], Planned]
@@ -183,7 +184,7 @@ def _bounded(
 def _seen(source: Source, frame: Frame, number: _Number, noise: Noise) -> Rows:
     """Return the rows as an estimator may see them: persons in a secret order, and a private number hidden."""
     rows = source.rows(frame)
-    if unit_of(source):
+    if unit_of(source) is not None:
         rows = rows.take(shuffled(rows.n, noise, "persons"))
     return UncountedRows(rows, number.n, noise) if number.paid else rows
 
@@ -218,7 +219,7 @@ class _Number:
 
 def _number(source: Source, trust: Central, budget: Zcdp, noise: Noise) -> _Number:
     n, unit = source.shape[0], unit_of(source)
-    what = "rows" if unit is None else f"persons ({unit})"
+    what = "rows" if unit is None else f"persons ({shown(unit)})"
     if trust.neighbours is Neighbours.REPLACE_ONE:
         return _Number(n, f"{n} {what}", (), budget)
     if budget.rho < SMALLEST_TO_COUNT:

@@ -211,7 +211,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     def title(self) -> str:
         """Return what this is, in one line."""
-        return f"Private means of {len(self)} groups by {self.by}"
+        return f"Private means of {len(self)} groups by {summary.shown(self.by)}"
 
     def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
         """Return what is to be known of all groups, and what a reader must not miss: labels and words."""
@@ -226,7 +226,9 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             ("", f"neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}"),
         ]
         if self.unit is not None:
-            facts.append(("", f"every {self.unit} counts in one group; what they have in others is left out"))
+            facts.append(
+                ("", f"every {summary.shown(self.unit)} counts in one group; what they have in others is left out")
+            )
         if self.refused:
             facts.append(("labels", "where more were expected, check the spelling: labels must match, also in case"))
         one = next(iter(self.released.values()), None)
@@ -235,4 +237,4 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""
         groups = f"{len(self)} groups, {len(self.refused)} refused"
-        return f"<GroupedRelease by {self.by}: {groups}, rho={float(self.rho):.6g}{seeded}>"
+        return f"<GroupedRelease by {summary.shown(self.by)}: {groups}, rho={float(self.rho):.6g}{seeded}>"

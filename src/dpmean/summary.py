@@ -45,10 +45,15 @@ def wrapped(start: str, words: str, indent: int | None = None) -> list[str]:
     return maker.wrap(words)
 
 
+def shown(name: str) -> str:
+    """Return the name of a column as people read it; a blank one is a name too, and stands in quotes."""
+    return name if name.strip() else repr(name)
+
+
 def number(n: int, neighbours: Neighbours, unit: str | None) -> str:
     """Return how many there are, and of what; a private number is not exact."""
     private = neighbours is Neighbours.ADD_OR_REMOVE_ONE
-    return f"{'about ' * private}{n} {'rows' if unit is None else f'persons ({unit})'}"
+    return f"{'about ' * private}{n} {'rows' if unit is None else f'persons ({shown(unit)})'}"
 
 
 def warning(public: Mapping[str, Any]) -> list[str]:
@@ -145,8 +150,8 @@ def price_in_brief(receipts: Sequence[Receipt], delta: float) -> str:
 
 def protected(neighbours: Neighbours, unit: str | None) -> str:
     """Return who is protected."""
-    one = "one row" if unit is None else f"all rows of one {unit}"
-    what = "persons" if unit else "rows"
+    one = "one row" if unit is None else f"all rows of one {shown(unit)}"
+    what = "rows" if unit is None else "persons"
     if neighbours is Neighbours.REPLACE_ONE:
         return f"neighbours: {neighbours}, that is, {one}; the number of {what} is public"
     return f"neighbours: {neighbours}, that is, {one}; the number of {what} is private, and told with noise"
@@ -200,7 +205,8 @@ def imputed(public: Mapping[str, Any]) -> str:
     columns = "" if which is True else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
     if unit is None:
         return f"values{columns} that were missing counted as the middle of the bounds, or zero"
-    return f"persons ({unit}) without any value{columns or ' in a column'} counted as the middle of its bounds, or zero"
+    persons = f"persons ({shown(unit)}) without any value{columns or ' in a column'}"
+    return f"{persons} counted as the middle of its bounds, or zero"
 
 
 def four_digits_up(epsilon: float) -> float:

@@ -12,6 +12,7 @@ from dpmean.books.allowance import Cost, epsilon_left, epsilon_spent, fits, only
 from dpmean.budget import ApproxDp, PureDp, Zcdp
 from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError
 from dpmean.renyi import Renyi
+from dpmean.summary import shown
 
 
 @final
@@ -50,7 +51,7 @@ class Entry:
     @property
     def protects(self) -> str:
         """What the cost is about, in words; a column may be called rows, too."""
-        unit = "rows" if self.unit is None else "the column 'rows'" if self.unit == "rows" else self.unit
+        unit = "rows" if self.unit is None else "the column 'rows'" if self.unit == "rows" else shown(self.unit)
         return f"{self.neighbours} of {unit}"
 
     def __str__(self) -> str:

@@ -84,8 +84,9 @@ def _title(release: Recordable) -> str:
 
 def _unit(release: Recordable) -> str | None:
     """Return the column that says whose row it is; groups that were released together have the same."""
-    unit = getattr(release, "unit", None) or getattr(release, "public", {}).get("privacy_unit")
-    return unit if isinstance(unit, str) else None
+    of_groups, public = getattr(release, "unit", None), getattr(release, "public", {})
+    unit = public.get("privacy_unit") if of_groups is None else of_groups
+    return unit if isinstance(unit, str) else None  # "" is a name like any other
 
 
 def _relation(release: Recordable) -> str | None:

@@ -14,6 +14,7 @@ from dpmean.pages.privacy import privacy
 from dpmean.pages.promise import Promise, promise_of
 from dpmean.pages.receipts import receipts
 from dpmean.release import Release
+from dpmean.summary import shown
 
 _MODELS = {"central": "central, a trusted curator", "local": "local, nobody is trusted", "shuffle": "shuffle"}
 
@@ -84,7 +85,7 @@ def _choices(release: Release, date: str | None) -> list[tuple[str, str]]:
         ("method", release.method),
         ("model", release.trust),
         ("neighbours", str(release.neighbours)),
-        *([] if "privacy_unit" not in release.public else [("one person", str(release.public["privacy_unit"]))]),
+        *([] if "privacy_unit" not in release.public else [("one person", shown(release.public["privacy_unit"]))]),
         ("bounds", bound_in_words(release.public)),
         *choices(release.public),
     ]

@@ -8,7 +8,7 @@ from dpmean.neighbours import Neighbours
 from dpmean.pages.numbers import percent_up, plain, small, times_up
 from dpmean.pages.promise import Promise, best_guess
 from dpmean.release import Release
-from dpmean.summary import four_digits_up
+from dpmean.summary import four_digits_up, shown
 
 STEPS = {
     "number": "how many there are",
@@ -95,8 +95,8 @@ def who_is_a_person(promise: Promise) -> str:
             "protected less, for each of them adds to what can be told."
         )
     return (
-        f"All rows of one person, that is, all that have the same value of {promise.unit}, are protected together, "
-        "however many they are."
+        f"All rows of one person, that is, all that have the same value of {shown(promise.unit)}, are protected "
+        "together, however many they are."
     )
 
 

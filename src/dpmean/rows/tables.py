@@ -130,7 +130,7 @@ def groups(
     if isinstance(table, FrameTable):  # what is wrong with other rows does not matter
         listed = places != ABSENT
         table, places = table.only(listed), places[listed]
-        persons = persons and Keys(persons.name, persons.codes[listed], persons.values)
+        persons = None if persons is None else Keys(persons.name, persons.codes[listed], persons.values)
     if persons is None:
         array, name = _all(table), None
     else:
