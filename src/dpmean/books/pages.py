@@ -99,6 +99,11 @@ class Account:
         return "rho" if isinstance(self.budget, Zcdp) else "epsilon"
 
     @property
+    def ever(self) -> str:
+        """What to say beside what was spent, if it is told at an order that was fixed beforehand."""
+        return ", whenever you stop" if isinstance(self.budget, ApproxDp) else ""
+
+    @property
     def pure(self) -> str:
         """What to say beside what is left, if only pure costs fit."""
         return ", for pure costs only" if only_pure(self.budget, self.costs) else ""
@@ -144,7 +149,7 @@ class Account:
                 f"  {entry.when[:16].replace('T', ' ')}  {price:<{wide}}  {entry}"
                 for entry, price in zip(self.entries, prices, strict=True)
             ),
-            f"  spent   {self.unit} = {digits(self.spent, up=True)}{delta}",
+            f"  spent   {self.unit} = {digits(self.spent, up=True)}{delta}{self.ever}",
             f"  left    {self.unit} = {digits(self.left, up=False)}{self.pure}",
             f"  budget  {self.budget}",
         ]
