@@ -10,9 +10,14 @@ from typing import final
 from dpmean.accountant import tight_epsilon, zcdp_implied_by
 from dpmean.books.allowance import Cost, epsilon_left, epsilon_spent, fits, only_pure
 from dpmean.budget import ApproxDp, PureDp, Zcdp
+from dpmean.enums import read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError
+from dpmean.neighbours import Neighbours
 from dpmean.renyi import Renyi
 from dpmean.summary import shown
+
+WITHIN = " within its "
+"""Follows the neighbours of groups whose sizes are public, before what groups are told apart by."""
 
 
 @final
@@ -42,6 +47,12 @@ class Entry:
     columns: tuple[str, ...] | None = None
     neighbours: str | None = None
     unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.neighbours is not None:
+            name, within, _ = str(self.neighbours).partition(WITHIN)
+            if read_name(Neighbours, name, "neighbours") is not Neighbours.REPLACE_ONE and within:
+                raise ArgumentError(f"public sizes of groups go with neighbours that replace one, got {name!r}")
 
     @property
     def relation(self) -> tuple[str, str | None] | None:
@@ -116,8 +127,8 @@ class Account:
 
     def with_entry(self, entry: Entry, what: str) -> Account:
         """Return the account after one more entry, or refuse it."""
-        known = next((known for known in self.entries if known.relation), None)
-        if known and entry.relation and known.relation != entry.relation:
+        known = next((known for known in self.entries if known.relation is not None), None)
+        if known is not None and entry.relation is not None and known.relation != entry.relation:
             raise ArgumentError(
                 f"{what} is about {entry.protects}, and earlier ones on this data set are about {known.protects}: "
                 "costs do not add up. Give neighbours and privacy_unit as before; a new name would be a second budget "

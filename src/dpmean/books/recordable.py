@@ -11,8 +11,9 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from dpmean.books.allowance import Cost
-from dpmean.books.pages import Entry, as_paid
+from dpmean.books.pages import WITHIN, Entry, as_paid
 from dpmean.budget import ApproxDp, PureDp, Zcdp
+from dpmean.enums import Sizes
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.receipt import Receipt
 from dpmean.renyi import Renyi, compose
@@ -94,12 +95,12 @@ def _relation(release: Recordable) -> str | None:
     found: str | None = _said_by(release, "neighbours", str)
     if found is None:
         return None
-    return relation_of(found, getattr(release, "sizes", ""), str(getattr(release, "by", "group")))
+    return relation_of(found, getattr(release, "sizes", None), str(getattr(release, "by", "group")))
 
 
-def relation_of(neighbours: str, sizes: str, by: str) -> str:
-    """Return which neighbours a cost is about, of groups that have such sizes."""
-    return f"{neighbours} within its {by}" if sizes == "public" else str(neighbours)
+def relation_of(neighbours: str, sizes: Sizes | None, by: str) -> str:
+    """Return which neighbours a cost is about, of groups that have such sizes, if there are groups."""
+    return f"{neighbours}{WITHIN}{by}" if sizes is Sizes.PUBLIC else str(neighbours)
 
 
 def _names(release: Recordable) -> tuple[str, ...] | None:

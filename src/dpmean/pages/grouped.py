@@ -91,7 +91,7 @@ def _facts(release: GroupedRelease, promise: Promise) -> list[tuple[str, str]]:
         ("columns", str(next((found.d for found in release.released.values()), "none"))),
         ("privacy", promise.broken or words.in_brief(promise)),
         ("sizes of groups", release.sizes),
-        ("trust", "central"),
+        ("trust", str(promise.trust)),
     ]
 
 

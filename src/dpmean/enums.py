@@ -1,0 +1,58 @@
+"""Closed lists of names: who is trusted, what is public, what becomes of missing values; unknown names are errors."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeVar
+
+from dpmean.errors import ArgumentError
+
+_Kind = TypeVar("_Kind", bound=StrEnum)
+
+
+class Trust(StrEnum):
+    """Who sees rows."""
+
+    CENTRAL = "central"
+    """A curator, who adds noise to answers."""
+    LOCAL = "local"
+    """Nobody: devices randomize what they send."""
+    SHUFFLE = "shuffle"
+    """Nobody, as long as shuffler and analyzer do not work together."""
+
+
+class Sizes(StrEnum):
+    """Whether the numbers of rows in groups are protected."""
+
+    PRIVATE = "private"
+    PUBLIC = "public"
+
+
+class Missing(StrEnum):
+    """What becomes of values that are not finite."""
+
+    RAISE = "raise"
+    IMPUTE = "impute"
+
+
+class Rounds(StrEnum):
+    """How many rounds a collection has."""
+
+    ADAPTIVE = "adaptive"
+    FEW = "few"
+
+
+class Fidelity(StrEnum):
+    """How a collection in the shuffle model is played."""
+
+    TOTALS = "totals"
+    MESSAGES = "messages"
+
+
+def read_name(kind: type[_Kind], value: object, argument: str) -> _Kind:
+    """Read a name of a closed list, or refuse it and say which there are."""
+    for member in kind:
+        if isinstance(value, str) and value == member:
+            return member
+    *names, last = (f'"{member}"' for member in kind)
+    raise ArgumentError(f"{argument} must be {', '.join(names)} or {last}, got {value!r}")
