@@ -14,18 +14,20 @@ class Trust(StrEnum):
     """Who sees rows."""
 
     CENTRAL = "central"
-    """A curator, who adds noise to answers."""
+    """A curator does, who adds noise to answers."""
     LOCAL = "local"
-    """Nobody: devices randomize what they send."""
+    """Nobody does, since devices randomize what they send."""
     SHUFFLE = "shuffle"
-    """Nobody, as long as shuffler and analyzer do not work together."""
+    """Nobody does, as long as shuffler and analyzer do not work together."""
 
 
 class Sizes(StrEnum):
     """Whether the numbers of rows in groups are protected."""
 
     PRIVATE = "private"
+    """They are told with noise."""
     PUBLIC = "public"
+    """They are told as they are, and so is who is in which group."""
 
 
 class Missing(StrEnum):
