@@ -23,7 +23,6 @@ from scipy import sparse
 import dpmean
 from dpmean import DataError, TooFewRowsError, Zcdp, front
 from dpmean import shells as layers
-from dpmean.api import method_called
 from dpmean.coins import PublicCoins
 from dpmean.frame import Frame
 from dpmean.grid import Grid
@@ -326,17 +325,15 @@ def test_few_rows_are_refused_by_their_noisy_number_and_that_is_paid_for(n):
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
-@pytest.mark.parametrize("fault", ["a value that is missing", "a warning that is an error", "a step that is too fine"])
+@pytest.mark.parametrize("fault", ["a value that is missing", "a warning that is an error"])
 def test_a_number_that_may_have_been_seen_is_paid_for(fault):
-    ledger, rows, more = dpmean.Ledger(rho=1.0), people(120, 2), {}
+    ledger, rows = dpmean.Ledger(rho=1.0), people(120, 2)
     if fault == "a value that is missing":
         rows[3] = np.nan
-    elif fault == "a step that is too fine":
-        more = {"sigma_min": 0.1, "sigma_max": 10.0, "step": 2.0**-60}
     with warnings.catch_warnings():
         warnings.simplefilter("error" if fault == "a warning that is an error" else "ignore")
         with pytest.raises((ValueError, dpmean.TooFewRowsWarning)):
-            dpmean.mean(rows, ledger=ledger, **more, **SETTINGS)
+            dpmean.mean(rows, ledger=ledger, **SETTINGS)
     assert ledger.spent == (Fraction(1, 2) if fault == "a warning that is an error" else Fraction(1, 50))
 
 
@@ -387,13 +384,13 @@ def test_it_is_twice_as_accurate_as_when_rows_are_replaced():
 
 
 def test_no_rows_are_an_error_where_their_number_is_public_and_too_few_where_it_is_not():
-    build, settings = method_called("refined", 2), {"rho": 0.5, "norm_bound": 1.0}
+    settings = {"rho": 0.5, "norm_bound": 1.0}
     with pytest.raises(DataError):
-        front.run(build, np.zeros((0, 3)), **settings)
+        dpmean.mean(np.zeros((0, 3)), **settings)
     with pytest.raises(TooFewRowsError, match=r"^1 row"):
-        front.run(build, np.zeros((1, 3)), **settings)
+        dpmean.mean(np.zeros((1, 3)), **settings)
     with pytest.raises(TooFewRowsError, match=r"^about"):
-        front.run(build, np.zeros((0, 3)), neighbours="add-or-remove-one", **settings)
+        dpmean.mean(np.zeros((0, 3)), neighbours="add-or-remove-one", **settings)
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")

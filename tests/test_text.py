@@ -13,6 +13,7 @@ from pyarrow import csv as arrow_csv
 
 import dpmean
 from dpmean.cli import main
+from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.records import MISSING
 from dpmean.rows.text import TextReader
@@ -112,7 +113,7 @@ def test_quoted_line_breaks_are_read_as_a_conforming_writer_wrote_them(notes, ch
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dpmean.rows.text._CHUNK_BYTES", max(chunk, 12))
         patch.setattr("dpmean.rows.text.BLOCK_ROWS", 4)
-        reader = TextReader.open(path, ["x"], newlines="quoted")
+        reader = TextReader.open(path, ["x"], newlines=Newlines.QUOTED)
         assert rows(reader)[:, 0].tolist() == list(range(len(notes)))
         assert reader.pick(len(reader.parts) - 1, np.array([0])).tolist() == [[reader.parts[-1].start]]
         keys = reader.keys("note")
@@ -156,7 +157,7 @@ def test_the_command_knows_line_breaks(tmp_path):
 def test_line_breaks_are_for_text_files(tmp_path):
     array = np.ones((600, 1))
     np.save(tmp_path / "rows.npy", array)
-    with pytest.raises(ArgumentError, match=r'newlines must be "records" .* got \'maybe\''):
+    with pytest.raises(ArgumentError, match=r'newlines must be "records" or "quoted", got \'maybe\''):
         dpmean.mean(array, rho=0.5, norm_bound=9.0, newlines="maybe")
     for X, words in ((array, "got ndarray"), (tmp_path / "rows.npy", "got a .npy file")):
         for way in ({}, {"privacy_unit": np.arange(600)}):

@@ -109,7 +109,7 @@ def mean(
 
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     if "=" in asked.get("nan", ""):
-        asked["nan"] = dict(pair.split("=", 1) for pair in asked["nan"].split(",") if "=" in pair)
+        asked["nan"] = release.read_nan(asked["nan"])
     if groups is not None:
         asked["groups"] = release.read_groups(groups)
     labels = None if groups is None else Path(groups)

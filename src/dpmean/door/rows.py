@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpmean.enums import Missing, Newlines, Trust, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.records import Newlines
 from dpmean.rows.source import InMemory, elsewhere
 from dpmean.rows.streamed import Source
 from dpmean.rows.words import KINDS
@@ -23,7 +23,7 @@ def read_rows(
     vector_column: str | None = None,
     *,
     fewest: int = 1,
-    newlines: Newlines = "records",
+    newlines: Newlines = Newlines.RECORDS,
 ) -> Source:
     """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
     source = elsewhere(X, columns, vector_column, newlines)
@@ -63,7 +63,7 @@ def read_array(X: ArrayLike, *, fewest: int = 1) -> NDArray[Any]:
     return array
 
 
-def read_columns(d: int, trust: str) -> None:
+def read_columns(d: int, trust: Trust) -> None:
     """Refuse more columns than devices can answer about."""
     if d > MOST_COLUMNS:
         raise ArgumentError(f"the {trust} model takes at most {MOST_COLUMNS} columns, got {d}")
@@ -71,11 +71,7 @@ def read_columns(d: int, trust: str) -> None:
 
 def read_nan(nan: str) -> bool:
     """Read what to do about values that are not finite: whether the public centre takes their place."""
-    if not isinstance(nan, str) or nan not in ("raise", "impute"):
-        raise ArgumentError(
-            f'nan must be "raise" or "impute", got {nan!r} (dropping rows would change n, which is public)'
-        )
-    return nan == "impute"
+    return read_name(Missing, nan, "nan") is Missing.IMPUTE
 
 
 def read_nan_of_columns(nan: str | Mapping[str, str], names: tuple[str, ...] | None, d: int) -> NDArray[np.bool_]:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.columnar import TableReader
 from dpmean.rows.npy import NpyReader
 from dpmean.rows.parted import FileEngine, Reader
-from dpmean.rows.records import Newlines
 from dpmean.rows.streamed import Streamed
 from dpmean.rows.text import TextReader
 
@@ -23,7 +23,7 @@ _KINDS = (".npy", *_TABLES, *_TEXT)
 
 
 def open_files(
-    name: str | Path, columns: Sequence[str] | None, vector_column: str | None, newlines: Newlines = "records"
+    name: str | Path, columns: Sequence[str] | None, vector_column: str | None, newlines: Newlines = Newlines.RECORDS
 ) -> Streamed:
     """Open files as a source of rows."""
     engine = open_engine(name, columns, vector_column, newlines=newlines)
@@ -35,7 +35,7 @@ def open_engine(
     columns: Sequence[str] | None,
     vector_column: str | None,
     apart: Sequence[str] = (),
-    newlines: Newlines = "records",
+    newlines: Newlines = Newlines.RECORDS,
 ) -> FileEngine:
     """Open a file, a folder of files or all files that match a pattern, in the order of their names.
 
@@ -46,7 +46,7 @@ def open_engine(
     if len(kinds) > 1:
         raise ArgumentError(f"{name} stands for files of several kinds, {', '.join(sorted(kinds))}: name one kind")
     kind = kinds.pop()
-    if newlines != "records" and kind not in _TEXT:
+    if newlines is Newlines.QUOTED and kind not in _TEXT:
         raise ArgumentError(f"newlines is for CSV files, got a {kind} file: leave it out")
     return FileEngine(_reader(paths, kind, columns, vector_column, apart, newlines))
 

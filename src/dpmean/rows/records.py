@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.compiled import compiled
+from dpmean.enums import Newlines
 from dpmean.types import Ints
 
 Bytes = NDArray[np.uint8]
-Newlines = Literal["records", "quoted"]
-"""What line breaks do: each ends a record, or those within quoted fields do not."""
 _TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE = b'\t\n\r "'
 FINE, RAGGED, UNCLOSED, STRAY = range(4)
 """What is found of a record: as many fields as columns; more or fewer; an open quote; a quote out of place."""
@@ -33,12 +32,12 @@ class Dialect:
     """How records are written."""
 
     delimiter: str = ","
-    newlines: Newlines = "records"
+    newlines: Newlines = Newlines.RECORDS
 
     @property
     def quoted(self) -> bool:
         """Whether quoted fields may hold line breaks, and quotes stand around whole fields only (RFC 4180)."""
-        return self.newlines == "quoted"
+        return self.newlines is Newlines.QUOTED
 
 
 @final

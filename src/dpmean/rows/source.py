@@ -10,10 +10,10 @@ from typing import Any, cast, final
 
 from numpy.typing import NDArray
 
+from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.frame import Frame
 from dpmean.rows.memory import MemoryRows
-from dpmean.rows.records import Newlines
 from dpmean.rows.streamed import Source
 from dpmean.types import Ints
 
@@ -41,7 +41,7 @@ class InMemory:
 
 
 def elsewhere(
-    X: Any, columns: Sequence[str] | None, vector_column: str | None, newlines: Newlines = "records"
+    X: Any, columns: Sequence[str] | None, vector_column: str | None, newlines: Newlines = Newlines.RECORDS
 ) -> Source | None:
     """Return the source of rows that are not in an array of this process; None if they are."""
     refuse_names(X)
@@ -91,7 +91,7 @@ def refuse_names(X: Any) -> None:
 
 def refuse_newlines(X: Any, newlines: Newlines) -> None:
     """Refuse to be told about line breaks where there are none."""
-    if newlines != "records" and not isinstance(X, str | os.PathLike):
+    if newlines is Newlines.QUOTED and not isinstance(X, str | os.PathLike):
         raise ArgumentError(f"newlines is for CSV files, got {type(X).__name__}: leave it out")
 
 

@@ -11,11 +11,11 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.rows.frames import FrameTable
 from dpmean.rows.keys import ABSENT, Keys, one_group_each
 from dpmean.rows.persons import means_of_persons
-from dpmean.rows.records import Newlines
 from dpmean.rows.source import InMemory, is_frame, refuse_names, refuse_newlines
 from dpmean.types import Ints
 
@@ -87,7 +87,7 @@ def open_table(
     vector_column: str | None,
     *keys: Key | None,
     read: Callable[[Any], Any],
-    newlines: Newlines = "records",
+    newlines: Newlines = Newlines.RECORDS,
 ) -> Table:
     """Open files, a data frame, or an array, which ``read`` reads; columns that are keys are no coordinates."""
     refuse_names(X)
@@ -137,7 +137,7 @@ def groups(
     if isinstance(table, FrameTable):  # what is wrong with other rows does not matter
         listed = places != ABSENT
         table, places = table.only(listed), places[listed]
-        persons = persons and Keys(persons.name, persons.codes[listed], persons.values)
+        persons = None if persons is None else Keys(persons.name, persons.codes[listed], persons.values)
     if persons is None:
         array, name = _all(table), None
     else:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.arrow import Columns
 from dpmean.rows.keys import Keys
@@ -26,7 +27,6 @@ from dpmean.rows.records import (
     Bytes,
     Dialect,
     Fields,
-    Newlines,
     Scan,
     find_records,
     read_fields,
@@ -74,7 +74,7 @@ class TextReader:
 
     @staticmethod
     def open(
-        path: Path, columns: Sequence[str] | None, apart: Sequence[str] = (), newlines: Newlines = "records"
+        path: Path, columns: Sequence[str] | None, apart: Sequence[str] = (), newlines: Newlines = Newlines.RECORDS
     ) -> TextReader:
         """Read the first line and find the records; columns set ``apart`` are no coordinates."""
         dialect = Dialect("\t" if path.suffix.lower() == ".tsv" else ",", newlines)

@@ -13,6 +13,7 @@ from typing import Any, final
 import msgspec
 import numpy as np
 
+from dpmean.enums import Trust
 from dpmean.errors import ArgumentError, DataError
 from dpmean.neighbours import Neighbours
 from dpmean.receipt import Receipt
@@ -133,7 +134,7 @@ class Analyzer:
             n=self.closed[-1].clients,
             d=c.d,
             method="shifted",
-            trust="shuffle",
+            trust=Trust.SHUFFLE,
             neighbours=Neighbours.REPLACE_ONE,
             seeded=False,
             public={**self.traffic(), "bound": {"reach": math.ldexp(c.reach, c.step)}, "dpmean": __version__, **public},
