@@ -208,7 +208,7 @@ def _check_trust(
 ) -> None:
     """Refuse choices that are for another trust model."""
     if trust is not Trust.CENTRAL and (privacy_unit is not None or neighbours != "replace-one" or passes != 2):
-        raise ArgumentError(f'privacy_unit, neighbours and passes are for the central model, got trust="{trust}"')
+        raise ArgumentError(f"privacy_unit, neighbours and passes are for the central model, got trust='{trust}'")
     if trust is Trust.CENTRAL and rounds != "adaptive":
         raise ArgumentError(
             f'rounds is for the local and the shuffle model, got {rounds!r}: leave it out, or give trust="local"'
