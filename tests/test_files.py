@@ -509,5 +509,5 @@ def test_the_engine_in_the_documents_is_one():
 
 
 def test_local_users_have_no_files(npy):
-    with pytest.raises(ArgumentError, match='are for the central model, got trust="local"'):
+    with pytest.raises(ArgumentError, match="are for the central model, got trust='local'"):
         dpmean.mean(npy, trust="local", epsilon=1.0, norm_bound=9.0, passes=1)
