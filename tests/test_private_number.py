@@ -16,9 +16,11 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import feather, parquet
 from scipy import sparse
 
 import dpmean
@@ -405,10 +407,22 @@ def test_no_rows_are_an_error_where_their_number_is_public_and_too_few_where_it_
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
 @pytest.mark.parametrize("method", ["refined", "shifted", "clipped"])
 @pytest.mark.parametrize("passes", [1, 2])
-def test_sparse_matrices_without_rows_have_a_private_number_of_them(method, passes):
+def test_what_has_no_rows_has_a_private_number_of_them(method, passes, tmp_path):
     settings = {"rho": 0.5, "norm_bound": 1.0, "method": method, "passes": passes, "seed": 1}
     private = {**settings, "neighbours": "add-or-remove-one", "allow_few_rows": True}
-    for nobody in (sparse.csr_array((0, 3)), sparse.coo_matrix((0, 3))):
+    (tmp_path / "nobody.csv").write_text("a,b,c\n")
+    np.save(tmp_path / "nobody.npy", np.zeros((0, 3)))
+    columns = pa.table({name: pa.array([], pa.float64()) for name in "abc"})
+    parquet.write_table(columns, tmp_path / "nobody.parquet")
+    feather.write_feather(columns, tmp_path / "nobody.arrow")
+    matrices = [sparse.csr_array((0, 3)), sparse.coo_matrix((0, 3))]
+        sparse.csr_array((0, 3)),
+        sparse.coo_matrix((0, 3)),
+        columns,
+        columns.to_pandas(),
+        *tmp_path.iterdir(),
+    ]
+    for nobody in everything:
         assert_same(dpmean.mean(nobody, **private), dpmean.mean(np.zeros((0, 3)), **private))
         with pytest.raises(DataError, match="X is empty: it needs at least one row"):
             dpmean.mean(nobody, **settings)

@@ -80,8 +80,10 @@ class FrameTable:
     def array(self) -> NDArray[Any]:
         """Return all rows as one array."""
         blocks = list(self.blocks())
+        if not blocks and self.width is None:
+            raise DataError("the frame is empty, and lists of any length do not say how many columns there are")
         if not blocks:
-            raise DataError("the frame is empty: it needs at least one row and one column")
+            return np.empty((0, self.width or 0))
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def keys(self, name: str) -> Keys:

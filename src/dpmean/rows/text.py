@@ -92,8 +92,6 @@ class TextReader:
         if len(set(names)) < len(names):
             raise DataError(f"two columns of {path.name} have the same name: rename one")
         count, offsets = _find_parts(path, mark + len(head) * named, dialect, blank=len(fields) == 1)
-        if not count:
-            raise DataError(f"{path.name} has no rows")
         if columns is None and apart:
             columns = [name for name in names if name not in apart]
         told = not named or _is_named_by(second.decode("utf-8", "replace").split(dialect.delimiter), fields)
