@@ -312,7 +312,7 @@ def test_keys_of_many_kinds(keys):
     packed = Keys.of_column("k", pa.chunked_array([pa.array(keys[:3]).dictionary_encode()]))
     assert packed.codes.tolist() == [0, 1, 0]
     alone = Keys.of_column("k", pa.chunked_array([pa.array(keys[1:2])]))
-    assert alone.values.written(0) == packed.values.written(1) != packed.values.written(0)
+    assert alone.written(0) == packed.written(1) != packed.written(0)
     objects = Keys.of_array("k", np.array(keys, dtype=object), 4)
     assert objects.codes.tolist() == [0, 1, 0, ABSENT]
 
@@ -333,7 +333,7 @@ def test_how_a_key_is_written_does_not_depend_on_other_keys():
     """One missing key makes floats of whole numbers, one long decimal makes longer ones of all."""
 
     def first(keys):
-        return keys.values.written(0)
+        return keys.written(0)
 
     def column(values, kind=None):
         return Keys.of_column("k", pa.chunked_array([pa.array(values, kind)]))
@@ -364,7 +364,7 @@ def test_keys_that_python_cannot_hold_are_keys_all_the_same():
         keys = Keys.of_column("k", pa.chunked_array([column]))
         assert keys.codes.tolist() == [0, 1, 0]
         assert keys.among([label]).tolist() == [ABSENT, 0, ABSENT]
-        assert keys.values.written(0) != keys.values.written(1)
+        assert keys.written(0) != keys.written(1)
 
 
 def test_a_persons_values_may_add_up_to_more_than_a_float_can_hold():
