@@ -134,7 +134,7 @@ def _read(name: str, given: Any) -> Keys | None:
         import pyarrow as pa
 
         return Keys.of_column(name, given if isinstance(given, pa.ChunkedArray) else pa.chunked_array([given]))
-    if not hasattr(given, "dtype"):
+    if not hasattr(given, "__array__"):
         if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
             raise ArgumentTypeError(f"{name} must name a column, or hold one key per row, got {given!r}")
         return _of_objects(name, list(given))
@@ -187,6 +187,8 @@ def _of_one_kind(name: str, keys: list[Any], plain: type) -> Keys:
             )
     seen: dict[Any, int] = {}
     codes = [seen.setdefault(key, len(seen)) if type(key) is plain else ABSENT for key in keys]
+    if plain is int:
+        encode(min(seen), name), encode(max(seen), name)  # what is too long to be written
     return Keys(name, np.array(codes, dtype=np.int64), list(seen))
 
 
