@@ -149,6 +149,8 @@ def test_containers_that_hold_no_keys_are_refused():
         pa.array([[1], [2]]),
         pa.array([{"a": 1}] * 2),
         pa.array([pd.DateOffset(days=1)] * 2, pa.month_day_nano_interval()),
+        pa.array(pd.period_range("2024-01", periods=2, freq="M")),
+        pa.array(pd.interval_range(0, 2)),
     ):
         with pytest.raises(ArgumentTypeError, match="must hold numbers, text or dates"):
             Keys.of_array("k", keys, 2)

@@ -41,10 +41,11 @@ class Keys:
         import pyarrow.compute as compute
 
         kind, words = column.type.value_type if pa.types.is_dictionary(column.type) else column.type, f"column {name!r}"
-        if pa.types.is_nested(kind):
+        unique = isinstance(kind, pa.UuidType)
+        if pa.types.is_nested(kind) or (isinstance(kind, pa.BaseExtensionType) and not unique):
             refuse(words, in_words(kind))
         plain = column.cast(pa.string() if pa.types.is_null(kind) else kind)
-        if isinstance(kind, pa.BaseExtensionType):
+        if unique:
             plain = pa.chunked_array([chunk.storage for chunk in plain.chunks], kind.storage_type)
         if pa.types.is_floating(kind):
             plain = compute.add(plain.cast(pa.float64()), 0.0)  # minus zero is zero
@@ -53,9 +54,7 @@ class Keys:
         if isinstance(found, pa.ChunkedArray):
             found = found.combine_chunks()
         codes = found.indices.fill_null(ABSENT).to_numpy(zero_copy_only=False).astype(np.int64)
-        values = found.dictionary
-        if isinstance(kind, pa.BaseExtensionType):
-            values = kind.wrap_array(values)
+        values = kind.wrap_array(found.dictionary) if unique else found.dictionary
         if pa.types.is_floating(kind):
             _check_floats(name, values.to_numpy(zero_copy_only=False), kind.to_pandas_dtype())
         return Keys(name, codes, values).checked(words)
@@ -164,8 +163,10 @@ def _of_objects(name: str, keys: list[Any]) -> Keys:
     for plain in (str, int):
         if plain not in kinds:
             continue
-        if kinds == {plain} or all(encode(key, name) == MISSING for key in keys if type(key) is not plain):
+        if kinds <= {plain, type(None)}:
             return _of_one_kind(name, keys, plain)
+        if all(encode(key, name) == MISSING for key in keys if type(key) is not plain):
+            return _of_one_kind(name, [key if type(key) is plain else None for key in keys], plain)
     seen: dict[bytes, int] = {}
     codes, values = [], list[Any]()
     for key in keys:
@@ -177,16 +178,14 @@ def _of_objects(name: str, keys: list[Any]) -> Keys:
 
 
 def _of_one_kind(name: str, keys: list[Any], plain: type) -> Keys:
-    """Give numbers to keys that are text, or integers, except for missing ones."""
+    """Give numbers to keys that are text, or integers; those that are missing are None."""
     if plain is str:
         with contextlib.suppress(ModuleNotFoundError, UnicodeEncodeError):  # Arrow is faster, but takes no odd text
             import pyarrow as pa
 
-            return Keys.of_column(
-                name, pa.chunked_array([[key if type(key) is str else None for key in keys]], pa.large_string())
-            )
+            return Keys.of_column(name, pa.chunked_array([keys], pa.large_string()))
     seen: dict[Any, int] = {}
-    codes = [seen.setdefault(key, len(seen)) if type(key) is plain else ABSENT for key in keys]
+    codes = [ABSENT if key is None else seen.setdefault(key, len(seen)) for key in keys]
     if plain is int:
         encode(min(seen), name), encode(max(seen), name)  # what is too long to be written
     return Keys(name, np.array(codes, dtype=np.int64), list(seen))
