@@ -416,13 +416,7 @@ def test_what_has_no_rows_has_a_private_number_of_them(method, passes, tmp_path)
     parquet.write_table(columns, tmp_path / "nobody.parquet")
     feather.write_feather(columns, tmp_path / "nobody.arrow")
     matrices = [sparse.csr_array((0, 3)), sparse.coo_matrix((0, 3))]
-        sparse.csr_array((0, 3)),
-        sparse.coo_matrix((0, 3)),
-        columns,
-        columns.to_pandas(),
-        *tmp_path.iterdir(),
-    ]
-    for nobody in everything:
+    for nobody in (*matrices, columns, columns.to_pandas(), *tmp_path.iterdir()):
         assert_same(dpmean.mean(nobody, **private), dpmean.mean(np.zeros((0, 3)), **private))
         with pytest.raises(DataError, match="X is empty: it needs at least one row"):
             dpmean.mean(nobody, **settings)

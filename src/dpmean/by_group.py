@@ -25,6 +25,7 @@ from dpmean.front import Books, Build, run
 from dpmean.groups import MOVED, GroupedRelease, Refusal
 from dpmean.neighbours import Neighbours
 from dpmean.release import Release
+from dpmean.rows.keys import written_labels
 from dpmean.rows.tables import Key, open_table
 from dpmean.rows.tables import groups as rows_of_groups
 from dpmean.trust.central import FOR_NUMBER
@@ -167,12 +168,7 @@ def _labels(groups: Sequence[Any]) -> list[Any]:
     labels = [key.item() if isinstance(key, np.number | np.bool_ | np.str_) else key for key in groups]
     if not labels:
         raise ArgumentError("groups is empty: list the labels of the groups, all that may occur")
-    try:
-        twice = len(set(labels)) < len(labels)
-    except TypeError:
-        raise ArgumentError("groups must be labels: text, numbers or dates") from None
-    if twice:
-        raise ArgumentError("groups must differ: a label is listed twice")
+    written_labels(labels)
     return labels
 
 

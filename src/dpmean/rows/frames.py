@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.arrow import RAGGED, Columns
-from dpmean.rows.keys import Keys
+from dpmean.rows.keys import UNTYPED, Keys
 
 
 @final
@@ -23,6 +23,8 @@ class FrameTable:
     columns: Columns
     whole: FrameTable | None = None
     """The table of which this is a part."""
+    objects: Mapping[str, list[Any]] = field(default_factory=dict)
+    """Keys of any kind, one by one: as a column of Arrow they would all become the same kind."""
 
     @staticmethod
     def open(
@@ -32,10 +34,10 @@ class FrameTable:
         if isinstance(columns, str):
             raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
         wanted = columns if vector_column is None else [*(columns or ()), vector_column]
-        table = _as_arrow(frame, None if wanted is None else [*wanted, *apart])
+        table, objects = _as_arrow(frame, wanted, apart)
         if columns is None and vector_column is None and apart:
             columns = [name for name in table.column_names if name not in apart]
-        return FrameTable(table, Columns.choose(table.schema, columns, vector_column))
+        return FrameTable(table, Columns.choose(table.schema, columns, vector_column), objects=objects)
 
     @property
     def n(self) -> int:
@@ -88,13 +90,13 @@ class FrameTable:
 
     def keys(self, name: str) -> Keys:
         """Return a column that tells rows apart."""
-        if name not in self.table.column_names:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(self.table.column_names[:20])}")
+        if name in self.objects:
+            return Keys.of_array(name, self.objects[name], self.n)
         return Keys.of_column(name, self.table.column(name))
 
 
-def _as_arrow(frame: Any, wanted: Sequence[str] | None) -> Any:
-    """Return a frame as an Arrow table, of some columns or all."""
+def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> tuple[Any, dict[str, list[Any]]]:
+    """Return a frame as an Arrow table, of some columns or all, and those set ``apart`` that have no type in Arrow."""
     try:
         import narwhals.stable.v1 as narwhals
         import pyarrow as pa
@@ -108,18 +110,30 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None) -> Any:
         frame = pa.Table.from_batches([frame])
     pandas = type(frame).__module__.partition(".")[0] == "pandas"
     known = narwhals.from_native(_with_names(frame) if pandas else frame, eager_only=True)
-    for name in wanted or ():
+    for name in (*(wanted or ()), *apart):
         if name not in known.columns:
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, known.columns[:20]))}")
-    chosen = known if wanted is None else known.select(*dict.fromkeys(wanted))
+    objects = {name: known[name].to_list() for name in apart if _is_untyped(known[name].to_native())}
+    names = known.columns if wanted is None else dict.fromkeys([*wanted, *apart])
+    chosen = known.select(*(name for name in names if name not in objects or name in (wanted or ())))
     try:
-        return pa.Table.from_pandas(chosen.to_native(), preserve_index=False) if pandas else chosen.to_arrow()
+        table = pa.Table.from_pandas(chosen.to_native(), preserve_index=False) if pandas else chosen.to_arrow()
+        return table, objects
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         pass  # what it says may quote a value
     raise ArgumentTypeError(
         "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
         "columns=[...], or convert it, with frame[columns].astype(float), say"
     )
+
+
+def _is_untyped(column: Any) -> bool:
+    """Whether the values of a column may be of several kinds; of categories, whether they are."""
+    kind = getattr(column, "dtype", None)
+    categories: Any = getattr(kind, "categories", None)
+    if str(getattr(categories, "dtype", "")) in UNTYPED:
+        return {type(category) for category in categories} != {str}
+    return str(kind) in UNTYPED
 
 
 def _with_names(frame: Any) -> Any:
