@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.alone import read_objects
 from dpmean.rows.arrow import RAGGED, Columns
 from dpmean.rows.keys import Keys
 
@@ -32,6 +33,7 @@ class FrameTable:
         if isinstance(columns, str):
             raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
         wanted = columns if vector_column is None else [*(columns or ()), vector_column]
+        frame = _one_by_one(frame, wanted, apart) if _is_pandas(frame) else frame
         table = _as_arrow(frame, None if wanted is None else [*wanted, *apart])
         if columns is None and vector_column is None and apart:
             columns = [name for name in table.column_names if name not in apart]
@@ -104,7 +106,7 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None) -> Any:
         raise ArgumentTypeError("X is a lazy frame: pass X.collect(), or the name of the file it reads")
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
-    pandas = type(frame).__module__.partition(".")[0] == "pandas"
+    pandas = _is_pandas(frame)
     known = narwhals.from_native(_with_names(frame) if pandas else frame, eager_only=True)
     for name in wanted or ():
         if name not in known.columns:
@@ -114,10 +116,41 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None) -> Any:
         return pa.Table.from_pandas(chosen.to_native(), preserve_index=False) if pandas else chosen.to_arrow()
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         pass  # what it says may quote a value
-    raise ArgumentTypeError(
+    raise _several_kinds()
+
+
+def _several_kinds() -> ArgumentTypeError:
+    return ArgumentTypeError(
         "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
         "columns=[...], or convert it, with frame[columns].astype(float), say"
     )
+
+
+def _is_pandas(frame: Any) -> bool:
+    return type(frame).__module__.partition(".")[0] == "pandas"
+
+
+def _one_by_one(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> Any:
+    """Return a frame of pandas in whose columns of objects every number was read by itself; keys are left as they are.
+
+    Arrow would look for one type that all objects of a column have in common, so that one of them would change others.
+    """
+    frame = _with_names(frame)
+    names = [name for name in (frame.columns if wanted is None else wanted) if name not in apart]
+    objects = [name for name in names if name in frame.columns and frame[name].dtype == object]
+    if not objects:
+        return frame
+    found = frame.copy(deep=False)
+    for name in objects:
+        try:
+            numbers = read_objects(frame[name].tolist())
+        except (TypeError, ValueError, OverflowError):
+            numbers = ()
+        if numbers is not None and len(numbers) < len(frame):
+            raise _several_kinds()
+        if numbers is not None:
+            found[name] = numbers
+    return found
 
 
 def _with_names(frame: Any) -> Any:
