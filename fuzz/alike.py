@@ -6,9 +6,9 @@ from collections import Counter
 
 import numpy as np
 
-from fuzz.forms import Setting
 from fuzz.records import Change
 from fuzz.seen import Seen, Vector
+from fuzz.setting import Setting
 
 Entry = tuple[int, Vector]
 """The place of a group in the list, and a vector in it."""

@@ -10,8 +10,8 @@ import numpy as np
 
 import dpmean
 from dpmean.errors import DpMeanError
-from fuzz.forms import cells_of
 from fuzz.seen import watch
+from fuzz.setting import cells_of
 
 Rows = list[Any]
 """The values of one column that belong to a pair."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 from dataclasses import replace
 from typing import Any
 
-import dpmean
-from fuzz.forms import PATHS, Form, Made, Setting, table
+from fuzz.forms import Form
 from fuzz.records import Change, Record
+from fuzz.setting import PATHS, Made, Setting, table
 
 _BYTES = (b'"', b'"', b"\r", b",", b"\t", b"\0", b"\xff", b" ", b"'", b"\\", b";", b"#", b"\xef\xbb\xbf", b"\x1a")
 _BYTES += (
@@ -27,8 +26,6 @@ _BYTES += (
     b"-",
     b"nan",
 )
-QUOTED = "newlines" in inspect.signature(dpmean.mean).parameters
-"""Whether line breaks within quotes can be asked for."""
 
 
 def _text(setting: Setting, records: tuple[Record, ...], delimiter: str, *, broken: bool) -> Made:
@@ -99,6 +96,9 @@ def mangled(draw: random.Random, change: Change, setting: Setting, delimiter: st
     return Change(change.what, change.place, replace(change.new, line=bytes(line)))
 
 
-TEXTS: dict[str, tuple[Form, tuple[str, ...]]] = {"csv": (csv, PATHS), "tsv": (tsv, PATHS)}
-if QUOTED:
-    TEXTS["csv quoted"] = (quoted, PATHS)
+TEXTS: dict[str, tuple[Form, tuple[str, ...]]] = {
+    "csv": (csv, PATHS),
+    "tsv": (tsv, PATHS),
+    "csv quoted": (quoted, PATHS),
+}
+"""Forms of text, and the paths that they may go."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import contextlib
 import os
 import random
 import sys
@@ -18,11 +18,14 @@ from typing import Any
 
 import dpmean
 from dpmean.errors import ArgumentError, DpMeanError
+from dpmean.rows import columnar, npy, text
+from dpmean.rows.parted import BLOCK_ROWS
 from fuzz.alike import difference
-from fuzz.forms import FORMS, Setting
+from fuzz.forms import FORMS
 from fuzz.lines import TEXTS, mangled
 from fuzz.records import Change, base, changed
 from fuzz.seen import Seen, watch
+from fuzz.setting import Setting
 
 ALL = {**TEXTS, **FORMS}
 CHANGES = 16
@@ -68,7 +71,7 @@ def run(form: str, path: str, runs: int, seed: int, *, first: int = 0, most: int
     ``at`` is told which execution comes next, in case that it is the last.
     """
     tally, start = Tally(), time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, _small_blocks():
         for number in range(first // CHANGES, -(-(first + runs) // CHANGES)):
             if at is not None:
                 at.value = number * CHANGES
@@ -91,7 +94,7 @@ def _around(
     name = f"{seed}/{form}/{path}/{number}"
     draw = random.Random(name)  # noqa: S311  cases are to be reproduced
     setting = Setting(path, base(draw, by_person=path.startswith("persons")), name, folder)
-    _cut(setting.pick("block", 3, 2048))
+    _cut(*setting.pick("block", (3, 64), (2048, 4 << 20)))
     before: dict[str, Any] = {}
     for change_number in range(CHANGES):
         draw = random.Random(f"{name}/{change_number}")  # noqa: S311
@@ -101,12 +104,21 @@ def _around(
         yield number * CHANGES + change_number, setting, change, _judged(form, setting, change, before, tally)
 
 
-def _cut(rows: int) -> None:
-    """Let readers read so many rows at a time."""
-    for reader in ("text", "columnar", "npy"):
-        module = importlib.import_module(f"dpmean.rows.{reader}")
-        if hasattr(module, "BLOCK_ROWS"):
-            module.BLOCK_ROWS = rows  # type: ignore[attr-defined]
+def _cut(rows: int, size: int) -> None:
+    """Let readers read so many rows at a time, and so many bytes of text."""
+    for reader in (text, columnar, npy):
+        reader.BLOCK_ROWS = rows  # type: ignore[attr-defined]
+    text._CHUNK_BYTES = size  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def _small_blocks() -> Iterator[None]:
+    """Let readers read as they do, afterwards."""
+    kept = BLOCK_ROWS, text._CHUNK_BYTES
+    try:
+        yield
+    finally:
+        _cut(*kept)
 
 
 def _judged(form: str, setting: Setting, change: Change, known: dict[str, Any], tally: Tally) -> str:

@@ -110,11 +110,13 @@ class RecordingTally:
 
 @dataclass(frozen=True)
 class RecordingNoise:
-    """Noise that writes down every draw: (step, start, variance, count), and every choice: (step, exponents, unit)."""
+    """Noise that writes down every draw: (step, start, variance, count), every choice: (step, exponents, unit), and
+    every secret order or coin: (step, count)."""
 
     noise: object
     log: list = field(default_factory=list)
     choices: list = field(default_factory=list)
+    secrets: list = field(default_factory=list)
     step: str = ""
     start: int = 0
 
@@ -123,13 +125,14 @@ class RecordingNoise:
         return self.noise.seeded
 
     def at(self, step, start=0):
-        return RecordingNoise(self.noise, self.log, self.choices, step, start)
+        return RecordingNoise(self.noise, self.log, self.choices, self.secrets, step, start)
 
     def gaussian(self, variance, count):
         self.log.append((self.step, self.start, variance, count))
         return self.noise.at(self.step, self.start).gaussian(variance, count)
 
     def words(self, count):
+        self.secrets.append((self.step, count))
         return self.noise.at(self.step, self.start).words(count)
 
     def choose(self, exponents, unit):

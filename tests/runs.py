@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +17,15 @@ from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.refined import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.frame import Frame
-from dpmean.grid import Grid
+from dpmean.grid import Grid, power_of_two_at_most
 from dpmean.neighbours import Neighbours
 from dpmean.noise.source import seeded
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.uncounted import UncountedRows
 from dpmean.trust import curator as curators
 from dpmean.trust.central import Central
-from dpmean.trust.curator import Curator
-from tests.recorder import Recorder, RecordingNoise
+from dpmean.trust.curator import WEIGHT_ONE, Curator
+from tests.recorder import Binned, Counted, Histogrammed, Recorder, RecordingNoise, Shelled, Summed
 
 REACH = 50.0
 OFF = 7
@@ -40,14 +40,31 @@ nasty = st.one_of(
 
 
 class Recorded(NamedTuple):
-    """The questions, the draws, the choices, the gaps and the sums that were asked for, and the estimate."""
+    """The questions, the draws, the choices, the gaps, sums and weights that were asked for, and the estimate."""
 
     questions: list
     draws: list
     choices: list
     gaps: list
     sums: list
+    weights: list
     estimate: object
+
+
+class Floats64:
+    """Rows in an array of floats."""
+
+    @staticmethod
+    def records(run):
+        rows = np.random.default_rng(run.seed).normal(3, 1 + run.seed % 3, (run.n, run.d))
+        rows[: run.far] += run.away
+        if run.lumpy:
+            rows[np.arange(run.n) % 20 > 0] = 3.0
+        return rows
+
+    @staticmethod
+    def rows(data, frame):
+        return MemoryRows(data, frame, threads=1)
 
 
 @dataclass(frozen=True)
@@ -66,20 +83,23 @@ class Run:
     one_pass: bool = False
     uncounted: bool = False
     coins: str = "sensitivity"
+    reach: float = REACH
+    kind: object = Floats64
 
     @property
     def frame(self):
         if self.box:
             return Frame.within_box(np.full(self.d, -20.0), np.linspace(20, 50, self.d), impute=True)
-        return Frame.within_norm(self.d, REACH, impute=True)
+        return Frame.within_norm(self.d, self.reach, impute=True)
+
+    @property
+    def contributions(self):
+        """How many rows are in one of two neighbours only."""
+        return 1 if self.uncounted else 2
 
     @cached_property
     def _made(self):
-        rows = np.random.default_rng(self.seed).normal(3, 1 + self.seed % 3, (self.n, self.d))
-        rows[: self.far] += self.away
-        if self.lumpy:
-            rows[np.arange(self.n) % 20 > 0] = 3.0
-        return rows
+        return self.kind.records(self)
 
     @property
     def data(self):
@@ -87,11 +107,12 @@ class Run:
         return self._made.copy()
 
     def rows(self, data):
-        return MemoryRows(data, self.frame, threads=1)
+        return self.kind.rows(data, self.frame)
 
     @property
     def estimator(self):
-        grid, coins = Grid(2.0**-20, self.frame.reach, self.d), PublicCoins(self.coins)
+        step = 2.0**-20 * power_of_two_at_most(self.reach / REACH)
+        grid, coins = Grid(step, self.frame.reach, self.d), PublicCoins(self.coins)
         trust = Central(Neighbours.ADD_OR_REMOVE_ONE) if self.uncounted else Central()
         return {
             "refined": RefinedMean(grid, coins, self.one_pass, trust),
@@ -105,13 +126,15 @@ class Run:
 
     @cached_property
     def recorded(self):
-        recorder, noise, gaps, sums = Recorder(self.rows(self.data)), RecordingNoise(seeded(self.seed)), [], []
+        recorder, noise = Recorder(self.rows(self.data)), RecordingNoise(seeded(self.seed))
+        gaps, sums, weights = [], [], []
         with pytest.MonkeyPatch.context() as patch:
-            ask, add = layers.bias_gap, layers.clipped_sum
+            ask, add, weigh = layers.bias_gap, layers.clipped_sum, Curator.mean_weights
             patch.setattr(curators.layers, "bias_gap", lambda *a: gaps.append(a[1:]) or ask(*a))
             patch.setattr(curators.layers, "clipped_sum", lambda *a: sums.append(a[1:]) or add(*a))
+            patch.setattr(Curator, "mean_weights", lambda self, *a: weights.append(a[1]) or weigh(self, *a))
             estimate = self.estimate(recorder, noise)
-        return Recorded(recorder.log, noise.log, noise.choices, gaps, sums, estimate)
+        return Recorded(recorder.log, noise.log, noise.choices, gaps, sums, weights, estimate)
 
     @cached_property
     def answers(self):
@@ -132,7 +155,79 @@ def squared(change):
 def one_way(before, after):
     """Whether a line of counts moved by 0 or +1 everywhere, or by 0 or -1 everywhere."""
     change = after - before
-    return all(set(line.tolist()) <= {0, 1} or set(line.tolist()) <= {0, -1} for line in change)
+    least, most = change.min(axis=1), change.max(axis=1)
+    return bool(np.all(((least >= 0) & (most <= 1)) | ((least >= -1) & (most <= 0))))
+
+
+def without(positions, row):
+    """Return the places of a sample without one row, coupled: the same pairs, except for that of the row.
+
+    Its partner is left over, or goes with the one that was left over before.
+    """
+    half, places = len(positions) // 2, list(positions)
+    if row not in places:
+        return np.array(places, dtype=np.int64)
+    at = places.index(row)
+    if len(places) % 2:
+        places[at] = places[-1]
+        return np.array(places[:-1], dtype=np.int64)
+    partner = places[at + half if at < half else at - half]
+    pairs = [(places[i], places[i + half]) for i in range(half) if i not in (at, at - half)]
+    return np.array([first for first, _ in pairs] + [second for _, second in pairs] + [partner], dtype=np.int64)
+
+
+def with_and_without(run, question, data, row):
+    """Put a question to all rows and to all but one, under coins that go together."""
+    positions = np.arange(run.n) if question.positions is None else question.positions
+    alone, rows = type(question)(None, *list(vars(question).values())[1:]), run.rows(data)
+    return [alone.ask(rows.take(places)) for places in (positions, without(positions, row))]
+
+
+def assert_paid_for(run, question, before, after):
+    """Insist that an answer about neighbours moves by no more than what is charged for it.
+
+    Where the number of rows is private, counts are told as those beyond a point; all others have the same last count.
+    """
+    match question:
+        case Counted():
+            assert np.abs(after - before).max() <= 1
+        case Histogrammed():
+            _assert_counts_paid_for(run, before, after)
+        case Summed(ball=ball):
+            assert squared(after - before) <= (run.contributions * ball.radius) ** 2
+        case Binned(bins=bins):
+            _assert_counts_paid_for(run, before.histogram.counts, after.histogram.counts)
+            for (shells, one), (_, two) in zip(_at_some_edges(bins, before), _at_some_edges(bins, after), strict=True):
+                _assert_shells_paid_for(run, shells, one, two)
+        case Shelled(shells=shells):
+            _assert_shells_paid_for(run, shells, before, after)
+            for asked, k, factors in run.recorded.gaps:
+                assert asked is shells
+                change = layers.bias_gap(after, shells, k, factors) - layers.bias_gap(before, shells, k, factors)
+                assert abs(change) <= layers.bias_gap_sensitivity(shells, k, factors, run.contributions)
+
+
+@lru_cache(maxsize=64)
+def _at_some_edges(bins, found):
+    """Return balls, and the sums of the rows clipped there, at a few of many bins: each takes its time."""
+    edges = range(len(bins.radii) % 7, len(bins.radii), max(1, len(bins.radii) // 4))
+    return [(layers.shells_of(bins, [b]), layers.shell_sums(found, bins, [b])) for b in edges]
+
+
+def _assert_counts_paid_for(run, before, after):
+    beyond = [counts - counts[:, -1:] for counts in (before, after)]
+    assert one_way(*beyond)
+    assert run.uncounted or np.array_equal(before[:, -1], after[:, -1])
+    for weights in run.recorded.weights:
+        if weights.shape[1] == before.shape[1]:
+            sums = [weights @ np.diff(counts[0], prepend=0) for counts in beyond]
+            assert np.abs(sums[1] - sums[0]).max() <= WEIGHT_ONE
+
+
+def _assert_shells_paid_for(run, shells, before, after):
+    for k in range(len(shells.radii)):
+        change = layers.clipped_sum(after, shells, k) - layers.clipped_sum(before, shells, k)
+        assert squared(change) <= layers.clipped_sum_sensitivity(shells, k, run.contributions) ** 2
 
 
 def price_of_choices(run):

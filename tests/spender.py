@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from dpmean import Ledger, Neighbours, OverspendError, Receipt, Release, Zcdp
+from dpmean.enums import Trust
 
 PRICE = Fraction(1, 50)
 
@@ -31,7 +32,7 @@ def release(cost: Fraction = PRICE, *, coins: str | None = None, seeded: bool = 
         n=100,
         d=2,
         method="refined",
-        trust="central",
+        trust=Trust.CENTRAL,
         neighbours=Neighbours.REPLACE_ONE,
         seeded=seeded,
         public={"coins": coins or os.urandom(16).hex()},

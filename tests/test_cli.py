@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import dpmean
+from dpmean.books.pages import digits
 from dpmean.cli import main
 from tests.spender import release as made
 
@@ -426,6 +428,11 @@ def test_a_ledger_is_charged_before_anything_is_shown(run):
         "--dataset s --ledger-epsilon 2 --ledger-delta 1e-6"
     )
     assert "s: epsilon = 2, delta = 1e-06" in run("ledger show charged.json --dataset s").stdout
+    shown = run("ledger show charged.json --dataset s").stdout
+    document = json.loads(run("ledger show charged.json --dataset s --json").stdout)["datasets"]["s"]
+    spent = dpmean.Ledger("charged.json", dataset="s").spent
+    assert spent <= Fraction(document["spent"]) < spent + Fraction(1, 10**9)
+    assert re.search(rf"spent, whenever you stop +{digits(spent, up=True)}", shown)
 
 
 def test_a_release_that_was_paid_for_is_not_lost_with_its_file(run, monkeypatch):

@@ -217,7 +217,7 @@ def silent(caught):
 
 def test_text_that_is_no_number_is_refused_without_quoting_it(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n" + "1,2\n" * 100 + f"3,{SECRET}x\n")
-    with pytest.raises(DataError, match="holds something that is no number") as caught:
+    with pytest.raises(DataError, match="holds a non-numeric value") as caught:
         dpmean.mean(tmp_path / "rows.csv", method="clipped", **SETTINGS)
     assert silent(caught)
 
@@ -324,7 +324,7 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         ("cube.npy", "got 3 dimensions"),
         ("*.npy", "one .npy file at a time"),
         ("rows.*", "files of several kinds"),
-        ("head.csv", "has no rows"),
+        ("head.csv", "X is empty: it needs at least one row"),
         ("twice.csv", "have the same name"),
     ):
         with pytest.raises((ArgumentError, ArgumentTypeError, DataError), match=words):
@@ -467,8 +467,7 @@ def test_empty_lines_of_one_column_are_missing_values(end, head, last, empty, tm
 @pytest.mark.parametrize("lines", ["\n", "\r\n", "\r", "a\n", "a", "a\n\n", "a\r\n\r\n", "a\n\r"])
 def test_one_empty_line_alone_is_no_row(lines, tmp_path):
     (tmp_path / "rows.csv").write_bytes(lines.encode())
-    with pytest.raises(DataError, match=r"rows.csv has no rows"):
-        TextReader.open(tmp_path / "rows.csv", None)
+    assert TextReader.open(tmp_path / "rows.csv", None).shape == (0, 1)
 
 
 @pytest.mark.parametrize("empty", ["", "\r"])

@@ -679,6 +679,38 @@ def test_what_fits_costs_no_more_than_the_budget(paid, epsilon, delta):
         assert left == budget.epsilon or not fits(budget, (*paid, much))
 
 
+def delta_of_stopping(epsilons, rho):
+    """Return the delta of whoever stops at the best time: after t releases of rho, each, epsilons[t] is promised.
+
+    The privacy loss Z is a walk of normal steps, of mean rho and variance 2 rho. Stopping gains max(0, 1 - e^(epsilon -
+    Z)), whose expectation is delta; the most that can be gained from any Z on is found from the last release backwards.
+    """
+    fine, std = 0.005, math.sqrt(2 * rho)
+    loss, half = np.arange(-12, 20, fine), math.ceil(8 * std / fine)
+    chances = np.exp(-((fine * np.arange(-half, half + 1) / std) ** 2) / 2)
+    later = np.zeros_like(loss)
+    for epsilon in reversed(epsilons):
+        best = np.maximum(later, 1 - np.exp(float(epsilon) - loss))
+        around = np.pad(np.interp(loss + rho, loss, best), half, mode="edge")
+        later = np.convolve(around, chances / chances.sum(), mode="valid")
+    return float(np.interp(0, loss, later))
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-4])
+def test_what_was_spent_holds_for_whoever_stops_when_they_like(delta):
+    rho, ledger, told = Fraction(1, 200), Ledger(epsilon=3, delta=delta), []
+    while ledger.left > dpmean.tight_epsilon(Zcdp(rho), delta):
+        ledger.charge(Zcdp(rho), "a release")
+        told.append(ledger.spent)
+    assert delta_of_stopping(told, float(rho)) < 0.7 * delta
+    best = [dpmean.tight_epsilon(Zcdp(rho * t), delta) for t in range(1, len(told) + 1)]
+    assert delta_of_stopping(best, float(rho)) > 1.7 * delta  # the order that is best for the sum, as it turns out
+    assert delta_of_stopping([math.inf] * (len(best) - 1) + best[-1:], float(rho)) < delta  # nobody may choose
+    assert told == sorted(told)
+    assert max(told) <= 3
+    assert f"at delta = {delta:g}, whenever you stop\n" in str(ledger)
+
+
 @settings(max_examples=40, deadline=None)
 @given(costs, st.floats(0.2, 8))
 def test_as_many_equal_releases_fit_as_any_order_allows(cost, epsilon):

@@ -163,7 +163,7 @@ def test_bins_are_put_together_exactly(run):
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_what_was_drawn_is_what_the_receipts_say(run):
-    questions, draws, _, gaps, clipped, estimate = run.recorded
+    questions, draws, _, gaps, clipped, _, estimate = run.recorded
     balls = iter([question.ball for question in questions if isinstance(question, Summed)])
     gaps, (clipped,) = iter(gaps), clipped
     squares = {"mean": layers.clipped_sum_sensitivity(*clipped) ** 2}

@@ -5,25 +5,27 @@ rows are sampled, and which make a pair, is secret there, so neighbours are comp
 same law for each, and the same rows and pairs but for one (section 13 of docs/privacy_guarantee.md).
 """
 
+import contextlib
 import itertools
 import json
 import math
 import warnings
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import feather, parquet
 from scipy import sparse
 
 import dpmean
 from dpmean import DataError, TooFewRowsError, Zcdp, front
 from dpmean import shells as layers
-from dpmean.api import method_called
 from dpmean.coins import PublicCoins
 from dpmean.frame import Frame
 from dpmean.grid import Grid
@@ -34,11 +36,11 @@ from dpmean.rows.memory import MemoryRows
 from dpmean.rows.uncounted import UncountedRows
 from dpmean.trust.central import Central
 from dpmean.trust.curator import WEIGHT_ONE
-from dpmean.types import Histogram, Pairs
+from dpmean.types import Histogram
 from tests import runs
 from tests.conformance.problems import assert_same
-from tests.recorder import Binned, Counted, Histogrammed, RecordingNoise, Shelled, Summed
-from tests.runs import assert_made_of_answers_alone, one_way, squared
+from tests.recorder import Counted, Histogrammed, RecordingNoise, Shelled, Summed
+from tests.runs import assert_made_of_answers_alone, assert_paid_for, squared, with_and_without, without
 
 TRUST = Central(Neighbours.ADD_OR_REMOVE_ONE)
 Run = partial(runs.Run, uncounted=True, coins="private")
@@ -62,63 +64,15 @@ RUNS = [
 ]
 
 
-def without(positions, row):
-    """Return the places of a sample without one row, coupled: the same pairs, except for that of the row.
-
-    Its partner is left over, or goes with the one that was left over before.
-    """
-    half, places = len(positions) // 2, list(positions)
-    if row not in places:
-        return np.array(places, dtype=np.int64)
-    at = places.index(row)
-    if len(places) % 2:
-        places[at] = places[-1]
-        return np.array(places[:-1], dtype=np.int64)
-    partner = places[at + half if at < half else at - half]
-    pairs = [(places[i], places[i + half]) for i in range(half) if i not in (at, at - half)]
-    return np.array([first for first, _ in pairs] + [second for _, second in pairs] + [partner], dtype=np.int64)
-
-
-def shifted_to(public, counts):
-    return counts - counts[:, -1:] + public
-
-
 @pytest.mark.parametrize("run", RUNS, ids=str)
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_one_row_less_moves_answers_by_what_is_paid_for(run, data):
-    questions, gaps = run.recorded.questions, run.recorded.gaps
     row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(run.positions())))
     original = run.data
     original[row] = data.draw(st.sampled_from([original[row], np.full(run.d, 60.0), np.zeros(run.d), -original[row]]))
-    for question in questions:
-        before, after = run.rows(original), run.rows(original)
-        positions = np.arange(run.n) if question.positions is None else question.positions
-        fewer = without(positions, row)
-        alone = type(question)(None, *list(vars(question).values())[1:])
-        before, after = (alone.ask(rows.take(places)) for rows, places in ((before, positions), (after, fewer)))
-        match question:
-            case Counted():
-                assert np.abs(after - before).max() <= 1
-            case Histogrammed(view=view):
-                size = 100 // 2 if isinstance(view, Pairs) else 100
-                assert one_way(shifted_to(size, before), shifted_to(size, after))
-            case Summed(ball=ball):
-                assert squared(after - before) <= ball.radius**2
-            case Binned(bins=bins):
-                assert one_way(shifted_to(100, before.histogram.counts), shifted_to(100, after.histogram.counts))
-                for b in range(0, len(bins.radii), 16):
-                    shells = layers.shells_of(bins, [b])
-                    sums = [layers.shell_sums(each, bins, [b]) for each in (before, after)]
-                    change = layers.clipped_sum(sums[1], shells, 0) - layers.clipped_sum(sums[0], shells, 0)
-                    assert squared(change) <= layers.clipped_sum_sensitivity(shells, 0, 1) ** 2
-            case Shelled(shells=shells):
-                for k in range(len(shells.radii)):
-                    change = layers.clipped_sum(after, shells, k) - layers.clipped_sum(before, shells, k)
-                    assert squared(change) <= layers.clipped_sum_sensitivity(shells, k, 1) ** 2
-                for _, k, factors in gaps:
-                    change = layers.bias_gap(after, shells, k, factors) - layers.bias_gap(before, shells, k, factors)
-                    assert abs(change) <= layers.bias_gap_sensitivity(shells, k, factors, 1)
+    for question in run.recorded.questions:
+        assert_paid_for(run, question, *with_and_without(run, question, original, row))
 
 
 def test_a_replaced_row_would_not_be_paid_for():
@@ -133,7 +87,7 @@ def test_a_replaced_row_would_not_be_paid_for():
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_what_was_drawn_is_what_the_receipts_say(run):
-    questions, draws, choices, gaps, _, estimate = run.recorded
+    questions, draws, choices, gaps, *_, estimate = run.recorded
     gaps = list(gaps)
     balls = [question.ball for question in questions if isinstance(question, Summed)]
     shelled = [question.shells for question in questions if isinstance(question, Shelled)]
@@ -225,21 +179,22 @@ def test_every_row_is_taken_by_coins_of_its_own():
 
 @dataclass
 class Coins:
-    """Known coins for every row, and an order that changes nothing; writes down which were looked at."""
+    """Known coins for every row, and a known order, or the one rows have; writes down which were looked at."""
 
     words_of: list
     asked: list = field(default_factory=list)
+    order: tuple = ()
     step: str = ""
     start: int = 0
 
     seeded = True
 
     def at(self, step, start=0):
-        return Coins(self.words_of, self.asked, step, start)
+        return replace(self, step=step, start=start)
 
     def words(self, count):
         if self.step == "order":
-            return np.arange(count, dtype=np.uint64)
+            return np.array(self.order or range(count), dtype=np.uint64)
         assert self.step == "places"
         self.asked += range(self.start, self.start + count)
         return np.array(self.words_of[self.start : self.start + count], dtype=np.uint64)
@@ -262,6 +217,61 @@ def test_the_coin_of_a_row_decides_exactly(monkeypatch, at_once):
     assert rows_taken(words, 10, 5) == [0, 1, 4, 6, 8, 9]
     assert rows_taken(words, 10, 10) == rows_taken(words, 3, 10) == list(range(10))
     assert rows_taken([top // 3 - 1, top // 3, top // 3 + 1], 3, 1) == [0]
+
+
+def law_of_answers(values, share, secret):
+    """Return the exact law of all answers of a sample, over all coins: each with its weight, in units of 2^-9 / 9!.
+
+    Rows are in a secret order, or in the one they have.
+    """
+    held = MemoryRows(np.array(values, dtype=float)[:, None], Frame.within_norm(1, 64.0, impute=False))
+    grid, law = Grid(2.0**-10, 64.0, 1), Counter()
+    questions = [Histogrammed(None, grid.pairs()), Histogrammed(None, grid.distances(np.zeros(1)))]
+    questions += [Summed(None, grid.ball(np.zeros(1), 8.0)), Counted(None, grid.sides(np.zeros(1)), np.array([300]))]
+    for taken in itertools.product((True, False) if share == Fraction(1, 2) else (True,), repeat=len(values)):
+        words, count = [0 if one else (1 << 64) - 1 for one in taken], sum(taken)
+        orders = list(itertools.permutations(range(count))) if secret else [tuple(range(count))]
+        for order in orders:
+            rows = UncountedRows(held, 8, Coins(words, order=order)).take(np.arange(int(8 * share)))
+            answers = [np.asarray(question.ask(rows)).astype(np.int64) for question in questions]
+            weight = share ** len(values) * Fraction(2**9 * math.factorial(9), len(orders))
+            law[tuple(answer.tobytes() for answer in answers)] += int(weight)
+    assert sum(law.values()) == 2**9 * math.factorial(9)
+    return law, questions
+
+
+def can_be_coupled(more, fewer, share, *, secret=True):
+    """Whether two laws are those of one pair of answers that never differ by more than is paid for: by a flow."""
+    (one, questions), (two, _) = (law_of_answers(values, share, secret) for values in (more, fewer))
+    capacity = np.zeros((2 + len(one) + len(two),) * 2, dtype=np.int32)
+    capacity[0, 2 : 2 + len(one)] = list(one.values())
+    capacity[2 + len(one) :, 1] = list(two.values())
+    run = Run("refined", 1, 0.5, 1)
+    for (i, before), (j, after) in itertools.product(enumerate(one), enumerate(two)):
+        with contextlib.suppress(AssertionError):
+            for question, *told in zip(questions, before, after, strict=True):
+                counts = [np.frombuffer(each, dtype=np.int64) for each in told]
+                assert_paid_for(
+                    run, question, *(each[None] if isinstance(question, Histogrammed) else each for each in counts)
+                )
+            capacity[2 + i, 2 + len(one) + j] = np.iinfo(np.int32).max
+    flow = sparse.csgraph.maximum_flow(sparse.csr_array(capacity), 0, 1)
+    return flow.flow_value == 2**9 * math.factorial(9)
+
+
+VALUES = (0, 1, 3, -9, 20, 45)
+
+
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 2)], ids=str)
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_all_answers_of_a_sample_together_are_paid_for_under_some_coupling(n, share):
+    """Exactly, over all coins and orders: pairs, distances, sums and counts, of the same sample, at the same time."""
+    for row in range(n):
+        assert can_be_coupled(VALUES[:n], VALUES[:row] + VALUES[row + 1 : n], share)
+
+
+def test_rows_in_an_order_that_is_known_would_not_be_paid_for():
+    assert not can_be_coupled(VALUES, VALUES[1:], Fraction(1), secret=False)
 
 
 def test_all_rows_are_taken_in_any_order():
@@ -326,17 +336,15 @@ def test_few_rows_are_refused_by_their_noisy_number_and_that_is_paid_for(n):
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
-@pytest.mark.parametrize("fault", ["a value that is missing", "a warning that is an error", "a step that is too fine"])
+@pytest.mark.parametrize("fault", ["a value that is missing", "a warning that is an error"])
 def test_a_number_that_may_have_been_seen_is_paid_for(fault):
-    ledger, rows, more = dpmean.Ledger(rho=1.0), people(120, 2), {}
+    ledger, rows = dpmean.Ledger(rho=1.0), people(120, 2)
     if fault == "a value that is missing":
         rows[3] = np.nan
-    elif fault == "a step that is too fine":
-        more = {"sigma_min": 0.1, "sigma_max": 10.0, "step": 2.0**-60}
     with warnings.catch_warnings():
         warnings.simplefilter("error" if fault == "a warning that is an error" else "ignore")
         with pytest.raises((ValueError, dpmean.TooFewRowsWarning)):
-            dpmean.mean(rows, ledger=ledger, **more, **SETTINGS)
+            dpmean.mean(rows, ledger=ledger, **SETTINGS)
     assert ledger.spent == (Fraction(1, 2) if fault == "a warning that is an error" else Fraction(1, 50))
 
 
@@ -387,22 +395,28 @@ def test_it_is_twice_as_accurate_as_when_rows_are_replaced():
 
 
 def test_no_rows_are_an_error_where_their_number_is_public_and_too_few_where_it_is_not():
-    build, settings = method_called("refined", 2), {"rho": 0.5, "norm_bound": 1.0}
+    settings = {"rho": 0.5, "norm_bound": 1.0}
     with pytest.raises(DataError):
-        front.run(build, np.zeros((0, 3)), **settings)
+        dpmean.mean(np.zeros((0, 3)), **settings)
     with pytest.raises(TooFewRowsError, match=r"^1 row"):
-        front.run(build, np.zeros((1, 3)), **settings)
+        dpmean.mean(np.zeros((1, 3)), **settings)
     with pytest.raises(TooFewRowsError, match=r"^about"):
-        front.run(build, np.zeros((0, 3)), neighbours="add-or-remove-one", **settings)
+        dpmean.mean(np.zeros((0, 3)), neighbours="add-or-remove-one", **settings)
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
 @pytest.mark.parametrize("method", ["refined", "shifted", "clipped"])
 @pytest.mark.parametrize("passes", [1, 2])
-def test_sparse_matrices_without_rows_have_a_private_number_of_them(method, passes):
+def test_what_has_no_rows_has_a_private_number_of_them(method, passes, tmp_path):
     settings = {"rho": 0.5, "norm_bound": 1.0, "method": method, "passes": passes, "seed": 1}
     private = {**settings, "neighbours": "add-or-remove-one", "allow_few_rows": True}
-    for nobody in (sparse.csr_array((0, 3)), sparse.coo_matrix((0, 3))):
+    (tmp_path / "nobody.csv").write_text("a,b,c\n")
+    np.save(tmp_path / "nobody.npy", np.zeros((0, 3)))
+    columns = pa.table({name: pa.array([], pa.float64()) for name in "abc"})
+    parquet.write_table(columns, tmp_path / "nobody.parquet")
+    feather.write_feather(columns, tmp_path / "nobody.arrow")
+    matrices = [sparse.csr_array((0, 3)), sparse.coo_matrix((0, 3))]
+    for nobody in (*matrices, columns, columns.to_pandas(), *tmp_path.iterdir()):
         assert_same(dpmean.mean(nobody, **private), dpmean.mean(np.zeros((0, 3)), **private))
         with pytest.raises(DataError, match="X is empty: it needs at least one row"):
             dpmean.mean(nobody, **settings)

@@ -3,6 +3,7 @@
 As in test_sensitivity.py, a run is recorded and its questions are put to a data set with one row replaced.
 """
 
+import itertools
 import math
 from collections import defaultdict
 from fractions import Fraction
@@ -18,12 +19,13 @@ from dpmean import shells as layers
 from dpmean.frame import Frame
 from dpmean.grid import Grid
 from dpmean.noise.source import seeded
+from dpmean.rows import uncounted
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.curator import WEIGHT_ONE, Curator
 from dpmean.types import Histogram, Shells, ShellSums
 from tests import runs
-from tests.recorder import Histogrammed, RecordingNoise, Shelled, Summed
-from tests.runs import REACH, assert_made_of_answers_alone, nasty, one_way, price_of_choices, squared
+from tests.recorder import RecordingNoise, Shelled, Summed
+from tests.runs import REACH, assert_made_of_answers_alone, assert_paid_for, nasty, price_of_choices, squared
 
 Run = partial(runs.Run, "refined")
 
@@ -57,26 +59,13 @@ def replaced(run, data):
 def test_one_replaced_row_moves_answers_by_what_is_paid_for(run, data):
     neighbour = run.rows(replaced(run, data))
     for question, before in zip(run.recorded.questions, run.answers, strict=True):
-        after = question.ask(neighbour)
-        match question:
-            case Histogrammed():
-                assert one_way(before, after)
-            case Summed(ball=ball):
-                assert squared(after - before) <= (2 * ball.radius) ** 2
-            case Shelled(shells=shells):
-                for k in range(len(shells.radii)):
-                    change = layers.clipped_sum(after, shells, k) - layers.clipped_sum(before, shells, k)
-                    assert squared(change) <= layers.clipped_sum_sensitivity(shells, k) ** 2
-                for asked, k, factors in run.recorded.gaps:
-                    assert asked is shells
-                    change = layers.bias_gap(after, shells, k, factors) - layers.bias_gap(before, shells, k, factors)
-                    assert abs(change) <= layers.bias_gap_sensitivity(shells, k, factors)
+        assert_paid_for(run, question, before, question.ask(neighbour))
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_what_was_drawn_is_what_the_receipts_say(run):
     """Price every draw by the sensitivity of what it hides and every choice by its range: the receipts, exactly."""
-    questions, draws, _, gaps, _, estimate = run.recorded
+    questions, draws, _, gaps, *_, estimate = run.recorded
     gaps = list(gaps)
     balls = [question.ball for question in questions if isinstance(question, Summed)]
     shelled = [question.shells for question in questions if isinstance(question, Shelled)]
@@ -458,6 +447,43 @@ def test_weights_move_by_what_is_paid_for():
         moves.append(found * 2 * WEIGHT_ONE)
     assert squared(np.rint(moves[0] - moves[1])) == WEIGHT_ONE**2 <= 2 * variance * Fraction(1, 2)
     assert count == 2
+
+
+class Silent:
+    """No noise, but the variance that it should have had."""
+
+    def at(self, _step):
+        return self
+
+    def gaussian(self, variance, count):
+        self.variance = variance
+        return np.zeros(count, dtype=np.int64)
+
+
+def weighed(distances, weights, cost, public):
+    """Return the exact sums that ``mean_weights`` hides, and the variance of the noise that hides them."""
+    noise, counts = Silent(), histogram(*distances, points=4)
+    counts = counts if public is None else uncounted._ending_at(public, counts)
+    found, _ = Curator(Zcdp(1), noise).mean_weights(counts, weights, cost, "shrinkage")
+    n = len(distances) if public is None else public
+    return np.rint(found * n * WEIGHT_ONE).astype(np.int64), noise.variance
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("public", [None, 1, 9])
+def test_all_small_data_sets_move_weights_by_what_is_paid_for(seed, public):
+    """By brute force: every data set of three rows on five places, and every neighbour; of a private number, too."""
+    weights = np.random.default_rng(seed).choice([0, 1, WEIGHT_ONE // 3, WEIGHT_ONE], (2, 5))
+    weights[0, 0], weights[:, 4] = (0, WEIGHT_ONE)[seed % 2], (WEIGHT_ONE, 0)[seed % 2]
+    cost, largest = Fraction(1, 3), 0
+    for rows in itertools.product(range(5), repeat=3):
+        one, variance = weighed(rows, weights, cost, public)
+        for row, place in itertools.product(range(3), range(5)):
+            other = rows[:row] + ((place,) if public is None else ()) + rows[row + 1 :]
+            change = squared(one - weighed(other, weights, cost, public)[0])
+            assert Fraction(change) / (2 * variance) <= cost
+            largest = max(largest, change)
+    assert WEIGHT_ONE**2 <= largest <= 2 * WEIGHT_ONE**2
 
 
 def test_sums_and_gaps_carry_the_noise_that_was_paid_for():

@@ -24,7 +24,7 @@ from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central import Central, NoisyCounter
 from tests import runs
 from tests.recorder import Counted, Summed
-from tests.runs import REACH, nasty
+from tests.runs import REACH, assert_paid_for, nasty
 
 Run = partial(runs.Run, n=200)
 
@@ -57,12 +57,7 @@ def test_one_replaced_row_moves_counts_by_one_and_the_sum_by_two_radii(run, data
     row = data.draw(st.one_of(st.integers(0, run.n - 1), st.sampled_from(run.positions())))
     neighbour[row] = data.draw(st.lists(nasty, min_size=run.d, max_size=run.d))
     for question, before in zip(run.recorded.questions, run.answers, strict=True):
-        change = by(before, question.ask(run.rows(neighbour)))
-        match question:
-            case Counted():
-                assert max(abs(x) for x in change) <= 1
-            case Summed(ball=ball):
-                assert sum(x * x for x in change) <= (2 * ball.radius) ** 2
+        assert_paid_for(run, question, before, question.ask(run.rows(neighbour)))
 
 
 def test_one_run_samples_its_rows_and_another_sees_them_through_a_box():

@@ -11,16 +11,17 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 import dpmean
 from dpmean import ApproxDp, ArgumentError, DataError, OverspendError, PureDp, Zcdp
 from dpmean.trust.client import Client
 from dpmean.trust.schema import Outcome
 from dpmean.trust.shuffle import crowd, encoder
-from dpmean.trust.shuffle.analyzer import Analyzer
-from dpmean.trust.shuffle.checks import check_collection, check_round
+from dpmean.trust.shuffle.analyzer import Analyzer, collection_for
+from dpmean.trust.shuffle.checks import check_collection, check_round, check_work, too_much
 from dpmean.trust.shuffle.costs import total_cost
-from dpmean.trust.shuffle.design import calibrated
+from dpmean.trust.shuffle.design import calibrated, design
 from dpmean.trust.shuffle.schema import (
     Batch,
     Collection,
@@ -173,6 +174,78 @@ def test_collections_that_do_not_fit_together_are_refused(number, changes):
         check_collection(msgspec.structs.replace(public, stages=tuple(stages)))
 
 
+def with_stages(public, *stages):
+    return msgspec.structs.replace(public, stages=stages)
+
+
+def hostile_collections():
+    """Collections that cost less than is allowed, and would keep a client busy for minutes, hours or days."""
+    public = msgspec.structs.replace(collection(d=32), users=10**6, honest=8 * 10**5, quorum=9 * 10**5)
+    coarse, counters, _ = public.stages
+    change = msgspec.structs.replace
+    packs = change(coarse, packed=1, packs=32, shares=4000)
+    long = change(coarse, bits=120, packed=32, packs=1, shares=4096)
+    noisy = change(coarse, variance=1 << 52)
+    thick = change(counters, cells=2, blanket=1 << 28)
+    kinds = [change(counters, cells=2, blanket=1000 + kind) for kind in range(5)]
+    return [
+        (with_stages(public, packs), "128000 messages, and 65536 are the limit"),
+        (with_stages(public, *[long] * 4), "8683724 bytes, and 8388608 are the limit"),
+        (with_stages(public, noisy), "10995136 Poisson draws, and 2097152 are the limit"),
+        (with_stages(public, thick), "268435456 messages on average in a bucket, and 134217728 are the limit"),
+        (with_stages(public, *kinds), "5 kinds of counters, and 4 are the limit"),
+        (with_stages(public, *[counters] * 33), "its stages cannot be right"),
+    ]
+
+
+@pytest.mark.parametrize("case", range(6))
+def test_nobody_can_keep_a_client_busy(case):
+    """It looks at public numbers first, and stores nothing; the shuffler tells the same to whoever runs it."""
+    public, words = hostile_collections()[case]
+    client = client_of(0, [1.0] * 32, ApproxDp(20, 1e-6))
+    for asked in (client.join, lambda public: Shuffler(public, 0)):
+        with pytest.raises(ArgumentError, match=words):
+            asked(document(msgspec.structs.replace(public, budget="epsilon 20 delta 1/1000000")))
+    assert not client.memory
+
+
+def test_documents_have_a_limit():
+    client = client_of(0, [1.0, 2.0])
+    public = document(collection())
+    for asked in (client.join, client.answer):
+        with pytest.raises(ArgumentError, match=r"it has 10[0-9]* bytes, and 1048576 are the limit"):
+            asked(public + b" " * (1 << 20))
+    client.join(public)
+    with pytest.raises(ArgumentError, match="and 1048576 are the limit"):
+        client.encode(b" " * (1 << 21))
+    tiny = msgspec.structs.replace(collection(), budget=f"epsilon 8 delta 1/1{'0' * 300}")
+    with pytest.raises(ArgumentError, match="its delta is below 1e-30"):
+        client_of(0, [1.0, 2.0]).join(document(tiny))
+
+
+def test_shares_that_hide_nothing_are_refused():
+    """With a pack far longer than its shares can hide, the distance of two views is no float any more."""
+    public = collection(d=32)
+    open_pack = msgspec.structs.replace(public.stages[0], bits=120, packed=32, packs=1, shares=2)
+    with pytest.raises(OverspendError, match="would cost more than"):
+        client_of(0, [1.0] * 32).join(document(with_stages(public, open_pack)))
+
+
+@pytest.mark.parametrize(
+    ("users", "d", "budget", "few"),
+    [
+        (10**6, 1024, ApproxDp(1, 1e-9), False),
+        (10**6, 4096, ApproxDp(20, 1e-9), False),
+        (5574, 4096, ApproxDp(20, 1e-9), True),
+        (40_000, 1, ApproxDp(Fraction(3, 100), 1e-9), True),  # a tree would take 80000 messages
+    ],
+)
+def test_what_is_designed_is_within_the_limits_of_work(users, d, budget, few):
+    plan = design(users, d, budget, Fraction(1, 2), few_rounds=few)
+    assert not too_much(plan.stages, d, plan.honest)
+    check_work(collection_for(plan, "0" * 16, 40.0))
+
+
 def test_budgets_are_written_and_read():
     assert read_budget(write_budget(BUDGET)) == BUDGET
     for text in (
@@ -209,6 +282,30 @@ def test_seals_hide_bind_and_have_one_length():
     assert unseal(envelopes[:1], new_key()[0], digest, 3) == [None]
     tampered = envelopes[0][:-1] + bytes([envelopes[0][-1] ^ 1])
     assert unseal([tampered, b"short", b""], private, digest, 3) == [None] * 3
+
+
+PRIME = 2**255 - 19
+ORDER_EIGHT = (
+    "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+    "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+)
+POINTS = [0, 1, PRIME - 1, *(int.from_bytes(bytes.fromhex(point), "little") for point in ORDER_EIGHT)]
+LOW_ORDER = [*POINTS, PRIME, PRIME + 1]
+LONGER = [PRIME + 2, PRIME + 18, 2**255 + 9]
+"""The last ones are points like others, but not in the encoding that a key has."""
+
+
+@pytest.mark.parametrize("point", [*LOW_ORDER, *(point + 2**255 for point in LOW_ORDER), *LONGER])
+def test_a_key_that_hides_nothing_is_refused_before_a_client_agrees(point):
+    key = point.to_bytes(32, "little")
+    if point % 2**255 % PRIME in POINTS:
+        with pytest.raises(ValueError, match="Error computing shared key"):
+            X25519PrivateKey.generate().exchange(X25519PublicKey.from_public_bytes(key))
+    client = client_of(0, [1.0, 2.0])
+    with pytest.raises(ArgumentError, match="its key cannot be right"):
+        client.join(document(collection(key=key.hex())))
+    assert not client.memory
+    client.join(document(collection()))
 
 
 def test_an_analyzer_needs_the_key_of_its_collection():
@@ -373,6 +470,57 @@ def test_nobody_can_show_different_collections(played):
         "another collection",
     )
     assert Shuffler(document(alone), 0).receive(batches[0]) == (Outcome.REJECTED, "another collection")
+
+
+def copied(batch, user, change=lambda envelope: envelope):
+    messages = msgspec.msgpack.decode(batch, type=Batch).messages
+    return changed(batch, user=user.to_bytes(8), messages=[change(envelope) for envelope in messages])
+
+
+def test_a_batch_that_was_copied_is_refused(tmp_path):
+    """Envelopes that occur twice would tell the analyzer which ones came together."""
+    private, key = new_key()
+    public = collection(key=key)
+    asked = Analyzer(public, private).round
+    first, second, third = batches_for(public, asked, 3)
+    keys = [{m[:32] for m in msgspec.msgpack.decode(batch, type=Batch).messages} for batch in (first, second)]
+    shuffler = Shuffler(document(public), 0, tmp_path / "round")
+    assert shuffler.receive(first) == (Outcome.ACCEPTED, "")
+    refused = (Outcome.REJECTED, "an envelope whose key was used before")
+    mine = msgspec.msgpack.decode(second, type=Batch).messages
+    theirs = msgspec.msgpack.decode(first, type=Batch).messages
+    copies = [
+        copied(first, 5),
+        copied(first, 5, lambda envelope: envelope[:32] + bytes(len(envelope) - 32)),
+        copied(first, 5, lambda e: e[:31] + bytes([e[31] ^ 128]) + e[32:]),  # X25519 ignores this bit
+        changed(second, messages=[theirs[0], *mine[1:]]),
+        changed(second, messages=[mine[1], *mine[1:]]),
+        changed(second, messages=[mine[1][:32] + mine[0][32:], *mine[1:]]),
+    ]
+    for copy in copies:
+        assert shuffler.receive(copy) == refused
+    assert shuffler.receive(first) == (Outcome.DUPLICATE, "")
+    assert shuffler.receive(second) == (Outcome.ACCEPTED, "")
+    shuffler.close()
+    again = Shuffler(document(public), 0, tmp_path / "round")  # keys are known after a restart, too
+    assert again.receive(copied(second, 6)) == refused
+    assert again.receive(third) == (Outcome.ACCEPTED, "")
+    again.close()
+    assert not keys[0] & keys[1]
+
+
+def test_an_analyzer_opens_no_delivery_with_a_copied_envelope():
+    private, key = new_key()
+    public = collection("two", key=key)
+    digest = digest_of(document(public))
+    good = seal([bytes(4)] * 3, key, digest, 0)
+    for copy in (good[0], good[0][:32] + good[1][32:]):
+        analyzer = Analyzer(public, private)
+        with pytest.raises(DataError, match="two envelopes of this delivery have one key"):
+            analyzer.receive(msgspec.msgpack.encode(Delivery(1, digest, 0, public.quorum, [*good, copy])))
+        assert not analyzer.closed
+        assert not analyzer.outcomes
+        analyzer.receive(msgspec.msgpack.encode(Delivery(1, digest, 0, public.quorum, good)))
 
 
 # --- the analyzer ------------------------------------------------------------------------------------------------

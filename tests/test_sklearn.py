@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import BaggingClassifier
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
@@ -27,6 +28,7 @@ from dpmean.sklearn import PrivateMean, PrivateNearestCentroid, SeededWarning
 
 ROOT = Path(__file__).parent.parent
 BOUND = {"norm_bound": 100.0}
+ADDED = "add-or-remove-one"
 seeded = pytest.mark.filterwarnings("ignore::dpmean.sklearn.SeededWarning")
 
 
@@ -211,6 +213,58 @@ def test_labels_that_are_no_numbers_leave_no_trace_beside_numbers():
 
 
 @seeded
+@pytest.mark.parametrize(
+    "store",
+    [list, lambda y: pd.Series(y, dtype=object), lambda y: pd.Series(y, dtype=object).astype("category")],
+    ids=["list", "objects", "category"],
+)
+@pytest.mark.parametrize("odd", ["x", "0.0", b"x", None, pd.NA, 7, np.datetime64("2024-01-01")])
+def test_one_label_changes_no_other(store, odd):
+    """In an array of NumPy one text makes text of all numbers: 0.0 becomes "0.0", which nobody listed."""
+    rows, labels = labelled(classes=(0.0, 1.0))
+    wanted = nearest(classes=[0, 1], random_state=3).fit(rows[1:], labels[1:])
+    found = nearest(classes=[0, 1], random_state=3).fit(rows, store([odd, *labels[1:].tolist()]))
+    assert found.releases_.to_json() == wanted.releases_.to_json()
+
+
+@seeded
+def test_labels_of_every_kind_are_the_same_classes():
+    rows, labels = labelled(classes=(0, 1))
+    wanted = nearest(classes=[0, 1], random_state=3).fit(rows, labels).releases_.to_json()
+    series = pd.Series(labels)
+    for y in (
+        labels.tolist(),
+        labels.astype(float),
+        series.astype("Int64"),
+        series.astype("category"),
+        pl.Series(labels),
+    ):
+        assert nearest(classes=[0, 1], random_state=3).fit(rows, y).releases_.to_json() == wanted
+    for y in (labels[:, None], series.to_frame()):
+        with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+            assert nearest(classes=[0, 1], random_state=3).fit(rows, y).releases_.to_json() == wanted
+
+
+def test_errors_do_not_tell_how_many_rows_there_are():
+    rows, labels = labelled(n=3141)
+    fitted = [PrivateMean(rho=0.5, **BOUND).fit(rows), nearest().fit(rows, labels)]
+    estimators = [PrivateMean(rho=0.5, neighbours=ADDED, **BOUND), nearest(), nearest(neighbours="replace-one")]
+    calls = [lambda e=e: clone(e).fit(rows[:, :0], labels) for e in estimators]
+    calls += [lambda e=e: clone(e).fit(rows[:, :, None], labels) for e in estimators]
+    for y in (labels[1:], labels.tolist()[1:], np.stack([labels, labels], axis=1), [[label] * 2 for label in labels]):
+        calls += [lambda e=e, y=y: clone(e).fit(rows, y) for e in estimators[1:]]
+    calls += [lambda: fitted[0].transform(rows.T), lambda: fitted[1].predict(rows.T)]
+    calls += [lambda: fitted[1].score(rows, labels[1:]), lambda: fitted[1].score(rows.T, labels)]
+    for call in calls:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            call()
+        assert not any(number in str(caught.value) for number in ("3141", "3140"))
+        assert caught.value.__context__ is None
+    with pytest.raises(ValueError, match="X has another number of features, but PrivateMean is expecting 5 features"):
+        fitted[0].transform(rows.T)
+
+
+@seeded
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_nothing_in_rows_of_unlisted_classes_is_an_error(value):
     rows, labels = labelled(classes=("a", "b", "secret"))
@@ -282,8 +336,6 @@ def test_errors_do_not_repeat_what_is_in_rows():
                 assert "3141" not in str(caught.value)
                 assert caught.value.__context__ is None
 
-
-ADDED = "add-or-remove-one"
 
 # --- budgets ---------------------------------------------------------------------------------------------------------
 

@@ -312,7 +312,7 @@ def test_keys_of_many_kinds(keys):
     packed = Keys.of_column("k", pa.chunked_array([pa.array(keys[:3]).dictionary_encode()]))
     assert packed.codes.tolist() == [0, 1, 0]
     alone = Keys.of_column("k", pa.chunked_array([pa.array(keys[1:2])]))
-    assert alone.values.written(0) == packed.values.written(1) != packed.values.written(0)
+    assert alone.written(0) == packed.written(1) != packed.written(0)
     objects = Keys.of_array("k", np.array(keys, dtype=object), 4)
     assert objects.codes.tolist() == [0, 1, 0, ABSENT]
 
@@ -333,7 +333,7 @@ def test_how_a_key_is_written_does_not_depend_on_other_keys():
     """One missing key makes floats of whole numbers, one long decimal makes longer ones of all."""
 
     def first(keys):
-        return keys.values.written(0)
+        return keys.written(0)
 
     def column(values, kind=None):
         return Keys.of_column("k", pa.chunked_array([pa.array(values, kind)]))
@@ -343,7 +343,7 @@ def test_how_a_key_is_written_does_not_depend_on_other_keys():
     arrays = (np.array([17, 17]), np.array([17.0, np.nan]), pd.Series([17, pd.NA], dtype="Int64"), [17, None])
     assert len({first(Keys.of_array("k", array, 2)) for array in arrays}) == 1
     decimals = [[Decimal("1.5")], [Decimal("1.5"), Decimal("123456789.25")], [Decimal("1.50"), Decimal(3)]]
-    assert {first(column(values)) for values in decimals} == {b"1.5"}
+    assert {first(column(values)) for values in decimals} == {b"n1.5"}
     different = [
         Decimal("15"),
         Decimal("1.5"),
@@ -364,7 +364,7 @@ def test_keys_that_python_cannot_hold_are_keys_all_the_same():
         keys = Keys.of_column("k", pa.chunked_array([column]))
         assert keys.codes.tolist() == [0, 1, 0]
         assert keys.among([label]).tolist() == [ABSENT, 0, ABSENT]
-        assert keys.values.written(0) != keys.values.written(1)
+        assert keys.written(0) != keys.written(1)
 
 
 def test_a_persons_values_may_add_up_to_more_than_a_float_can_hold():
@@ -562,7 +562,7 @@ def test_columns_and_labels_that_are_given_twice_are_refused(tmp_path):
             dpmean.mean(X, rho=0.5, norm_bound=300.0, columns=["age", "age", "bmi"])
     frame["clinic"] = np.arange(len(frame)) % 2
     for by in ("clinic", frame["clinic"].to_numpy().astype(str)):
-        with pytest.raises(ArgumentError, match="two labels are the same"):
+        with pytest.raises(ArgumentError, match="a label is listed twice"):
             dpmean.mean_by(frame, by=by, groups=[0, "0"], **SETTINGS)
 
 
@@ -579,14 +579,14 @@ def test_labels_of_numpy_survive():
         assert len(found.released) == 2
 
 
-def test_labels_are_read_as_the_column_has_them():
+def test_labels_name_the_keys_that_are_written_like_them():
     frame = table()
     frame["clinic"] = np.arange(len(frame)) % 2
     for labels in ([0, 1], ["0", "1"], [0.0, 1.0]):
         found = dpmean.mean_by(frame, by="clinic", groups=labels, seed=1, **SETTINGS)
         assert len(found.released) == 2
-    with pytest.raises(ArgumentError, match="groups: 'north' cannot be in column 'clinic', which holds numbers"):
-        dpmean.mean_by(frame, by="clinic", groups=["north"], **SETTINGS)
+    found = dpmean.mean_by(frame, by="clinic", groups=["north", 0.5], seed=1, **SETTINGS)
+    assert set(found.refused) == {"north", 0.5}
     found = dpmean.mean_by(
         frame[["age", "bmi"]].to_numpy(), by=np.arange(len(frame)) % 2, groups=[0, 1], rho=0.5, norm_bound=200.0, seed=1
     )
@@ -603,31 +603,15 @@ def told(call, *arguments, **named):
 
 
 def test_what_errors_call_a_column_does_not_depend_on_single_rows():
-    rows, settings = np.ones((50, 1)), {"rho": 0.5, "norm_bound": 9.0}
-    texts = {
-        told(dpmean.mean_by, rows, by=np.array(["A"] * 49 + [last]), groups=["1", 1], **settings)
-        for last in ("B", "a much longer one")
-    }
-    assert texts == {"groups: two labels are the same in 'group', which holds text"}
-    days = np.array(["2024-01-01"] * 50, dtype="M8[D]")
-    assert "labels cannot be in 'group', which holds dates" in told(
-        dpmean.mean_by, rows, by=days, groups=["today, perhaps"], **settings
-    )
+    settings = {"rho": 0.5, "norm_bound": 9.0}
     for values, words in (
         ([[Decimal(1)] * 50, [Decimal(1)] * 49 + [Decimal("123456789.25")]], "decimals"),
-        ([[1] * 50, [1] * 49 + [None]], "numbers"),
-        ([[1.5] * 50], "numbers"),
         ([[datetime.date(2024, 1, 1)] * 50, [datetime.datetime(2024, 1, 1, 5)] * 50], "dates"),
     ):
         for column in values:
             frame = pd.DataFrame({"x": 1.0, "g": column})
-            line = {"by": "g", "columns": ["x"], **settings}
-            assert told(dpmean.mean_by, frame, groups=["north"], **line) == (
-                f"groups: 'north' cannot be in column 'g', which holds {words}"
-            )
-            if words in ("decimals", "dates"):
-                said = told(dpmean.mean, frame, columns=["g"], rho=0.5, norm_bound=1.0)
-                assert f"column 'g' must hold real numbers, got {words}:" in said
+            said = told(dpmean.mean, frame, columns=["g"], **settings)
+            assert f"column 'g' must hold real numbers, got {words}:" in said
     for column, words in (
         (pa.array([[1.0]]), "lists"),
         (pa.array([{"secret": 1}]), "records"),

@@ -101,7 +101,12 @@ class Ledger:
 
     @property
     def spent(self) -> Fraction:
-        """What the recorded releases cost together: a rho, or an epsilon at the delta of the budget, rounded up."""
+        """What the recorded releases cost together: a rho, or an epsilon at the delta of the budget, rounded up.
+
+        The epsilon is told at the Rényi order that the first cost fixed, so that it holds for whoever looks at answers
+        and stops when they like. A first, small release is therefore told as much more than it costs by itself; what
+        it takes from the budget is the difference to the next.
+        """
         return self._account().spent
 
     @property

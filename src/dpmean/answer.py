@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpmean.budget import Number
-from dpmean.errors import ArgumentTypeError, TooFewRowsError, TooFewRowsWarning
+from dpmean.enums import Trust
+from dpmean.errors import TooFewRowsError, TooFewRowsWarning
 from dpmean.estimators.enough import Need, Verdict
 from dpmean.frame import Frame
 from dpmean.neighbours import Neighbours
@@ -31,8 +32,6 @@ def check_rows(
     ``rows`` says how many there are in words, and ``paid`` what it cost to know that. The warning is for after the
     release is recorded, as it may tell a number that was paid for.
     """
-    if not isinstance(allow_few_rows, bool | np.bool_):
-        raise ArgumentTypeError(f"allow_few_rows must be True or False, got {allow_few_rows!r}")
     fine, risky = math.ceil(need.fine), math.ceil(need.risky)
     verdict = need.verdict(n)
     if verdict is Verdict.FINE:
@@ -64,7 +63,7 @@ def in_user_units(
     *,
     n: int,
     method: str,
-    trust: str,
+    trust: Trust,
     seeded: bool,
     public: dict[str, Any],
     neighbours: Neighbours = Neighbours.REPLACE_ONE,
@@ -114,4 +113,4 @@ def bound_of(frame: Frame, norm_bound: float | None) -> dict[str, Any]:
     """Return the bound as the release keeps it."""
     if frame.lower is not None and frame.upper is not None:
         return {"lower": frame.lower.tolist(), "upper": frame.upper.tolist()}
-    return {"norm_bound": float(norm_bound or 0), "reach": frame.reach}
+    return {"norm_bound": frame.reach if norm_bound is None else float(norm_bound), "reach": frame.reach}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from dpmean.account import Ledger
 from dpmean.budget import Number
-from dpmean.devices import Request, run_local, run_shuffle
+from dpmean.devices import Devices, run_local, run_shuffle
+from dpmean.door.asked import read_arguments
 from dpmean.door.bounds import Bounds, columns_bounded
-from dpmean.door.choices import check_ledger
-from dpmean.door.rows import read_array, read_nan_of_columns, read_rows
+from dpmean.door.budgets import read_local_budget, read_shuffle_budget
+from dpmean.door.choices import read_flag, read_honest, read_ledger, read_rounds, read_seed
+from dpmean.door.rows import read_array, read_nan, read_rows
+from dpmean.enums import Fidelity, Newlines, Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.refined import RefinedMean
@@ -47,6 +51,7 @@ def mean(
     fidelity: str = "totals",
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    newlines: str = "records",
     privacy_unit: Key | None = None,
     neighbours: str = "replace-one",
     passes: int = 2,
@@ -97,6 +102,9 @@ def mean(
             add up to, which has the same law.
         columns: of a table, the columns to use, if not all, or else
         vector_column: the one that holds vectors.
+        newlines: of a CSV file, ``"records"`` (the default): every line is one record, so that nothing in one line can
+            change how another is read. Or ``"quoted"``: line breaks within quoted fields belong to the field (RFC
+            4180), for files that a conforming program wrote.
         privacy_unit: the column that says whose row it is, or one key per row. Everything that one person contributed
             is then protected together: it enters as one vector, the mean of that person's rows, and ``n`` is the
             number of persons. Without it, every row is protected for itself.
@@ -133,38 +141,35 @@ def mean(
         True
 
     """
-    check_ledger(ledger)
+    model, records = read_name(Trust, trust, "trust"), read_name(Newlines, newlines, "newlines")
+    _check_trust(model, privacy_unit, neighbours, passes, rounds, honest, fidelity)
     columns = columns_bounded(X, columns, vector_column, bounds)
-    _check_trust(trust, privacy_unit, neighbours, passes, rounds, honest, fidelity)
-    if trust != "central":
-        asked = Request(
-            rho=rho,
-            epsilon=epsilon,
+    if model is not Trust.CENTRAL:
+        _refuse(model, method, sigma_min=sigma_min, sigma_max=sigma_max, step=step)
+        devices = Devices(
+            trust=model,
             delta=delta,
             norm_bound=norm_bound,
             bounds=bounds,
-            rounds=rounds,
+            few_rounds=read_rounds(rounds),
             columns=columns,
             vector_column=vector_column,
-            nan=_nan_of_devices(nan, trust),
-            seed=seed,
-            allow_few_rows=allow_few_rows,
+            newlines=records,
+            seed=read_seed(seed),
+            allow_few_rows=read_flag(allow_few_rows, "allow_few_rows"),
         )
-        _refuse(trust, method, sigma_min=sigma_min, sigma_max=sigma_max, step=step)
-        local = trust == "local"
-        made = run_local(X, asked) if local else run_shuffle(X, asked, honest=honest, fidelity=fidelity)
-        if ledger is not None:
-            ledger.record(made)
+        _check_nan_of_devices(nan, model)
+        book = read_ledger(ledger, seed)
+        if model is Trust.LOCAL:
+            made = run_local(X, read_local_budget(rho, epsilon, delta), devices)
+        else:
+            part, played = read_honest(honest), read_name(Fidelity, fidelity, "fidelity")
+            made = run_shuffle(X, read_shuffle_budget(rho, epsilon, delta), devices, part, played)
+        if book is not None:
+            book.record(made)
         return made
-    build, fewest = method_called(method, passes), 1 if neighbours == "replace-one" else 0
-    if privacy_unit is not None:
-        table = open_table(X, columns, vector_column, privacy_unit, read=lambda X: read_array(X, fewest=fewest))
-        X = people(table, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d))
-    else:
-        X = read_rows(X, columns, vector_column, fewest=fewest)
-    return run(
-        build,
-        X,
+    build = method_called(method, passes)
+    arguments = read_arguments(
         rho=rho,
         epsilon=epsilon,
         delta=delta,
@@ -179,6 +184,13 @@ def mean(
         seed=seed,
         allow_few_rows=allow_few_rows,
     )
+    arguments.check_ledger()
+    if privacy_unit is None:
+        rows = read_rows(X, columns, vector_column, fewest=arguments.fewest, newlines=records)
+        return run(build, arguments.of(rows))
+    read = partial(read_array, fewest=arguments.fewest)
+    table = open_table(X, columns, vector_column, privacy_unit, read=read, newlines=records)
+    return run(build, arguments.of(people(table, privacy_unit, arguments.finite)))
 
 
 def method_called(method: str | None, passes: int) -> Build:
@@ -192,29 +204,27 @@ def method_called(method: str | None, passes: int) -> Build:
 
 
 def _check_trust(
-    trust: str, privacy_unit: Key | None, neighbours: str, passes: int, rounds: str, honest: Number, fidelity: str
+    trust: Trust, privacy_unit: Key | None, neighbours: str, passes: int, rounds: str, honest: Number, fidelity: str
 ) -> None:
-    """Refuse an unknown trust model, and choices that are for another one."""
-    if trust not in ("central", "local", "shuffle"):
-        raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
-    if trust != "central" and (privacy_unit is not None or neighbours != "replace-one" or passes != 2):
-        raise ArgumentError(f"privacy_unit, neighbours and passes are for the central model, got trust={trust!r}")
-    if trust == "central" and rounds != "adaptive":
+    """Refuse choices that are for another trust model."""
+    if trust is not Trust.CENTRAL and (privacy_unit is not None or neighbours != "replace-one" or passes != 2):
+        raise ArgumentError(f"privacy_unit, neighbours and passes are for the central model, got trust='{trust}'")
+    if trust is Trust.CENTRAL and rounds != "adaptive":
         raise ArgumentError(
             f'rounds is for the local and the shuffle model, got {rounds!r}: leave it out, or give trust="local"'
         )
-    if trust != "shuffle" and (honest != 0.8 or fidelity != "totals"):
+    if trust is not Trust.SHUFFLE and (honest != 0.8 or fidelity != "totals"):
         raise ArgumentError('honest and fidelity are for the shuffle model: leave them out, or give trust="shuffle"')
 
 
-def _nan_of_devices(nan: str | Mapping[str, str], trust: str) -> str:
+def _check_nan_of_devices(nan: str | Mapping[str, str], trust: Trust) -> None:
     """Refuse what is said column by column: a device does not tell what it lacks."""
-    if not isinstance(nan, str):
+    if isinstance(nan, Mapping):
         raise ArgumentError(f"in the {trust} model a device always answers: leave nan={{...}} out")
-    return nan
+    read_nan(nan)
 
 
-def _refuse(trust: str, method: str | None, **central: float | None) -> None:
+def _refuse(trust: Trust, method: str | None, **central: float | None) -> None:
     """Refuse what only the central model knows."""
     if method not in (None, "shifted"):
         raise ArgumentError(f'in the {trust} model the method is "shifted", got {method!r}: leave it out')

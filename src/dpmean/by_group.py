@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,16 +15,17 @@ from dpmean.account import Ledger
 from dpmean.api import method_called
 from dpmean.books.recordable import relation_of
 from dpmean.budget import Number
+from dpmean.door.asked import Arguments, Asked, read_arguments
 from dpmean.door.bounds import Bounds, columns_bounded
-from dpmean.door.budgets import read_budget
-from dpmean.door.choices import check_ledger, read_neighbours, read_randomness
-from dpmean.door.rows import read_array, read_nan_of_columns
+from dpmean.door.choices import read_neighbours, read_randomness
+from dpmean.door.rows import read_array
+from dpmean.enums import Newlines, Sizes, read_name
 from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
 from dpmean.front import Books, Build, run
 from dpmean.groups import MOVED, GroupedRelease, Refusal
 from dpmean.neighbours import Neighbours
 from dpmean.release import Release
-from dpmean.rows.source import InMemory
+from dpmean.rows.keys import written_labels
 from dpmean.rows.tables import Key, open_table
 from dpmean.rows.tables import groups as rows_of_groups
 from dpmean.trust.central import FOR_NUMBER
@@ -41,6 +44,7 @@ def mean_by(
     method: str | None = None,
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    newlines: str = "records",
     privacy_unit: Key | None = None,
     sizes: str = "private",
     neighbours: str | None = None,
@@ -67,6 +71,7 @@ def mean_by(
         method: as for ``dpmean.mean``.
         columns: the columns to use, if not all others, or else
         vector_column: the one that holds vectors.
+        newlines: of a CSV file, what line breaks do, as for ``dpmean.mean``.
         privacy_unit: the column that says whose row it is, or one key per row. A person then counts once, in one of
             the listed groups; of those with rows in several, a public hash of the key chooses one, and rows in the
             others are left out.
@@ -86,91 +91,75 @@ def mean_by(
         A ``GroupedRelease``: for every label a ``Release``, or a ``Refusal`` with its reason.
 
     """
-    check_ledger(ledger)
     build, labels = method_called(method, 2), _labels(groups)
-    relation = _relation(sizes, neighbours)
-    budget = read_budget(rho, epsilon, delta)
-    if ledger is not None:
-        ledger.check(budget)
-    columns = columns_bounded(X, columns, vector_column, bounds)
-    moves = sizes == "private" and relation is Neighbours.REPLACE_ONE
-    each = budget.share(1, MOVED) if moves else budget
-    _, coins = read_randomness(seed)
-    fewest = 1 if sizes == "public" else 0
-    table = open_table(X, columns, vector_column, by, privacy_unit, read=lambda X: read_array(X, fewest=fewest))
-    name, sources = rows_of_groups(
-        table, by, labels, privacy_unit, lambda names, d: read_nan_of_columns(nan, names, d), coins.key
+    counted, records = read_name(Sizes, sizes, "sizes"), read_name(Newlines, newlines, "newlines")
+    relation = _relation(counted, neighbours)
+    arguments = read_arguments(
+        rho=rho,
+        epsilon=epsilon,
+        delta=delta,
+        norm_bound=norm_bound,
+        bounds=bounds,
+        nan=nan,
+        neighbours=relation,
+        ledger=ledger,
+        seed=seed,
+        allow_few_rows=allow_few_rows,
     )
-
-    books = Books(ledger, budget, relation_of(str(relation), sizes, name), sources[0].unit)
+    arguments.check_ledger()
+    each = _of_each_group(arguments, counted)
+    columns = columns_bounded(X, columns, vector_column, bounds)
+    _, coins = read_randomness(arguments.seed)
+    read = partial(read_array, fewest=each.fewest)
+    table = open_table(X, columns, vector_column, by, privacy_unit, read=read, newlines=records)
+    name, sources = rows_of_groups(table, by, labels, privacy_unit, each.finite, coins.key)
+    asked = {
+        label: replace(each, seed=_seed(arguments.seed, label)).of(source)
+        for label, source in zip(labels, sources, strict=True)
+    }
+    unit = sources[0].unit
+    books = Books(arguments.ledger, arguments.budget, relation_of(relation, counted, name), unit)
     books.check()
-
-    def ask() -> dict[Any, Release | Refusal]:
-        found: dict[Any, Release | Refusal] = {}
-        for label, source in zip(labels, sources, strict=True):
-            found[label] = _ask(
-                build,
-                source,
-                sizes,
-                rho=each.rho,
-                norm_bound=norm_bound,
-                bounds=bounds,
-                nan=nan,
-                seed=None if seed is None else _seed(seed, label),
-                allow_few_rows=allow_few_rows,
-                counted=lambda: books.pay(budget.share(FOR_NUMBER[0], sum(FOR_NUMBER))),
-            )
-        return found
-
-    found = books.charged(ask, "the sizes of groups, without a mean")
+    found = books.charged(lambda: _ask(build, asked, books), "the sizes of groups, without a mean")
     release = GroupedRelease(
         name,
         found,
-        sizes,
+        counted,
         relation,
-        seeded=seed is not None,
+        seeded=arguments.seed is not None,
         delta=1e-6 if delta is None else float(delta),
         coins=coins.key,
-        unit=sources[0].unit,
+        unit=unit,
     )
-    if ledger is not None and release.rho:
-        ledger.record(release, asked=budget)
+    if arguments.ledger is not None and release.rho:
+        arguments.ledger.record(release, asked=arguments.budget)
     return release
 
 
-def _ask(
-    build: Build,
-    source: InMemory,
-    sizes: str,
-    *,
-    rho: Number,
-    norm_bound: float | None,
-    bounds: Bounds | None,
-    nan: str | Mapping[str, str],
-    seed: int | None,
-    allow_few_rows: bool,
-    counted: Callable[[], None],
-) -> Release | Refusal:
-    """Release the mean of one group, or say why not."""
-    if sizes == "public" and not source.shape[0]:
-        return Refusal("it has no rows")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TooFewRowsWarning)  # the release of the group says so
-            return run(
-                build,
-                source,
-                rho=rho,
-                norm_bound=norm_bound,
-                bounds=bounds,
-                nan=nan,
-                neighbours="add-or-remove-one" if sizes == "private" else "replace-one",
-                seed=seed,
-                allow_few_rows=allow_few_rows,
-                counted=counted,
-            )
-    except TooFewRowsError as error:
-        return Refusal(_reason(str(error)), error.receipts, error.rows_needed)
+def _of_each_group(arguments: Arguments, sizes: Sizes) -> Arguments:
+    """Return what is asked of every group, whose release is not recorded by itself."""
+    if sizes is Sizes.PUBLIC:
+        return replace(arguments, ledger=None, delta=None)
+    moves = arguments.neighbours is Neighbours.REPLACE_ONE
+    budget = arguments.budget.share(1, MOVED) if moves else arguments.budget
+    return replace(arguments, budget=budget, neighbours=Neighbours.ADD_OR_REMOVE_ONE, ledger=None, delta=None)
+
+
+def _ask(build: Build, asked: Mapping[Any, Asked], books: Books) -> dict[Any, Release | Refusal]:
+    """Release the mean of each group, or say why not."""
+    for_number = books.asked.share(FOR_NUMBER[0], sum(FOR_NUMBER))
+    found: dict[Any, Release | Refusal] = {}
+    for label, one in asked.items():
+        if one.source.shape[0] < one.arguments.fewest:
+            found[label] = Refusal("it has no rows")
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TooFewRowsWarning)  # the release of the group says so
+                found[label] = run(build, one, counted=lambda: books.pay(for_number))
+        except TooFewRowsError as error:
+            found[label] = Refusal(_reason(str(error)), error.receipts, error.rows_needed)
+    return found
 
 
 def _labels(groups: Sequence[Any]) -> list[Any]:
@@ -179,22 +168,15 @@ def _labels(groups: Sequence[Any]) -> list[Any]:
     labels = [key.item() if isinstance(key, np.number | np.bool_ | np.str_) else key for key in groups]
     if not labels:
         raise ArgumentError("groups is empty: list the labels of the groups, all that may occur")
-    try:
-        twice = len(set(labels)) < len(labels)
-    except TypeError:
-        raise ArgumentError("groups must be labels: text, numbers or dates") from None
-    if twice:
-        raise ArgumentError("groups must differ: a label is listed twice")
+    written_labels(labels)
     return labels
 
 
-def _relation(sizes: str, neighbours: str | None) -> Neighbours:
-    if sizes not in ("private", "public"):
-        raise ArgumentError(f'sizes must be "private" or "public", got {sizes!r}')
+def _relation(sizes: Sizes, neighbours: str | None) -> Neighbours:
     if neighbours is None:
-        return Neighbours.ADD_OR_REMOVE_ONE if sizes == "private" else Neighbours.REPLACE_ONE
+        return Neighbours.ADD_OR_REMOVE_ONE if sizes is Sizes.PRIVATE else Neighbours.REPLACE_ONE
     relation = read_neighbours(neighbours)
-    if sizes == "public" and relation is Neighbours.ADD_OR_REMOVE_ONE:
+    if sizes is Sizes.PUBLIC and relation is Neighbours.ADD_OR_REMOVE_ONE:
         raise ArgumentError(f'sizes="public" tells who is there: give neighbours="replace-one", not {neighbours!r}')
     return relation
 
@@ -204,6 +186,8 @@ def _reason(words: str) -> str:
     return words.partition(". Use")[0]
 
 
-def _seed(seed: int, label: Any) -> int:
+def _seed(seed: int | None, label: Any) -> int | None:
     """Return a seed of a group's own: known noise too must differ between groups."""
+    if seed is None:
+        return None
     return int.from_bytes(hashlib.blake2b(f"{seed}/{label!r}".encode(), digest_size=8).digest())

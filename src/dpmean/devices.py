@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.answer import bound_of, check_rows, in_user_units, remarks, warn
-from dpmean.budget import Number
+from dpmean.budget import ApproxDp, Number, PureDp, Zcdp
 from dpmean.door.bounds import Bounds, read_frame
-from dpmean.door.budgets import read_local_budget, read_shuffle_budget
-from dpmean.door.choices import read_honest, read_randomness, read_rounds
-from dpmean.door.rows import read_columns, read_nan, read_rows
-from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.door.choices import read_randomness
+from dpmean.door.rows import read_columns, read_rows
+from dpmean.enums import Fidelity, Newlines, Trust
+from dpmean.errors import ArgumentTypeError
 from dpmean.estimators.enough import Need
 from dpmean.frame import Frame
 from dpmean.release import Release
@@ -34,36 +35,33 @@ from dpmean.types import Floats
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What both models are asked alike; ``dpmean.mean`` explains it."""
+class Devices:
+    """What both models are asked alike, read; ``dpmean.mean`` explains it."""
 
-    rho: Number | None
-    epsilon: Number | None
+    trust: Trust
     delta: Number | None
     norm_bound: float | None
     bounds: Bounds | None
-    rounds: str
+    few_rounds: bool
     columns: Sequence[str] | None
     vector_column: str | None
-    nan: str
+    newlines: Newlines
     seed: int | None
     allow_few_rows: bool
 
 
-def run_local(X: Any, asked: Request) -> Release:
+def run_local(X: Any, budget: Zcdp | PureDp, asked: Devices) -> Release:
     """Release the mean of the rows of ``X`` in the local model: every row a device that sends one message."""
-    budget = read_local_budget(asked.rho, asked.epsilon, asked.delta)
-    few = read_rounds(asked.rounds)
-    array, frame, names = _read_devices(X, asked, "local")
+    array, frame, names = _read_devices(X, asked)
     n, d = array.shape
     noise, coins = read_randomness(asked.seed)
-    need = Need(*users_needed(d, budget, few_rounds=few))
+    need = Need(*users_needed(d, budget, few_rounds=asked.few_rounds))
     setting = f"d={d}, {budget} and the local model"
     few_rows = check_rows(need, n, f"{n} rows", setting, allow_few_rows=asked.allow_few_rows)
     warn(few_rows, asked.delta, n)
 
     fleet = Fleet(_rows_of_devices(array, frame), noise)
-    setup = setup_for(coins.digest(), n, d, frame.reach, budget, few_rounds=few)
+    setup = setup_for(coins.digest(), n, d, frame.reach, budget, few_rounds=asked.few_rounds)
     analyzer = Analyzer(setup)
     estimate = fleet.play(analyzer)
     return in_user_units(
@@ -71,7 +69,7 @@ def run_local(X: Any, asked: Request) -> Release:
         frame,
         n=n,
         method="shifted",
-        trust="local",
+        trust=asked.trust,
         seeded=noise.seeded,
         public={
             "bound": bound_of(frame, asked.norm_bound),
@@ -88,36 +86,32 @@ def run_local(X: Any, asked: Request) -> Release:
     )
 
 
-def run_shuffle(X: Any, asked: Request, *, honest: Number, fidelity: str) -> Release:
+def run_shuffle(X: Any, budget: ApproxDp, asked: Devices, honest: Fraction, fidelity: Fidelity) -> Release:
     """Release the mean of the rows of ``X`` in the shuffle model: every row a client whose messages are mixed."""
-    budget, part = read_shuffle_budget(asked.rho, asked.epsilon, asked.delta), read_honest(honest)
-    few = read_rounds(asked.rounds)
-    if fidelity not in ("totals", "messages"):
-        raise ArgumentError(f'fidelity must be "totals" or "messages", got {fidelity!r}')
-    array, frame, names = _read_devices(X, asked, "shuffle")
+    array, frame, names = _read_devices(X, asked)
     n, d = array.shape
     noise, coins = read_randomness(asked.seed)
-    need = Need(*clients_needed(d, budget, part))
+    need = Need(*clients_needed(d, budget, honest))
     setting = f"d={d}, {budget} and the shuffle model"
     few_rows = check_rows(need, n, f"{n} rows", setting, allow_few_rows=asked.allow_few_rows)
     warn(few_rows, asked.delta, n)
 
-    plan = design(n, d, budget, part, few_rounds=few)
+    plan = design(n, d, budget, honest, few_rounds=asked.few_rounds)
     analyzer = ShuffleAnalyzer(collection_for(plan, coins.digest(), frame.reach))
-    crowd = Crowd(_rows_of_devices(array, frame), noise, totals=fidelity == "totals")
+    crowd = Crowd(_rows_of_devices(array, frame), noise, totals=fidelity is Fidelity.TOTALS)
     estimate = crowd.play(analyzer)
     return in_user_units(
         estimate,
         frame,
         n=n,
         method="shifted",
-        trust="shuffle",
+        trust=asked.trust,
         seeded=noise.seeded,
         public={
             **analyzer.traffic(),
             "bound": bound_of(frame, asked.norm_bound),
             "coins": coins.key,
-            "fidelity": fidelity,
+            "fidelity": str(fidelity),
             "played_in_one_process": True,
             **names,
             **remarks(asked.delta, few_rows=few_rows),
@@ -125,16 +119,16 @@ def run_shuffle(X: Any, asked: Request, *, honest: Number, fidelity: str) -> Rel
     )
 
 
-def _read_devices(X: Any, asked: Request, trust: str) -> tuple[NDArray[Any], Frame, dict[str, Any]]:
+def _read_devices(X: Any, asked: Devices) -> tuple[NDArray[Any], Frame, dict[str, Any]]:
     """Read rows that are devices, and their bound; a device answers whatever it holds."""
-    source = read_rows(X, asked.columns, asked.vector_column)
+    source = read_rows(X, asked.columns, asked.vector_column, newlines=asked.newlines)
     if not isinstance(source, InMemory):
         raise ArgumentTypeError(
-            f"the {trust} model plays devices in memory, got {type(X).__name__}: load the rows into an array first"
+            f"the {asked.trust} model plays devices in memory, got {type(X).__name__}: load the rows into an array "
+            "first"
         )
-    read_nan(asked.nan)
     frame = read_frame(source.shape[1], asked.norm_bound, asked.bounds, impute=True, names=source.names)
-    read_columns(source.shape[1], trust)
+    read_columns(source.shape[1], asked.trust)
     return source.array, frame, {} if source.names is None else {"columns": list(source.names)}
 
 

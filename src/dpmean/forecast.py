@@ -11,6 +11,7 @@ from dpmean.budget import ApproxDp, Number, PureDp, Zcdp
 from dpmean.door.budgets import LARGEST_EPSILON, read_budget, read_local_budget, read_shuffle_budget
 from dpmean.door.choices import read_honest, read_neighbours, read_rounds
 from dpmean.door.rows import read_columns
+from dpmean.enums import Trust, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators import plan as planner
 from dpmean.estimators.enough import Need
@@ -63,17 +64,16 @@ def plan(
 
     """
     n, d = _whole(n, "n"), _whole(d, "d")
-    if trust not in ("central", "local", "shuffle"):
-        raise ArgumentError(f'trust must be "central", "local" or "shuffle", got {trust!r}')
+    model = read_name(Trust, trust, "trust")
     few = read_rounds(rounds)
     relation = read_neighbours(neighbours)
-    if trust != "central":
-        read_columns(d, trust)
+    if model is not Trust.CENTRAL:
+        read_columns(d, model)
         if relation is not Neighbours.REPLACE_ONE:
             raise ArgumentError(f"neighbours is for the central model, got {neighbours!r}: leave it out")
-    if trust == "local":
+    if model is Trust.LOCAL:
         return _local(n, d, read_local_budget(rho, epsilon, delta), few_rounds=few)
-    if trust == "shuffle":
+    if model is Trust.SHUFFLE:
         return _shuffle(n, d, read_shuffle_budget(rho, epsilon, delta), read_honest(honest), few_rounds=few)
     return _central(n, d, read_budget(rho, epsilon, delta), relation)
 
@@ -90,7 +90,7 @@ def _outlook(
     n: int,
     d: int,
     budget: Zcdp | PureDp | ApproxDp,
-    trust: str,
+    trust: Trust,
     need: Need,
     *,
     error: float,
@@ -121,7 +121,7 @@ def _central(n: int, d: int, budget: Zcdp, relation: Neighbours) -> Outlook:
         n,
         d,
         budget,
-        "central",
+        Trust.CENTRAL,
         need,
         error=_expected_error(n, d, left, model),
         budget_needed=float(budget.rho) * (need.fine / n) ** 2,
@@ -163,7 +163,7 @@ def _local(n: int, d: int, budget: Zcdp | PureDp, *, few_rounds: bool) -> Outloo
         n,
         d,
         budget,
-        "local",
+        Trust.LOCAL,
         need,
         error=division.expected_error(n, d, budget, few_rounds=few_rounds),
         budget_needed=float(amount) * (need.fine / n) ** (power / 2),
@@ -177,7 +177,7 @@ def _shuffle(n: int, d: int, budget: ApproxDp, honest: Fraction, *, few_rounds: 
         n,
         d,
         budget,
-        "shuffle",
+        Trust.SHUFFLE,
         need,
         error=chosen.error(NEAR),
         budget_needed=_epsilon_needed(n, d, budget, honest),

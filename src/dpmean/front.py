@@ -1,25 +1,19 @@
-"""Run an estimator for a user: read the arguments, ask, and put the answer back into the user's units."""
+"""Run an estimator for a user: ask what its arguments say, and put the answer back into the user's units."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TypedDict, TypeVar, final
-
-import numpy as np
-from numpy.typing import ArrayLike
 
 from dpmean.account import Ledger
 from dpmean.answer import bound_of, check_rows, in_user_units, remarks, warn
 from dpmean.budget import Number, Zcdp
 from dpmean.coins import PublicCoins
-from dpmean.door.bounds import Bounds, read_frame, read_step, statistical_setting
-from dpmean.door.budgets import read_budget
-from dpmean.door.choices import read_neighbours, read_randomness
-from dpmean.door.rows import read_nan_of_columns, read_rows
-from dpmean.errors import ArgumentError
+from dpmean.door.asked import Asked
+from dpmean.door.bounds import Bounds
+from dpmean.door.choices import read_randomness
 from dpmean.estimators.enough import Planned
 from dpmean.frame import Frame
 from dpmean.grid import Grid
@@ -32,13 +26,12 @@ from dpmean.rows.places import shuffled
 from dpmean.rows.source import InMemory
 from dpmean.rows.streamed import Source
 from dpmean.rows.uncounted import UncountedRows
+from dpmean.summary import shown
 from dpmean.trust.central import FOR_NUMBER, Central
 
 Build = Callable[[Grid, PublicCoins, Central], Planned]
 """How an estimator is made."""
 _Found = TypeVar("_Found")
-SMALLEST_TO_COUNT = Fraction(1, 10**6)
-"""A smaller budget would say nothing of the number of rows."""
 
 
 class Basics(TypedDict, total=False):
@@ -61,78 +54,55 @@ class Common(Basics, total=False):
     sigma_max: float | None
 
 
-def run(
-    build: Build,
-    X: ArrayLike | Source,
-    *,
-    rho: Number | None = None,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    norm_bound: float | None = None,
-    bounds: Bounds | None = None,
-    sigma_min: float | None = None,
-    sigma_max: float | None = None,
-    step: float | None = None,
-    nan: str | Mapping[str, str] = "raise",
-    neighbours: str = Neighbours.REPLACE_ONE,
-    ledger: Ledger | None = None,
-    seed: int | None = None,
-    allow_few_rows: bool = False,
-    counted: Callable[[], None] | None = None,
-) -> Release:
-    """Release the mean of the rows of ``X`` with the estimator that ``build`` makes for a grid.
+def run(build: Build, asked: Asked, counted: Callable[[], None] | None = None) -> Release:
+    """Release the mean of rows with the estimator that ``build`` makes for a grid.
 
-    ``counted`` is told when a private number of rows has been drawn.
+    ``counted`` is told when a private number of rows has been drawn. Every argument was read before: from here on,
+    what goes wrong is about rows.
     """
-    budget, trust = read_budget(rho, epsilon, delta), Central(read_neighbours(neighbours))
-    if ledger is not None:
-        ledger.check(budget)
-    private = trust.neighbours is Neighbours.ADD_OR_REMOVE_ONE
-    source = read_rows(X, fewest=0 if private else 1)
-    books = Books(ledger, budget, str(trust.neighbours), unit_of(source))
+    given, source, trust = asked.arguments, asked.source, Central(asked.arguments.neighbours)
+    books = Books(given.ledger, given.budget, str(given.neighbours), unit_of(source))
     books.check()
-    frame, strict = _bounded(source, norm_bound, bounds, nan)
-    noise, coins = read_randomness(seed)
-    number = _number(source, trust, budget, noise)
+    noise, coins = read_randomness(given.seed)
+    number = _number(source, trust, given.budget, noise)
     if number.paid:
         books.pay(total_cost(number.paid))
         if counted is not None:
             counted()
 
     def ask() -> tuple[Release, str]:
-        within, finest = statistical_setting(number.n, frame, sigma_min, sigma_max)
-        grid = Grid(read_step(step, finest), within.reach, within.d)
+        frame, grid = asked.setting.at(number.n)
         estimator = build(grid, coins, trust)
-        setting = f"d={within.d}, rho={float(budget.rho):.4g} and method {estimator.name}"
-        need = estimator.rows_needed(number.left)
-        few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allow_few_rows, paid=number.paid)
+        setting = f"d={frame.d}, rho={float(given.budget.rho):.4g} and method {estimator.name}"
+        need, allowed = estimator.rows_needed(number.left), given.allow_few_rows
+        few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allowed, paid=number.paid)
 
-        rows = CountedRows(_seen(source, replace(within, strict=strict), number, noise))
+        rows = CountedRows(_seen(source, replace(frame, strict=asked.strict), number, noise))
         estimate = estimator(rows, number.left, noise)
         estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
-        total_cost(estimate.receipts, budget)
-        public = {"bound": bound_of(within, norm_bound), "step": grid.step, "coins": coins.key}
+        total_cost(estimate.receipts, given.budget)
+        public = {"bound": bound_of(frame, given.norm_bound), "step": grid.step, "coins": coins.key}
         public |= {"passes": rows.passes, "sample": rows.sampled}
         release = in_user_units(
             estimate,
-            within,
+            frame,
             n=number.n,
             number_std=number.std,
             method=estimator.name,
             trust=trust.name,
             neighbours=trust.neighbours,
             seeded=noise.seeded,
-            public={**public, **_told(source, within, strict), **remarks(delta, few_rows=few_rows)},
+            public={**public, **_told(source, frame, asked.strict), **remarks(given.delta, few_rows=few_rows)},
         )
         return release, few_rows
 
     release, few_rows = books.charged(ask, "the number of rows, without a mean")
     if not number.paid:  # a number that was paid for is told after that was recorded
-        warn(few_rows, delta, number.n)
-    if ledger is not None:
-        ledger.record(release, asked=budget)
+        warn(few_rows, given.delta, number.n)
+    if given.ledger is not None:
+        given.ledger.record(release, asked=given.budget)
     if number.paid:
-        warn(few_rows, delta, number.n)
+        warn(few_rows, given.delta, number.n)
     return release
 
 
@@ -171,19 +141,10 @@ class Books:
         raise failed
 
 
-def _bounded(
-    source: Source, norm_bound: float | None, bounds: Bounds | None, nan: str | Mapping[str, str]
-) -> tuple[Frame, tuple[int, ...]]:
-    """Return the bound on the rows, and the columns in which every value must be finite, if that is not all."""
-    finite = read_nan_of_columns(nan, source.names, source.shape[1])
-    frame = read_frame(source.shape[1], norm_bound, bounds, impute=not finite.all(), names=source.names)
-    return frame, tuple(np.flatnonzero(finite).tolist()) if frame.impute else ()
-
-
 def _seen(source: Source, frame: Frame, number: _Number, noise: Noise) -> Rows:
     """Return the rows as an estimator may see them: persons in a secret order, and a private number hidden."""
     rows = source.rows(frame)
-    if unit_of(source):
+    if unit_of(source) is not None:
         rows = rows.take(shuffled(rows.n, noise, "persons"))
     return UncountedRows(rows, number.n, noise) if number.paid else rows
 
@@ -218,12 +179,9 @@ class _Number:
 
 def _number(source: Source, trust: Central, budget: Zcdp, noise: Noise) -> _Number:
     n, unit = source.shape[0], unit_of(source)
-    what = "rows" if unit is None else f"persons ({unit})"
+    what = "rows" if unit is None else f"persons ({shown(unit)})"
     if trust.neighbours is Neighbours.REPLACE_ONE:
         return _Number(n, f"{n} {what}", (), budget)
-    if budget.rho < SMALLEST_TO_COUNT:
-        least, given = float(SMALLEST_TO_COUNT), float(budget.rho)
-        raise ArgumentError(f"rho must be at least {least:g} where the number of rows is private, got {given:g}")
     for_count, left = trust.divide(budget, *FOR_NUMBER)
     about, receipt = trust.count(n, for_count, noise, "number")
     return _Number(about, f"about {about} {what}", (receipt,), left, math.sqrt(1 / (2 * for_count.rho)))

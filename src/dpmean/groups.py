@@ -11,6 +11,7 @@ from typing import Any, final
 from dpmean import summary
 from dpmean.accountant import rounded_up, tight_epsilon
 from dpmean.budget import Number, Zcdp
+from dpmean.enums import Sizes, Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.neighbours import Neighbours
 from dpmean.receipt import Receipt, receipt_from_dict, receipt_to_dict, total_cost
@@ -24,6 +25,12 @@ MOVED = 4
 In its own group it is one row less and another more, two steps, whose cost grows with the square: four times. If it
 moves to another group, each of two separate releases changes by one step: twice.
 """
+_PROTECTED = {
+    (Sizes.PRIVATE, Neighbours.ADD_OR_REMOVE_ONE): "whether any one is there, and in which group",
+    (Sizes.PRIVATE, Neighbours.REPLACE_ONE): "what any one contributed, and in which group",
+    (Sizes.PUBLIC, Neighbours.REPLACE_ONE): "what any one contributed; who is in which group is public",
+}
+"""What is protected; public sizes tell who is there."""
 
 
 @final
@@ -61,12 +68,19 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     by: str
     groups: Mapping[Any, Release | Refusal]
-    sizes: str
+    sizes: Sizes
     neighbours: Neighbours
     seeded: bool = False
     delta: float = 1e-6
     coins: str = ""
     unit: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", read_name(Sizes, self.sizes, "sizes"))
+        object.__setattr__(self, "neighbours", read_name(Neighbours, self.neighbours, "neighbours"))
+        central = all(release.trust is Trust.CENTRAL for release in self.released.values())
+        if not central or (self.sizes, self.neighbours) not in _PROTECTED:
+            raise ArgumentError("groups have the central model, and public sizes only where neighbours replace one")
 
     def __getitem__(self, label: Any) -> Release | Refusal:
         if label not in self.groups:
@@ -91,7 +105,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     def rho(self) -> Fraction:
         """The zCDP budget that was spent, exactly; zero if all groups were refused for their public sizes."""
         dearest = max(found.rho for found in self.groups.values())
-        moves = self.neighbours is Neighbours.REPLACE_ONE and self.sizes == "private"
+        moves = self.neighbours is Neighbours.REPLACE_ONE and self.sizes is Sizes.PRIVATE
         return dearest * MOVED if moves else dearest
 
     def epsilon(self, delta: Number) -> float:
@@ -156,7 +170,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         document = {
             "format": _FORMAT,
             "by": self.by,
-            "sizes": self.sizes,
+            "sizes": str(self.sizes),
             "neighbours": str(self.neighbours),
             "seeded": self.seeded,
             "delta": self.delta,
@@ -184,18 +198,17 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
                 )
                 for entry in document["groups"]
             }
-            relation = Neighbours(document["neighbours"])
             found = GroupedRelease(
                 str(document["by"]),
                 groups,
-                str(document["sizes"]),
-                relation,
+                document["sizes"],
+                document["neighbours"],
                 document["seeded"] is not False,
                 float(document["delta"]),
                 str(document["coins"]),
                 None if document["privacy_unit"] is None else str(document["privacy_unit"]),
             )
-            if not 0 < found.delta < 1 or found.sizes not in ("private", "public") or str(found.rho) != document["rho"]:
+            if not 0 < found.delta < 1 or len(groups) < len(document["groups"]) or str(found.rho) != document["rho"]:
                 raise ValueError("its groups do not cost what it says")
         except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
@@ -211,22 +224,20 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     def title(self) -> str:
         """Return what this is, in one line."""
-        return f"Private means of {len(self)} groups by {self.by}"
+        return f"Private means of {len(self)} groups by {summary.shown(self.by)}"
 
     def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
         """Return what is to be known of all groups, and what a reader must not miss: labels and words."""
-        what = {
-            ("private", Neighbours.ADD_OR_REMOVE_ONE): "whether any one is there, and in which group",
-            ("private", Neighbours.REPLACE_ONE): "what any one contributed, and in which group",
-            ("public", Neighbours.REPLACE_ONE): "what any one contributed; who is in which group is public",
-        }[self.sizes, self.neighbours]
+        what = _PROTECTED[self.sizes, self.neighbours]
         epsilon = f"epsilon = {summary.four_digits_up(self.epsilon(self.delta)):.4g} at delta = {self.delta:g}"
         facts = [
             ("privacy", f"rho = {float(self.rho):.6g} zCDP for all together, that is {epsilon}"),
             ("", f"neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}"),
         ]
         if self.unit is not None:
-            facts.append(("", f"every {self.unit} counts in one group; what they have in others is left out"))
+            facts.append(
+                ("", f"every {summary.shown(self.unit)} counts in one group; what they have in others is left out")
+            )
         if self.refused:
             facts.append(("labels", "where more were expected, check the spelling: labels must match, also in case"))
         one = next(iter(self.released.values()), None)
@@ -235,4 +246,4 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""
         groups = f"{len(self)} groups, {len(self.refused)} refused"
-        return f"<GroupedRelease by {self.by}: {groups}, rho={float(self.rho):.6g}{seeded}>"
+        return f"<GroupedRelease by {summary.shown(self.by)}: {groups}, rho={float(self.rho):.6g}{seeded}>"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.budget import Zcdp
+from dpmean.enums import Trust
 from dpmean.receipt import Receipt
 from dpmean.types import Ball, Bins, BinSums, Estimate, Histogram, Ints, Radial, Shells, ShellSums, VectorSum, View
 
@@ -113,7 +114,10 @@ class RankCounter(Protocol):
 class TrustModel(Protocol):
     """Two private operations, and the rules that go with them: all that an estimator needs to know about trust."""
 
-    name: str
+    @property
+    def name(self) -> Trust:
+        """Which one it is."""
+        ...
 
     def divide(self, budget: Zcdp, *shares: int) -> Sequence[Zcdp]:
         """Split a budget in proportion to ``shares``."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from dpmean.budget import ApproxDp, PureDp, Zcdp
+from dpmean.enums import Trust
 from dpmean.estimators.enough import Verdict
 
 
@@ -68,7 +69,7 @@ class Outlook:
     n: int
     d: int
     budget: Zcdp | PureDp | ApproxDp
-    trust: str
+    trust: Trust
     verdict: Verdict
     error: float
     sampling_error: float
@@ -89,7 +90,7 @@ class Outlook:
         }[self.verdict]
         lines = [
             f"{self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}, {notion} = {amount:.4g}"
-            f"{f', {self.trust} model' * (self.trust != 'central')}: {verdict}",
+            f"{f', {self.trust} model' * (self.trust is not Trust.CENTRAL)}: {verdict}",
             f"  privacy adds an error of {'at least ' * (self.verdict is Verdict.HOPELESS)}{self.error:.3g} spreads "
             "(l2 norm, for rows that look normal),",
             f"    {ratio:.2g} times the {self.sampling_error:.3g} that the rows have anyway as a sample",

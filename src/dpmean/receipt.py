@@ -74,13 +74,23 @@ def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
 
 def receipt_from_dict(entry: dict[str, Any]) -> Receipt:
     """Read a receipt from JSON."""
-    if "renyi" in entry:
-        if tuple(entry["orders"]) != ORDERS or not all(type(value) is float for value in entry["renyi"]):
-            raise ValueError("a Rényi curve must have the orders of this version, and numbers")
-        curve = Renyi(tuple(entry["renyi"]), Fraction(entry["delta"]), entry["distance"])
-        return Receipt(entry["step"], entry["asked"], entry["mechanism"], curve, entry.get("exact", True))
-    price = entry["rho"] if "rho" in entry else entry["epsilon"]
-    if type(price) is not str:
-        raise ValueError("a price must be a fraction in quotes")
-    cost = Zcdp(Fraction(price)) if "rho" in entry else PureDp(Fraction(price))
-    return Receipt(entry["step"], entry["asked"], entry["mechanism"], cost, entry.get("exact", True))
+    step, asked, mechanism, exact = entry["step"], entry["asked"], entry["mechanism"], entry.get("exact", True)
+    if not all(type(word) is str for word in (step, asked, mechanism)) or type(exact) is not bool:
+        raise ValueError("a receipt says in words what was asked")
+    price = {name: value for name, value in entry.items() if name not in ("step", "asked", "mechanism", "exact")}
+    return Receipt(step, asked, mechanism, _price(price), exact)
+
+
+def _price(price: dict[str, Any]) -> Zcdp | PureDp | Renyi:
+    match price:
+        case {"rho": str(rho), **rest} if not rest:
+            return Zcdp(Fraction(rho))
+        case {"epsilon": str(epsilon), **rest} if not rest:
+            return PureDp(Fraction(epsilon))
+        case {"renyi": list(curve), "orders": list(orders), "delta": str(delta), "distance": distance, **rest} if (
+            not rest
+        ):
+            if tuple(orders) != ORDERS or not all(type(value) is float for value in curve):
+                raise ValueError("a Rényi curve must have the orders of this version, and numbers")
+            return Renyi(tuple(curve), Fraction(delta), distance)
+    raise ValueError('a price is a "rho" or an "epsilon", a fraction in quotes, or a Rényi curve')

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpmean import summary
 from dpmean.budget import Number, Zcdp
+from dpmean.enums import Fidelity, Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.found import Found, is_sound
 from dpmean.neighbours import Neighbours
@@ -61,7 +62,7 @@ class Release:
     n: int
     d: int
     method: str
-    trust: str
+    trust: Trust
     neighbours: Neighbours
     seeded: bool
     public: Mapping[str, Any] = field(default_factory=dict)
@@ -73,6 +74,8 @@ class Release:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         object.__setattr__(self, "public", MappingProxyType(dict(self.public)))
+        object.__setattr__(self, "trust", read_name(Trust, self.trust, "trust"))
+        object.__setattr__(self, "neighbours", read_name(Neighbours, self.neighbours, "neighbours"))
 
     @property
     def cost(self) -> Zcdp:
@@ -165,7 +168,7 @@ class Release:
             "n": self.n,
             "d": self.d,
             "method": self.method,
-            "trust": self.trust,
+            "trust": str(self.trust),
             "neighbours": str(self.neighbours),
             "seeded": self.seeded,
             "public": dict(self.public),
@@ -181,10 +184,9 @@ class Release:
             if not isinstance(document, dict) or document.pop("format", None) != _FORMAT:
                 raise ValueError("it does not name this format")
             receipts = tuple(receipt_from_dict(entry) for entry in document.pop("receipts"))
-            neighbours = Neighbours(document.pop("neighbours"))
             details = document.pop("found", None)
             found = None if details is None else Found(**details)
-            release = Release(receipts=receipts, neighbours=neighbours, found=found, **document)
+            release = Release(receipts=receipts, found=found, **document)
         except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
         _check(release)
@@ -215,7 +217,7 @@ class Release:
             *self._radius(),
             ("privacy", summary.price(self.receipts, delta)),
             ("", summary.protected(self.neighbours, public.get("privacy_unit"))),
-            *summary.protocol(public),
+            *summary.protocol(self.trust, public),
             ("method", f"{self.method}, {self.trust} model"),
         ]
         return facts, summary.remarks(public, exact=self.exact, seeded=self.seeded)
@@ -253,7 +255,7 @@ class Release:
 
 
 def _no_bound(release: Release) -> str:
-    if release.trust != "central":
+    if release.trust is not Trust.CENTRAL:
         return (
             f"there is no error bound in the {release.trust} model: see noise_std, and dpmean.plan for what to expect"
         )
@@ -263,9 +265,6 @@ def _no_bound(release: Release) -> str:
 def _check(release: Release) -> None:
     """Refuse a document whose fields are not what a release has."""
     arrays = (release.mean, release.noise_std, release.centre)
-    words = [release.method, release.trust]
-    for receipt in release.receipts:
-        words += [receipt.step, receipt.asked, receipt.mechanism]
     delta, bound = release.public.get("delta", 0.5), release.public.get("bound", {})
     names, unit = release.public.get("columns", []), release.public.get("privacy_unit", "")
     right = (
@@ -273,10 +272,9 @@ def _check(release: Release) -> None:
         and type(release.d) is int
         and release.n >= 1
         and type(release.seeded) is bool
-        and all(type(receipt.exact) is bool for receipt in release.receipts)
         and type(release.radius) is float
         and 0 <= release.radius < np.inf
-        and all(type(word) is str for word in words)
+        and type(release.method) is str
         and all(array.shape == (release.d,) and np.all(np.isfinite(array)) for array in arrays)
         and bool(np.all(release.noise_std >= 0))
         and len(release.receipts) > 0
@@ -290,3 +288,7 @@ def _check(release: Release) -> None:
     )
     if not right:
         raise ArgumentError("this release has fields of the wrong type or size")
+    if "fidelity" in release.public:
+        read_name(Fidelity, release.public["fidelity"], "fidelity")
+    if release.trust is Trust.SHUFFLE and release.public.get("variant") not in summary.VARIANTS:
+        raise ArgumentError(f"variant must be one of {', '.join(summary.VARIANTS)} in the shuffle model")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
-    from sklearn.metrics import pairwise_distances_argmin
-    from sklearn.utils import check_random_state, column_or_1d
+    from sklearn.metrics import accuracy_score, pairwise_distances_argmin
+    from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted
 except ModuleNotFoundError as error:
     words = "dpmean.sklearn needs scikit-learn: pip install 'dpmean[sklearn]'"
@@ -26,7 +26,7 @@ from dpmean.api import mean
 from dpmean.budget import Number
 from dpmean.by_group import mean_by
 from dpmean.door.bounds import Bounds
-from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
+from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning
 from dpmean.groups import GroupedRelease, Refusal
 from dpmean.neighbours import Neighbours
 from dpmean.release import Release
@@ -200,11 +200,12 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         labels = _labels(self.classes)
         if y is None:
             raise ArgumentError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        rows, by = labelled_rows(self, X, column_or_1d(y, warn=True), labels.tolist())
+        named = list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+        rows, by = labelled_rows(self, X, y, labels, named)
         releases = mean_by(
             rows,
             by=by,
-            groups=labels.tolist(),
+            groups=named,
             sizes="private",
             seed=_seed(self.random_state),
             **_asked(self),
@@ -213,7 +214,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
             raise _nothing_left(releases)
         self.classes_, self.releases_ = labels, releases
         self.centroids_ = np.full((len(labels), rows.shape[1]), np.nan)
-        for place, label in enumerate(labels.tolist()):
+        for place, label in enumerate(named):
             if label in releases.released:
                 self.centroids_[place] = releases.released[label].mean
         if releases.refused:
@@ -227,6 +228,13 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         answered = np.flatnonzero(np.isfinite(self.centroids_).all(axis=1))
         found: NDArray[Any] = self.classes_[answered[pairwise_distances_argmin(rows, self.centroids_[answered])]]
         return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return how many of the rows get the right class: a number between 0 and 1, exact, and so not private."""
+        found = self.predict(X)
+        if len(y) != len(found):
+            raise DataError("y must hold as many labels as X has rows: give one label per row")
+        return float(accuracy_score(y, found, sample_weight=sample_weight))
 
 
 def _asked(estimator: PrivateMean | PrivateNearestCentroid) -> dict[str, Any]:

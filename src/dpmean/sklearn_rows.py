@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import assert_all_finite, validate_data
 
 from dpmean.errors import DataError
@@ -15,7 +18,11 @@ from dpmean.rows.keys import ABSENT, Keys
 from dpmean.rows.source import InMemory
 
 _DISCREET = ("Input X contains", "Found array with", "X has ", "The feature names should match")
-"""How errors of scikit-learn begin that tell shapes and names, and no number of a row."""
+"""How errors of scikit-learn begin that tell shapes and names, and no value of a row."""
+_SHAPE = re.compile(r"(?<=shape=\()\d+")
+"""The number of rows, where an error tells it."""
+_FEATURES = re.compile(r"(?<=^X has )(?!1 features)\d+ features")
+"""The number of columns of what should have been as wide as what was fitted: it is the number of rows, in X.T."""
 
 
 def fitted_rows(estimator: BaseEstimator, X: Any, *, private_number: bool, **how: Any) -> InMemory:
@@ -25,13 +32,30 @@ def fitted_rows(estimator: BaseEstimator, X: Any, *, private_number: bool, **how
     return InMemory(array, None if names is None else tuple(names.tolist()))
 
 
-def labelled_rows(estimator: BaseEstimator, X: Any, y: NDArray[Any], labels: list[Any]) -> tuple[InMemory, Any]:
-    """Check the rows with a listed label, and leave the others out: nothing may tell whether there are any."""
+def labelled_rows(
+    estimator: BaseEstimator, X: Any, y: Any, labels: NDArray[Any], named: list[Any]
+) -> tuple[InMemory, NDArray[Any]]:
+    """Check the rows with a listed label, and leave the others out: nothing may tell whether there are any.
+
+    Labels are read one by one, as ``mean_by`` reads them: in an array of NumPy one text makes text of all numbers.
+    """
     rows = fitted_rows(estimator, X, private_number=True, ensure_all_finite=False)
-    listed = Keys.of_array("y", y, len(rows.array)).among(labels) != ABSENT
+    places = Keys.of_array("y", _one_dimensional(y), len(rows.array)).among(named)
+    listed = places != ABSENT
     array = rows.array[listed]
     assert_all_finite(array, estimator_name=type(estimator).__name__, input_name="X")
-    return replace(rows, array=array), y[listed]
+    return replace(rows, array=array), labels[places[listed]]
+
+
+def _one_dimensional(y: Any) -> Any:
+    """Return a column as its values, with the warning that scikit-learn wants; anything else as it is."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] != 1:
+        return y
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected: pass y.ravel()", DataConversionWarning, stacklevel=4
+    )
+    return np.asarray(y)[:, 0]
 
 
 def checked_rows(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
@@ -40,12 +64,12 @@ def checked_rows(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
         array: NDArray[Any] = validate_data(estimator, X, **how)
         if array.dtype.kind == "O":  # whole numbers of Python may be too large
             array = array.astype(np.float64)
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, ValueError) and str(error).startswith(_DISCREET):
-            raise
-    else:
         return array
+    except (ValueError, OverflowError) as error:
+        words = _FEATURES.sub("another number of features", _SHAPE.sub("", str(error)))
     # Raised out here, as an error keeps the one that it was raised beside, and whoever stores it stores what that says.
+    if words.startswith(_DISCREET):
+        raise DataError(words)
     raise DataError(
         "X must have a line for every row, of real numbers. Reshape your data with X.reshape(-1, 1) if it is "
         "one column, or X.reshape(1, -1) if it is one row. Complex data not supported, and text neither"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.budget import PureDp
+from dpmean.enums import Trust
 from dpmean.found import Found
 from dpmean.neighbours import Neighbours
 from dpmean.receipt import Receipt, epsilon_of, zcdp_of
@@ -45,10 +46,15 @@ def wrapped(start: str, words: str, indent: int | None = None) -> list[str]:
     return maker.wrap(words)
 
 
+def shown(name: str) -> str:
+    """Return the name of a column as people read it; a blank one is a name too, and stands in quotes."""
+    return name if name.strip() else repr(name)
+
+
 def number(n: int, neighbours: Neighbours, unit: str | None) -> str:
     """Return how many there are, and of what; a private number is not exact."""
     private = neighbours is Neighbours.ADD_OR_REMOVE_ONE
-    return f"{'about ' * private}{n} {'rows' if unit is None else f'persons ({unit})'}"
+    return f"{'about ' * private}{n} {'rows' if unit is None else f'persons ({shown(unit)})'}"
 
 
 def warning(public: Mapping[str, Any]) -> list[str]:
@@ -145,24 +151,26 @@ def price_in_brief(receipts: Sequence[Receipt], delta: float) -> str:
 
 def protected(neighbours: Neighbours, unit: str | None) -> str:
     """Return who is protected."""
-    one = "one row" if unit is None else f"all rows of one {unit}"
-    what = "persons" if unit else "rows"
-    if neighbours is Neighbours.REPLACE_ONE:
-        return f"neighbours: {neighbours}, that is, {one}; the number of {what} is public"
-    return f"neighbours: {neighbours}, that is, {one}; the number of {what} is private, and told with noise"
+    one = "one row" if unit is None else f"all rows of one {shown(unit)}"
+    what = "rows" if unit is None else "persons"
+    number = {
+        Neighbours.REPLACE_ONE: "public",
+        Neighbours.ADD_OR_REMOVE_ONE: "private, and told with noise",
+    }[neighbours]
+    return f"neighbours: {neighbours}, that is, {one}; the number of {what} is {number}"
 
 
-def protocol(public: Mapping[str, Any]) -> list[Paragraph]:
+def protocol(trust: Trust, public: Mapping[str, Any]) -> list[Paragraph]:
     """Return what devices did, if every row is one."""
-    if "rounds" not in public:
+    if trust is Trust.CENTRAL or "rounds" not in public:
         return []
     rounds, size = public["rounds"], f"{public['bytes_per_user']:.0f} bytes per user"
-    if "variant" not in public:
+    if trust is Trust.LOCAL:
         sent = f"{rounds} rounds, {public['messages_per_user']} message of {size}; {public['answered']} users answered"
         apart = "each device randomized its own answer, only messages were added up"
         return [("protocol", f"{sent}; {_PLAYED if public.get('played_in_one_process') else apart}")]
     sent = f"{rounds} rounds, {public['messages_per_user']:.1f} messages and {size}"
-    sealed = f"{public['sealed_bytes_per_user']:.0f} when sealed; centre by {VARIANTS.get(public['variant'], '?')}"
+    sealed = f"{public['sealed_bytes_per_user']:.0f} when sealed; centre by {VARIANTS[public['variant']]}"
     honest = f"{public['answered']} users answered, of whom {public['honest']} must be honest"
     played = f"; {_PLAYED}, by {public.get('fidelity', 'messages')}"
     apart = f"shuffler and analyzer must not collude{played if public.get('played_in_one_process') else ''}"
@@ -200,7 +208,8 @@ def imputed(public: Mapping[str, Any]) -> str:
     columns = "" if which is True else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
     if unit is None:
         return f"values{columns} that were missing counted as the middle of the bounds, or zero"
-    return f"persons ({unit}) without any value{columns or ' in a column'} counted as the middle of its bounds, or zero"
+    persons = f"persons ({shown(unit)}) without any value{columns or ' in a column'}"
+    return f"{persons} counted as the middle of its bounds, or zero"
 
 
 def four_digits_up(epsilon: float) -> float:

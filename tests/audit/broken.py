@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpmean.attacks.catalogue import targets
 from dpmean.attacks.central import UNCOUNTED, bins_step, choice_step, gap_step, number_step, radius_step, release_step
 from dpmean.attacks.devices import SHUFFLED, local_step, shuffle_step
+from dpmean.attacks.noise import repeatable
 from dpmean.attacks.target import MakeNoise, Target
 from dpmean.budget import PureDp, Zcdp
 from dpmean.frame import Frame
@@ -26,19 +27,21 @@ from dpmean.types import Ball, Ints
 class ScaledNoise:
     """Noise of which one step, or all, gets only a given part of the standard deviation that was paid for."""
 
-    seeded = True
-
-    def __init__(self, seed: int, part: Fraction, only: str = "") -> None:
-        self.noise, self.part, self.only = seeded(seed), part, only
+    def __init__(self, seed: int, part: Fraction, only: str = "", make: MakeNoise = seeded) -> None:
+        self.noise, self.part, self.only = make(seed), part, only
+        self.seeded = self.noise.seeded
 
     def at(self, step: str, start: int = 0) -> ScaledSampler:
-        return ScaledSampler(self.noise.at(step, start), self.part if step.startswith(self.only) else Fraction(1))
+        part = self.part if self.only in step else Fraction(1)
+        return ScaledSampler(self.noise.at(step, start), part, step.startswith(("answer", "keep")))
 
 
 @dataclass(frozen=True)
 class ScaledSampler:
     sampler: Sampler
     part: Fraction
+    lies: bool = False
+    """Whether words below a threshold are lies, or vectors that are kept outside: then there are fewer of these."""
 
     def gaussian(self, variance: Fraction, count: int) -> Ints:
         if not self.part:
@@ -48,25 +51,26 @@ class ScaledSampler:
     def choose(self, exponents: Sequence[int], unit: int) -> int:
         if not self.part:
             return exponents.index(min(exponents))
-        return self.sampler.choose([int(exponent / self.part) for exponent in exponents], unit)
+        return self.sampler.choose(exponents, int(unit * self.part))
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        return self.sampler.words(count)
+        words = self.sampler.words(count)
+        if not self.lies or self.part == 1:
+            return words
+        fewer = (words >> np.uint64(11)) * 2.0**-53 / float(self.part)
+        return np.asarray(np.minimum(fewer, 1 - 2.0**-53) * 2.0**64, dtype=np.uint64)
 
     def poisson(self, mean: Fraction, count: int) -> Ints:
         return self.sampler.poisson(mean * self.part**2, count)
 
 
-def halved(seed: int) -> ScaledNoise:
-    return ScaledNoise(seed, Fraction(1, 2))
+def with_part(part: Fraction, only: str = "") -> MakeNoise:
+    """Return noise of which one step, or all, gets a part."""
+    return lambda seed: ScaledNoise(seed, part, only, repeatable)
 
 
-def thinned(seed: int) -> ScaledNoise:
-    return ScaledNoise(seed, Fraction(1, 3))
-
-
-def quartered(seed: int) -> ScaledNoise:
-    return ScaledNoise(seed, Fraction(1, 4))
+weaker, halved, thinned, quartered = (with_part(Fraction(*part)) for part in ((7, 10), (1, 2), (1, 3), (1, 4)))
+weaker_sums = with_part(Fraction(7, 10), " noise")
 
 
 class TruthfulNoise:
@@ -101,7 +105,7 @@ class TruthfulSampler:
 
 def silent(step: str) -> MakeNoise:
     """Return noise that is missing from one step."""
-    return lambda seed: ScaledNoise(seed, Fraction(0), step)
+    return with_part(Fraction(0), step)
 
 
 def float_noise() -> Target:
@@ -153,8 +157,21 @@ def broken_targets() -> dict[str, Target]:
         "local bit that never lies": local_step("median", PureDp(1), TruthfulNoise),
         "local vector that is never kept outside": local_step("vector", PureDp(1), TruthfulNoise),
     }
-    for name, target in targets().items():
-        if target.whole:
-            step = name.partition(": ")[2]
-            broken[f"{name} without its noise"] = targets(silent(step))[name]
-    return broken
+    return broken | {
+        "radius of clipped without its noise": targets(silent("radius"))["radius of clipped"],
+        "shifted, replace-one, whose centre has no noise": targets(silent("centre"))["shifted, replace-one"],
+        "shifted in one pass, replace-one, with half the noise": targets(halved)["shifted in one pass, replace-one"],
+    }
+
+
+def weaker_targets() -> dict[str, Target]:
+    """Return everything with 0.7 of the standard deviation of its noise, or 0.7 times as many lies.
+
+    Of a shuffled collection it is the noise of sums: counts would be wrong. Two are left out, which 40 000 runs do not
+    catch: counts, since little is claimed of those that are attacked, and a centre that is found by a sample.
+    """
+    made = targets(weaker) | {name: made for name, made in targets(weaker_sums).items() if name.startswith("shuffle, ")}
+    return {name: target for name, target in made.items() if name not in NOT_CAUGHT}
+
+
+NOT_CAUGHT = ("shuffled counts", "shifted in one pass, replace-one")

@@ -11,15 +11,40 @@ import pytest
 
 from dpmean.attacks.catalogue import targets
 from dpmean.audit import judge
-from dpmean.budget import Zcdp
-from tests.audit.broken import broken_targets
+from dpmean.budget import PureDp, Zcdp
+from dpmean.renyi import renyi_of
+from dpmean.separation import separation_at_least
+from tests.audit.broken import broken_targets, weaker_targets
 
 PART = 500  # runs that a worker does at a time
+WHOLE = {
+    "clipped, replace-one": 1000,
+    "clipped, add-or-remove-one": 1000,
+    "shifted, replace-one": 1500,
+    "shifted, add-or-remove-one": 1500,
+    "refined, replace-one": 1000,
+    "refined, add-or-remove-one": 1000,
+    "local, zCDP": 1000,
+    "shuffle, few rounds": 1000,
+}
+"""Runs of whole estimators that find half of the claim."""
+WEAKER = {
+    "clipped, replace-one": 3000,
+    "clipped, add-or-remove-one": 3000,
+    "shifted, replace-one": 4500,
+    "refined, replace-one": 1800,
+    "local, zCDP": 1000,
+}
+"""Runs that catch whole estimators with 0.7 of the noise; ``make audit`` attacks all of them."""
+STEPS = {name: 4000 for name, target in targets().items() if not target.whole}
+STEPS |= {"shuffled counts": 12_000, "search for the radius": 12_000, "local vector, pure": 6000, "shuffled sum": 6000}
+"""Runs of single steps."""
 
 
 @lru_cache
 def by_name():
-    return {**targets(), **broken_targets()}
+    weaker = {f"{name}, with 0.7 of the noise": target for name, target in weaker_targets().items()}
+    return {**targets(), **broken_targets(), **weaker}
 
 
 def scores(name, neighbour, runs):
@@ -39,36 +64,68 @@ def attacked():
         yield attack
 
 
-@pytest.mark.parametrize("name", targets())
-def test_what_is_found_stays_under_the_claim(name, attacked):
-    assert not attacked(name, 600 if by_name()[name].whole else 6000).caught
-
-
-def test_the_knife_is_sharp_on_the_release_step(attacked):
-    finding = attacked("noisy sum", 40_000)
+@pytest.mark.parametrize("name", [*STEPS, *WHOLE])
+def test_half_of_the_claim_is_found_and_no_more_than_all_of_it(name, attacked):
+    finding = attacked(name, (STEPS | WHOLE)[name])
     assert not finding.caught
     assert finding.sharpness > 0.5
 
 
+@pytest.mark.parametrize("name", [name for name in [*STEPS, *WEAKER] if name in weaker_targets()])
+def test_seven_tenths_of_the_noise_are_noticed(name, attacked):
+    assert attacked(f"{name}, with 0.7 of the noise", (STEPS | WEAKER)[name]).caught
+
+
 @pytest.mark.parametrize("name", broken_targets())
 def test_broken_mechanisms_are_caught(name, attacked):
-    """Whole estimators get as many runs as their honest twins above, which could therefore have been caught."""
-    assert attacked(name, 600 if by_name()[name].whole else 20_000).caught
+    assert attacked(name, 1000 if by_name()[name].whole else 6000 if "floats" in name else 4000).caught
 
 
-def test_targets_have_names_of_their_own():
+def test_what_is_attacked_has_a_name():
     assert not targets().keys() & broken_targets().keys()
+    assert targets().keys() >= WHOLE.keys() | weaker_targets().keys()
 
 
-@pytest.mark.parametrize("rho", [0.1, 0.5, 2.0])
-def test_the_judge_is_fair_to_the_gaussian_mechanism(rho):
-    """A continuous Gaussian of exactly the claimed scale is never accused, one of half the scale always."""
+@pytest.mark.parametrize(("rho", "curve"), [(0.1, False), (0.5, False), (2.0, False), (0.1, True), (0.5, True)])
+def test_the_judge_is_fair_to_the_gaussian_mechanism(rho, curve):
+    """A continuous Gaussian of exactly the claimed scale is never accused, one of 0.7 of the scale always."""
+    claim = renyi_of(Zcdp(rho)) if curve else Zcdp(rho)
     generator = np.random.default_rng(1)
     shift = math.sqrt(2 * rho)
     noise = generator.normal(0, 1, (2, 100_000))
-    assert 0.5 < judge(noise[0], noise[1] + shift, Zcdp(rho)).sharpness < 1
-    assert judge(0.5 * noise[0], 0.5 * noise[1] + shift, Zcdp(rho)).caught
+    assert 0.5 < judge(noise[0], noise[1] + shift, claim).sharpness < 1
+    assert judge(0.7 * noise[0], 0.7 * noise[1] + shift, claim).caught
+
+
+def test_the_judge_is_fair_to_randomized_response():
+    generator = np.random.default_rng(1)
+    coins, epsilon = generator.random((2, 50_000)), 1.0
+    for lies, caught in ((1 / (1 + math.e), False), (0.7 / (1 + math.e), True)):
+        finding = judge((coins[0] < lies).astype(float), (coins[1] >= lies).astype(float), PureDp(epsilon))
+        assert finding.caught == caught
+        assert finding.sharpness > 0.9
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_separation_is_rarely_overstated(order):
+    """At a chance of a tenth: that more than 24 of 60 bounds are too high has a probability below 1e-8."""
+    generator = np.random.default_rng(2)
+    bounds = [
+        separation_at_least(generator.normal(0, 1, 400), generator.normal(1, 1, 400), order, 0.0, 0.1)
+        for _ in range(60)
+    ]
+    assert sum(bound > 1 for bound in bounds) <= 24
+    assert np.median(bounds) > 0.6
+
+
+def test_what_a_claim_leaves_out_is_not_held_against_it():
+    """Outputs that give a side away, but only as often as the delta of a curve allows."""
+    generator = np.random.default_rng(3)
+    noise = generator.normal(0, 1, (2, 20_000))
+    assert separation_at_least(noise[0], noise[1] + 1, 2, 0.0, 1e-7) > 0.8
+    assert separation_at_least(noise[0], noise[1] + 1, 2, 0.5, 1e-7) == 0
 
 
 def test_identical_scores_accuse_nobody():
-    assert judge(np.zeros(1000), np.zeros(1000), Zcdp(0.01)).epsilon_found == 0
+    finding = judge(np.zeros(1000), np.zeros(1000), Zcdp(0.01))
+    assert finding.epsilon_found == finding.separation_found == 0

@@ -38,6 +38,21 @@ def rows(dtype, n=MANY):
     return found
 
 
+def far_apart(array, device="cpu", *, by_row=False):
+    """Return rows as a tensor whose columns, or rows, lie almost 2^30 numbers apart: four of them are beyond 32 bits.
+
+    Hardly any of that memory is touched. An address that wraps around in 32 bits lies within it, too, so that wrong
+    numbers are read there, and no test ends with a fault of memory.
+    """
+    import torch
+
+    values, apart = torch.tensor(array), 2**30 - 3
+    strides = (apart, 1) if by_row else (1, apart)
+    last = sum((size - 1) * stride for size, stride in zip(values.shape, strides, strict=True))
+    room = torch.empty(2**30 + last + 1, dtype=values.dtype, device=device)
+    return room.as_strided(values.shape, strides, 2**30).copy_(values)
+
+
 @lru_cache
 def expected(dtype, method, passes, n=MANY, box=False):
     """Return what rows in memory give."""

@@ -1,6 +1,7 @@
 """Tensors give what memory gives, bit for bit: through the loops on a CPU, and as the operations that a GPU runs."""
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -9,10 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dpmean
 from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.frame import Frame
+from dpmean.grid import Grid
 from dpmean.rows import source
-from tests.conformance.problems import DTYPES, FEW, METHODS, assert_same, expected, needed, release, rows
+from dpmean.rows.memory import MemoryRows
+from tests.conformance.problems import DTYPES, FEW, METHODS, assert_same, expected, far_apart, needed, release, rows
 
 torch = needed("torch", "torch")
 TensorRows = needed("dpmean.rows.device", "torch").TensorRows
@@ -120,8 +124,6 @@ def test_few_rows_boxes_and_one_dimension(device):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("passes", [1, 2])
 def test_one_dimension(device, passes):
-    import dpmean
-
     array = rows("float32")[:, :1]
     wanted = dpmean.mean(array, rho=4.0, norm_bound=64.0, seed=2, passes=passes)
     found = dpmean.mean(AsOnAGpu(torch.tensor(array).to(device)), rho=4.0, norm_bound=64.0, seed=2, passes=passes)
@@ -130,8 +132,6 @@ def test_one_dimension(device, passes):
 
 
 def test_missing_values_are_refused_or_imputed():
-    import dpmean
-
     array = np.array(rows("float64", FEW))
     array[3, 1], array[5] = np.nan, np.inf
     X = AsOnAGpu(torch.tensor(array))
@@ -188,4 +188,37 @@ def test_kernels_of_a_gpu_give_the_same_whole_numbers(interpreted):
         said, wrong = process.communicate()
         assert process.returncode == 0, wrong
         agreed += int(said)
-    assert agreed == 18
+    assert agreed == 27
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("d", [4, 9, 16])
+def test_rows_beyond_the_bound_are_rounded_as_in_memory(device, d):
+    """A few such rows are worked on by the host and many by blocks, so both must give the same whole numbers.
+
+    Brought within the bound, these rows lie on the grid if they are rounded once, and next to it if twice.
+    """
+    array, frame = np.repeat(np.arange(70, 1000)[:, None], d, axis=1), Frame.within_norm(d, 64.0, impute=False)
+    there, here = TensorRows(torch.tensor(array).to(device), frame), MemoryRows(array, frame)
+    grid = Grid(2.0**-20, 64.0, d)
+    for middle, radius in itertools.product((0.0, 2.5, -7.0), (8.0, 50.0, 63.0, 100.0)):
+        centre = np.full(d, middle)
+        ball, shells, view = grid.ball(centre, radius), grid.shells(centre, [radius, 4.0], 930), grid.distances(centre)
+        assert np.array_equal(there.add_up(ball), here.add_up(ball))
+        assert np.array_equal(there.add_up_shells(shells).outer, here.add_up_shells(shells).outer)
+        assert np.array_equal(there.histogram(view).counts, here.histogram(view).counts)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("by_row", [True, False])
+def test_rows_and_columns_may_lie_beyond_32_bits(device, by_row):
+    """On a GPU by kernels and by blocks, on a CPU by the loops and by blocks; kernels are interpreted above."""
+    array = np.random.default_rng(3).integers(-60, 61, (4, 700) if by_row else (700, 4)).astype("int8")
+    X = far_apart(array, device, by_row=by_row)
+    assert max(size * stride for size, stride in zip(X.shape, X.stride(), strict=True)) > 2**31
+    settings = {"rho": 4.0, "norm_bound": 1000.0, "seed": 2, "allow_few_rows": True}
+    for method, passes in METHODS:
+        wanted = dpmean.mean(array, method=method, passes=passes, **settings)
+        assert_same(dpmean.mean(X, method=method, passes=passes, **settings), wanted)
+        assert_same(dpmean.mean(AsOnAGpu(X), method=method, passes=passes, **settings), wanted)

@@ -13,16 +13,17 @@ from dpmean.attacks.central import (
     radius_step,
     release_step,
 )
+from dpmean.attacks.collections import whole_collections
 from dpmean.attacks.devices import SHUFFLED, local_step, shuffle_step
+from dpmean.attacks.noise import repeatable
 from dpmean.attacks.target import MakeNoise, Target
 from dpmean.attacks.whole import whole_estimators
 from dpmean.budget import PureDp, Zcdp
-from dpmean.noise.source import seeded
 from dpmean.trust.central import Central
 
 
-def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
-    """Return each private step, and each number that a whole estimator releases."""
+def targets(make_noise: MakeNoise = repeatable) -> dict[str, Target]:
+    """Return each private step, and each whole estimator and collection."""
     return {
         "noisy sum": release_step(Central(), make_noise),
         "noisy sum, private number": release_step(UNCOUNTED, make_noise),
@@ -36,4 +37,5 @@ def targets(make_noise: MakeNoise = seeded) -> dict[str, Target]:
         "local vector, pure": local_step("vector", PureDp(1), make_noise),
         **{name: shuffle_step(stage, make_noise) for name, stage in SHUFFLED.items()},
         **whole_estimators(make_noise),
+        **whole_collections(make_noise),
     }

@@ -7,13 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpmean.attacks.noise import repeatable
+from dpmean.attacks.odds import odds_of_search
 from dpmean.attacks.target import MakeNoise, Target
 from dpmean.budget import Zcdp
 from dpmean.frame import Frame
 from dpmean.grid import RADII_PER_OCTAVE, Grid
 from dpmean.interfaces import TrustModel
 from dpmean.neighbours import Neighbours
-from dpmean.noise.source import seeded
 from dpmean.quantile import search
 from dpmean.rows.memory import MemoryRows
 from dpmean.shells import FACTOR_ONE, shell_sums, shells_of
@@ -31,7 +32,7 @@ def rows_of(array: Floats, reach: float = REACH) -> MemoryRows:
     return MemoryRows(array, Frame.within_norm(array.shape[1], reach, impute=False), threads=1)
 
 
-def release_step(trust: Central, make_noise: MakeNoise = seeded) -> Target:
+def release_step(trust: Central, make_noise: MakeNoise = repeatable) -> Target:
     """Attack the noisy sum: one row sits at one end of the ball or at the other, or else is not there."""
     claim = Zcdp(Fraction(1, 2))
     ball = Ball(np.zeros(1), 2.0**-20, 2**20)
@@ -45,7 +46,7 @@ def release_step(trust: Central, make_noise: MakeNoise = seeded) -> Target:
     return Target(score, claim)
 
 
-def number_step(make_noise: MakeNoise = seeded) -> Target:
+def number_step(make_noise: MakeNoise = repeatable) -> Target:
     """Attack the number of rows, where it is private."""
     claim = Zcdp(Fraction(1, 2))
 
@@ -55,23 +56,25 @@ def number_step(make_noise: MakeNoise = seeded) -> Target:
     return Target(score, claim)
 
 
-def radius_step(trust: TrustModel, make_noise: MakeNoise = seeded) -> Target:
+def radius_step(trust: TrustModel, make_noise: MakeNoise = repeatable) -> Target:
     """Attack the search for the radius: one row is near the centre or far away, and the rank lies between."""
     claim = Zcdp(Fraction(1, 2))
-    view = Distances(np.zeros(1), low=-64, points=65)
+    view = Distances(np.zeros(1), low=-63, points=64)
     near, far = np.full((40, 1), 0.5), np.full((40, 1), 1.0)
     sides = [rows_of(np.concatenate((near[:end], far[end:]))) for end in (20, 21)]
+    counts = [side.histogram(view).counts[0].tolist().__getitem__ for side in sides]
 
     def score(run: int, neighbour: bool) -> float:
         counter, _ = trust.open_counter(sides[neighbour], view, claim, make_noise(2 * run + neighbour), "radius")
-        return float(search(counter, 20)[0])
+        found = int(search(counter, 20)[0])
+        return odds_of_search(found, view.points, counts, 20, counter.noise_std)
 
     return Target(score, claim)
 
 
-def choice_step(make_noise: MakeNoise = seeded) -> Target:
+def choice_step(make_noise: MakeNoise = repeatable) -> Target:
     """Attack the choice of a radius: of two, with one row beyond the smaller or none, and odds that lie between."""
-    claim = Zcdp(Fraction(1, 50))
+    claim = Zcdp(Fraction(1, 2))
     view = Distances(np.zeros(1), low=0, points=2)
     sides = [rows_of(np.array([[end]]), 2 * REACH).histogram(view) for end in (1.0, 1.005)]
     slope = math.sqrt(8 * claim.rho) / 2 * RADII_PER_OCTAVE / math.log(2)
@@ -83,11 +86,11 @@ def choice_step(make_noise: MakeNoise = seeded) -> Target:
     return Target(score, claim)
 
 
-def gap_step(make_noise: MakeNoise = seeded) -> Target:
-    """Attack the bias gap: one row lies beyond the larger radius or at the centre, and others in its direction."""
+def gap_step(make_noise: MakeNoise = repeatable) -> Target:
+    """Attack the bias gap: one row lies beyond the larger radius on one side or on the other, where others are."""
     claim = Zcdp(Fraction(1, 2))
-    shells = Grid(2.0**-20, REACH, 1).shells(np.zeros(1), [0.5, 0.25], 2)
-    sides = [rows_of(np.array([[0.9], [end]])).add_up_shells(shells) for end in (0.0, 0.9)]
+    shells = Grid(2.0**-20, REACH, 1).shells(np.zeros(1), [0.5, 0.25], 3)
+    sides = [rows_of(np.array([[0.9], [0.9], [end]])).add_up_shells(shells) for end in (-0.9, 0.9)]
 
     def score(run: int, neighbour: bool) -> float:
         curator = Curator(claim, make_noise(2 * run + neighbour))
@@ -96,7 +99,7 @@ def gap_step(make_noise: MakeNoise = seeded) -> Target:
     return Target(score, claim)
 
 
-def bins_step(make_noise: MakeNoise = seeded) -> Target:
+def bins_step(make_noise: MakeNoise = repeatable) -> Target:
     """Attack the sum that one pass puts together from bins: one row sits beyond the radius on one side or on the other.
 
     Others lie in bins of other units, within the radius and beyond it.

@@ -7,9 +7,9 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 
+from dpmean.attacks.noise import repeatable
 from dpmean.attacks.target import MakeNoise, Target
 from dpmean.budget import PureDp
-from dpmean.noise.source import seeded
 from dpmean.trust.local import Fleet
 from dpmean.trust.randomizers import Budget, half_space, lies
 from dpmean.trust.schema import TICKETS, VERSION, Question, Task, write_budget
@@ -19,7 +19,7 @@ from dpmean.trust.shuffle.schema import Collection, Counters, Round, Stage, Sums
 from dpmean.trust.wire import body_size
 
 
-def local_step(question: Question, budget: Budget, make_noise: MakeNoise = seeded) -> Target:
+def local_step(question: Question, budget: Budget, make_noise: MakeNoise = repeatable) -> Target:
     """Attack the single answer of a device, whose row is at one end of the bound or at the other."""
     asked = {"version": VERSION, "name": "0" * 16, "round": 0, "tickets": (0, TICKETS), "d": 1, "step": -20}
     place = {
@@ -44,7 +44,7 @@ def local_step(question: Question, budget: Budget, make_noise: MakeNoise = seede
     return Target(score, budget)
 
 
-def shuffle_step(stage: Stage, make_noise: MakeNoise = seeded) -> Target:
+def shuffle_step(stage: Stage, make_noise: MakeNoise = repeatable) -> Target:
     """Attack one shuffled round of thirty clients, one of whom is near the centre or far away, or on either side.
 
     All messages are made and mixed; the attack looks at what they add up to.

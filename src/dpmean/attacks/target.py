@@ -27,15 +27,20 @@ class Target:
     """Whether a run is a whole estimator, which takes longer."""
 
 
-LONGER = 10
-"""A whole estimator takes about as many times longer than one step of it, and gets so many fewer runs."""
+LONGER = 4
+"""A whole estimator takes longer than one step of it, and gets so many times fewer runs."""
+
+
+def runs_of(target: Target, runs: int) -> int:
+    """Return how often a mechanism is run on either side, if single steps get so many runs."""
+    return max(runs // LONGER, 8) if target.whole else runs
 
 
 def attack(target: Target, runs: int, after_each: Callable[[], None] = lambda: None) -> Finding:
     """Run a mechanism so many times on each of two neighbours, and judge what can be told from it."""
     scores: tuple[list[float], list[float]] = ([], [])
     for neighbour in (False, True):
-        for run in range(max(runs // LONGER, 2) if target.whole else runs):
+        for run in range(runs_of(target, runs)):
             scores[neighbour].append(target.score(run, neighbour))
             after_each()
     return judge(np.array(scores[0]), np.array(scores[1]), target.claim)

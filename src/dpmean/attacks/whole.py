@@ -1,88 +1,94 @@
-"""Attacks on whole estimators, each on a number that it releases."""
+"""Attacks on whole estimators of the central model, on all that a release tells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
-
 import numpy as np
 
-from dpmean.attacks.central import REACH, UNCOUNTED, rows_of
+from dpmean.attacks.central import UNCOUNTED, rows_of
+from dpmean.attacks.odds import COINS, FAR, Medians, Pair, circle, lumps, odds_of_search
 from dpmean.attacks.target import MakeNoise, Target
 from dpmean.budget import Zcdp
-from dpmean.coins import PublicCoins
-from dpmean.estimators.clipped import ClippedMean
+from dpmean.estimators.clipped import FAILURE, ClippedMean
 from dpmean.estimators.refined import RefinedMean
-from dpmean.estimators.shifted import ShiftedClippedMean
-from dpmean.grid import Grid
+from dpmean.estimators.shifted import FEWEST_ROWS, ShiftedClippedMean
+from dpmean.grid import Grid, radius_index
 from dpmean.interfaces import Estimator
+from dpmean.neighbours import Neighbours
+from dpmean.quantile import questions, rank_error
 from dpmean.rows.uncounted import UncountedRows
-from dpmean.trust.central import Central
-from dpmean.types import Estimate, Floats
+from dpmean.trust.central import FOR_NUMBER, REPLACING, Central
+from dpmean.types import Floats
+
+CLAIM = Zcdp(1)
+STEP = 2.0**-20
 
 
-def _whole(method: str, neighbours: list[Floats], look: Callable[[Estimate], float], make_noise: MakeNoise) -> Target:
-    """Attack a whole estimator, at a budget so small that few runs suffice to catch a broken one."""
-    claim = Zcdp(Fraction(1, 50))
-    grid = Grid(2.0**-20, REACH, neighbours[0].shape[1])
-    sides = [rows_of(array) for array in neighbours]
-    estimators: dict[str, Estimator] = {
-        "clipped": ClippedMean(grid, Central()),
-        "shifted": ShiftedClippedMean(grid, Central(), PublicCoins("attack")),
-        "refined": RefinedMean(grid, PublicCoins("attack")),
-        "uncounted": RefinedMean(grid, PublicCoins("attack"), trust=UNCOUNTED),
-        "clipped, one pass": ClippedMean(grid, Central(), one_pass=True),
-        "shifted, one pass": ShiftedClippedMean(grid, Central(), PublicCoins("attack"), one_pass=True),
-        "refined, one pass": RefinedMean(grid, PublicCoins("attack"), one_pass=True),
-    }
+def _estimator(method: str, grid: Grid, trust: Central) -> Estimator:
+    name, _, once = method.partition(" in ")
+    match name:
+        case "clipped":
+            return ClippedMean(grid, trust, bool(once))
+        case "shifted":
+            return ShiftedClippedMean(grid, trust, COINS, bool(once))
+        case _:
+            return RefinedMean(grid, COINS, bool(once), trust)
+
+
+def _whole(method: str, others: Floats, trust: Central, make_noise: MakeNoise) -> Target:
+    """Attack a whole estimator by its mean, its centre, and its number of rows if that is private."""
+    private = trust.neighbours is Neighbours.ADD_OR_REMOVE_ONE
+    grid, pair = Grid(STEP, FAR, 2), Pair.around(others, replaced=not private)
+    estimator, sides = _estimator(method, grid, trust), [rows_of(rows, FAR) for rows in pair.sides]
+    medians = Medians(pair, grid) if method.startswith("shifted") and len(others) < FEWEST_ROWS else None
+    for_number, left = trust.divide(CLAIM, *FOR_NUMBER) if private else (CLAIM, CLAIM)
+    for_centre, _ = trust.divide(left, 1, 3)
 
     def score(run: int, neighbour: bool) -> float:
-        noise = make_noise(2 * run + neighbour)
-        rows = sides[neighbour]
-        return look(
-            estimators[method](UncountedRows(rows, 3000, noise) if method == "uncounted" else rows, claim, noise)
-        )
+        noise, rows = make_noise(2 * run + neighbour), sides[neighbour]
+        about, odds = rows.n, 0.0
+        if private:
+            about, _ = trust.count(rows.n, for_number, noise, "number")
+            odds = 2 * float(for_number.rho) * (about - len(others) - 0.5)
+        found = estimator(UncountedRows(rows, about, noise) if private else rows, left, noise)
+        odds += medians.odds(found, about, for_centre) if medians else 0.0
+        return odds + pair.odds_of_mean(found, about)
+
+    return Target(score, CLAIM, whole=True)
+
+
+def _radius(make_noise: MakeNoise) -> Target:
+    """Attack the radius of the clipped mean, which its receipt says a quarter of the budget was paid for.
+
+    As many rows as are searched for lie near zero, the others far away, and one here or there.
+    """
+    n, grid, (claim, _) = 100, Grid(STEP, FAR, 1), REPLACING.divide(CLAIM, 1, 3)
+    distances = grid.distances(np.zeros(1))
+    std = REPLACING.count_std(distances.points, 1, claim)
+    rank = n - max(REPLACING.rows_to_clip(1, CLAIM), rank_error(std, questions(distances.points), FAILURE))
+    near = int(rank)
+    sides = [rows_of(np.where(np.arange(n) < count, STEP, FAR)[:, np.newaxis], FAR) for count in (near, near + 1)]
+    estimator = ClippedMean(grid, REPLACING)
+    counts = [side.histogram(distances).counts[0].tolist().__getitem__ for side in sides]
+
+    def score(run: int, neighbour: bool) -> float:
+        radius = estimator(sides[neighbour], CLAIM, make_noise(2 * run + neighbour)).radius
+        return odds_of_search(radius_index(radius) - distances.low, distances.points, counts, rank, std)
 
     return Target(score, claim, whole=True)
 
 
-def _with(rows: list[float], *last: float) -> list[Floats]:
-    """Return two neighbours: the same rows, and one of two others."""
-    return [np.array([*rows, other])[:, np.newaxis] for other in last]
-
-
-def _sum_in_radii(estimate: Estimate) -> float:
-    """Return what an adversary makes of mean, centre and radius: the noisy sum, freed of the other two."""
-    return float(estimate.mean[0] - estimate.centre[0]) / estimate.radius
-
-
-def _mean_in_radii(estimate: Estimate) -> float:
-    return float(estimate.mean[0]) / estimate.radius
-
-
 def whole_estimators(make_noise: MakeNoise) -> dict[str, Target]:
-    """Return each number that a whole estimator releases.
-
-    The replaced row decides the answer: it is far on one side or on the other (mean; with refined, the radius
-    follows the many zeros, so that the sign of the mean tells), makes the difference between
-    two medians (centre), or sits at the rank that is searched, the second smallest distance (radius).
-    """
-    apart = _with([0.0] * 30, -1.0, 1.0)
-    tied = _with([-0.5] * 15 + [0.5] * 15, -0.5, 0.5)
-    alone = _with([0.0] * 3000, -1.0, 1.0)
-    missing = [np.zeros((3000, 1)), alone[1]]
-    many = _with([0.0] * 17_000, -1.0, 1.0)  # a sample finds the centre: only then is all read once
-    planar = [np.hstack((array, np.zeros_like(array))) for array in alone]
-    ranked = _with([0.1] + [0.9] * 29, 0.1, 0.9)
+    """Return every method, for both kinds of neighbours, in two passes and in one; and a radius alone."""
+    made = {}
+    for trust in (REPLACING, UNCOUNTED):
+        about = trust.neighbours
+        made[f"clipped, {about}"] = _whole("clipped", circle(300), trust, make_noise)
+        made[f"shifted, {about}"] = _whole("shifted", lumps(300), trust, make_noise)
+        made[f"refined, {about}"] = _whole("refined", circle(2000), trust, make_noise)
+        made[f"clipped in one pass, {about}"] = _whole("clipped in one pass", circle(300), trust, make_noise)
     return {
-        "clipped: mean": _whole("clipped", apart, _sum_in_radii, make_noise),
-        "clipped: radius": _whole("clipped", ranked, lambda estimate: estimate.radius, make_noise),
-        "shifted: mean": _whole("shifted", apart, _sum_in_radii, make_noise),
-        "shifted: centre": _whole("shifted", tied, lambda estimate: float(estimate.centre[0]), make_noise),
-        "refined: mean": _whole("refined", alone, _mean_in_radii, make_noise),
-        "refined, private number: mean": _whole("uncounted", missing, _mean_in_radii, make_noise),
-        "refined (d = 2): mean": _whole("refined", planar, _mean_in_radii, make_noise),
-        "clipped, one pass: mean": _whole("clipped, one pass", apart, _sum_in_radii, make_noise),
-        "shifted, one pass: mean": _whole("shifted, one pass", apart, _sum_in_radii, make_noise),
-        "refined, one pass: mean": _whole("refined, one pass", many, _mean_in_radii, make_noise),
+        **made,
+        "shifted in one pass, replace-one": _whole("shifted in one pass", circle(2400), REPLACING, make_noise),
+        "refined in one pass, replace-one": _whole("refined in one pass", circle(17_000), REPLACING, make_noise),
+        "radius of clipped": _radius(make_noise),
     }

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dpmean.baselines.floats import FloatCurator
 from dpmean.baselines.peer import last_release, noisy_mean_in_ball, only_basics, read_whole, run_peer
 from dpmean.budget import Zcdp, positive
-from dpmean.errors import ArgumentError
+from dpmean.door.bounds import read_sigmas
 from dpmean.front import Basics
 from dpmean.grid import Grid
 from dpmean.interfaces import Noise, Rows
@@ -58,13 +58,11 @@ def coinpress_covariance_mean(
     direction to direction: ``noise_std`` is its root mean square.
     """
     number, covariance_number = read_whole(rounds, "rounds"), read_whole(covariance_rounds, "covariance_rounds")
-    bound = float(positive(norm_bound, "norm_bound"))
+    bound, sigmas = float(positive(norm_bound, "norm_bound")), read_sigmas(sigma_min, sigma_max, None)
 
     def ask(_: Grid, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
-        largest = float(positive(sigma_max or bound / math.sqrt(rows.d), "sigma_max"))
-        smallest = float(positive(sigma_min or largest * 1e-6, "sigma_min"))
-        if smallest > largest:
-            raise ArgumentError(f"sigma_min must not exceed sigma_max, got {smallest} and {largest}")
+        widest = bound / math.sqrt(rows.d)
+        smallest, largest = (widest * 1e-6, widest) if sigmas is None else sigmas
         curator = FloatCurator(rows, budget, noise)
         note = ""
         try:

@@ -20,6 +20,7 @@ from dpmean.door.bounds import read_frame
 from dpmean.door.budgets import read_budget
 from dpmean.door.choices import read_randomness
 from dpmean.door.rows import read_array, read_nan
+from dpmean.enums import Trust
 from dpmean.errors import ArgumentError
 from dpmean.front import Basics
 from dpmean.grid import padded, power_of_two_at_most
@@ -43,7 +44,9 @@ def known_variance(X: ArrayLike, *, norm_bound: float, sigma: float = 1.0, **bas
     Half of the users say in which bin of width sigma their value lies; the others send values, clipped around the
     fullest bin.
     """
-    width = float(positive(sigma, "sigma"))
+    width, bound = float(positive(sigma, "sigma")), float(positive(norm_bound, "norm_bound"))
+    if bound / width > _MOST_BINS:
+        raise ArgumentError(f"sigma={width:g} is too small for a bound of {bound:g}: raise it")
 
     def locate(devices: Devices) -> tuple[Floats, Floats]:
         half = devices.n // 2
@@ -90,8 +93,6 @@ class Devices:
     def fullest_bin(self, users: Ints, width: float) -> Floats:
         """Find the fullest bin of each column: every user flips one bit of its bin's public Hadamard pattern."""
         half = math.ceil(self.reach / width)
-        if half > _MOST_BINS:
-            raise ArgumentError(f"sigma={width:g} is too small for a bound of {self.reach:g}: raise it")
         size, lie = padded(2 * half + 1), lies(self.each)
         found = np.empty(self.d)
         for j in range(self.d):
@@ -172,7 +173,7 @@ def _run(
         n=n,
         d=d,
         method=name,
-        trust="local",
+        trust=Trust.LOCAL,
         neighbours=Neighbours.REPLACE_ONE,
         seeded=noise.seeded,
         public={

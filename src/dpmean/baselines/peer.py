@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpmean.budget import Zcdp
+from dpmean.door.asked import read_arguments
+from dpmean.door.rows import read_rows
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.enough import ANY_NUMBER, Need
 from dpmean.front import Basics, Common, run
@@ -54,7 +56,8 @@ def only_basics(basics: Basics) -> Basics:
 
 def run_peer(name: str, ask: Ask, X: ArrayLike, **common: Unpack[Common]) -> Release:
     """Release a mean in a peer's way."""
-    return run(lambda grid, _, __: Peer(name, grid, ask), X, **common)
+    arguments = read_arguments(**common)
+    return run(lambda grid, _, __: Peer(name, grid, ask), arguments.of(read_rows(X)))
 
 
 def noisy_mean_in_ball(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpmean.baselines.peer import last_release, read_fraction, read_whole, run_peer
-from dpmean.budget import Zcdp
+from dpmean.budget import Zcdp, exact
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import clipped_around
 from dpmean.front import Common
@@ -52,7 +52,7 @@ def adaptive_clipping(
     where ``share`` is the noisy share of rows within it. The rounds cost a quarter of the budget.
     """
     fraction, number = read_fraction(quantile, "quantile"), read_whole(rounds, "rounds")
-    if not 0 < learning_rate <= 10:
+    if not 0 < exact(learning_rate, "learning_rate") <= 10:
         raise ArgumentError(f"learning_rate must lie between 0 and 10, got {learning_rate!r}: 0.2 is usual")
 
     def ask(grid: Grid, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
@@ -62,7 +62,7 @@ def adaptive_clipping(
             index = min(max(radius_index(radius) - grid.lowest, 0), norms.points - 1)
             beyond = curator.count_beyond(norms, index, budget.rho / (4 * number), f"share {round_}")
             share = 1 - beyond.value / rows.n
-            moved = radius * math.exp(-learning_rate * min(max(share - fraction, -1.0), 1.0))
+            moved = radius * math.exp(-float(learning_rate) * min(max(share - fraction, -1.0), 1.0))
             radius = min(max(moved, radius_at(grid.lowest)), grid.reach)
         return last_release(curator, rows, grid, np.zeros(rows.d), radius)
 

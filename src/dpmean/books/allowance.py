@@ -3,8 +3,9 @@
 Costs of several notions add up as Rényi divergences. A budget is kept at *one* order alpha: whoever chooses later costs
 after seeing earlier answers, and stops while the sum at that order is within a bound fixed beforehand, has a divergence
 within that bound (Feldman and Zrnic, "Individual Privacy Accounting via a Rényi Filter", 2021). Converting at whichever
-order turns out best would not do: which one that is could depend on the answers. Events outside the curves (``delta``
-and ``distance`` of ``Renyi``) are paid from a part of delta that is set aside, for the same reason beforehand.
+order turns out best would not do: which one that is could depend on the answers. What was spent is told at that order
+too, and holds whenever somebody stops. Events outside the curves (``delta`` and ``distance`` of ``Renyi``) are paid
+from a part of delta that is set aside, for the same reason beforehand.
 
 Order and part are fixed by the first cost, which depends on no answer: those at which most releases like it fit. Of a
 pure epsilon that would be the largest order, at which zCDP hardly fits; as long as the first is less than half of the
@@ -24,7 +25,7 @@ from typing import final
 from dpmean.accountant import divergence_allowed, order_for_zcdp, tight_epsilon, zcdp_that_implies
 from dpmean.budget import ApproxDp, PureDp, Zcdp
 from dpmean.errors import ArgumentError
-from dpmean.renyi import ORDERS, Renyi, compose, renyi_of
+from dpmean.renyi import ORDERS, Renyi
 
 Cost = Zcdp | PureDp | ApproxDp | Renyi
 """What can be paid for."""
@@ -121,22 +122,17 @@ def epsilon_left(budget: ApproxDp, costs: Sequence[Cost]) -> Fraction:
 
 
 def epsilon_spent(budget: ApproxDp, costs: Sequence[Cost]) -> Fraction:
-    """Return the epsilon of all costs together at the delta of the budget, had they been fixed beforehand."""
+    """Return the epsilon of all costs together at the delta of the budget, at the order that the first one fixed.
+
+    It holds for whoever stops when they like: the order depends on no answer. Of a few small costs it is much more than
+    they would be at the order that is best for them, which nobody knew beforehand.
+    """
     if not costs:
         return Fraction(0)
-    bounds = [budget.epsilon] if fits(budget, costs) else []
-    try:
-        bounds.append(compose(_as_curve(cost) for cost in costs).epsilon(budget.delta))
-    except ArgumentError:  # more than delta lies outside the curves
-        if not bounds:
-            raise
-    concentrated = [cost for cost in costs if isinstance(cost, Zcdp)]
-    if len(concentrated) == len(costs):
-        bounds.append(tight_epsilon(Zcdp(sum((cost.rho for cost in concentrated), start=Fraction(0))), budget.delta))
-    pure = [cost for cost in costs if isinstance(cost, PureDp)]
-    if len(pure) == len(costs):
-        bounds.append(sum((cost.epsilon for cost in pure), start=Fraction(0)))
-    return min(bounds)
+    left = allowance_for(budget, costs[0]).left(costs)
+    if left is None:
+        raise ArgumentError("these costs are not within the budget")
+    return budget.epsilon - left[0]  # what was allowed is the budget's epsilon less what the conversion adds
 
 
 def _set_aside(budget: ApproxDp, outside: Fraction, first: Cost) -> Allowance:
@@ -196,12 +192,6 @@ def _outside(cost: Cost, epsilon: Fraction) -> Fraction:
         return cost.delta
     far = (1 + math.exp(min(float(epsilon), 700.0))) * cost.distance * (1 + 1e-9)
     return cost.delta + Fraction(far)
-
-
-def _as_curve(cost: Cost) -> Renyi:
-    if isinstance(cost, ApproxDp):
-        return Renyi(renyi_of(PureDp(cost.epsilon)).curve, cost.delta)
-    return renyi_of(cost)
 
 
 def _ratio(part: Fraction, whole: Fraction) -> float:

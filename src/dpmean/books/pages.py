@@ -10,8 +10,14 @@ from typing import final
 from dpmean.accountant import tight_epsilon, zcdp_implied_by
 from dpmean.books.allowance import Cost, epsilon_left, epsilon_spent, fits, only_pure
 from dpmean.budget import ApproxDp, PureDp, Zcdp
+from dpmean.enums import read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError
+from dpmean.neighbours import Neighbours
 from dpmean.renyi import Renyi
+from dpmean.summary import shown
+
+WITHIN = " within its "
+"""Follows the neighbours of groups whose sizes are public, before what groups are told apart by."""
 
 
 @final
@@ -42,6 +48,12 @@ class Entry:
     neighbours: str | None = None
     unit: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.neighbours is not None:
+            name, within, _ = str(self.neighbours).partition(WITHIN)
+            if read_name(Neighbours, name, "neighbours") is not Neighbours.REPLACE_ONE and within:
+                raise ArgumentError(f"public sizes of groups go with neighbours that replace one, got {name!r}")
+
     @property
     def relation(self) -> tuple[str, str | None] | None:
         """What the cost is about: which neighbours, and the column that says whose row it is; None if nobody said."""
@@ -50,7 +62,7 @@ class Entry:
     @property
     def protects(self) -> str:
         """What the cost is about, in words; a column may be called rows, too."""
-        unit = "rows" if self.unit is None else "the column 'rows'" if self.unit == "rows" else self.unit
+        unit = "rows" if self.unit is None else "the column 'rows'" if self.unit == "rows" else shown(self.unit)
         return f"{self.neighbours} of {unit}"
 
     def __str__(self) -> str:
@@ -98,6 +110,11 @@ class Account:
         return "rho" if isinstance(self.budget, Zcdp) else "epsilon"
 
     @property
+    def ever(self) -> str:
+        """What to say beside what was spent, if it is told at an order that was fixed beforehand."""
+        return ", whenever you stop" if isinstance(self.budget, ApproxDp) else ""
+
+    @property
     def pure(self) -> str:
         """What to say beside what is left, if only pure costs fit."""
         return ", for pure costs only" if only_pure(self.budget, self.costs) else ""
@@ -110,8 +127,8 @@ class Account:
 
     def with_entry(self, entry: Entry, what: str) -> Account:
         """Return the account after one more entry, or refuse it."""
-        known = next((known for known in self.entries if known.relation), None)
-        if known and entry.relation and known.relation != entry.relation:
+        known = next((known for known in self.entries if known.relation is not None), None)
+        if known is not None and entry.relation is not None and known.relation != entry.relation:
             raise ArgumentError(
                 f"{what} is about {entry.protects}, and earlier ones on this data set are about {known.protects}: "
                 "costs do not add up. Give neighbours and privacy_unit as before; a new name would be a second budget "
@@ -143,7 +160,7 @@ class Account:
                 f"  {entry.when[:16].replace('T', ' ')}  {price:<{wide}}  {entry}"
                 for entry, price in zip(self.entries, prices, strict=True)
             ),
-            f"  spent   {self.unit} = {digits(self.spent, up=True)}{delta}",
+            f"  spent   {self.unit} = {digits(self.spent, up=True)}{delta}{self.ever}",
             f"  left    {self.unit} = {digits(self.left, up=False)}{self.pure}",
             f"  budget  {self.budget}",
         ]

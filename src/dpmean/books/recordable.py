@@ -11,8 +11,9 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from dpmean.books.allowance import Cost
-from dpmean.books.pages import Entry, as_paid
+from dpmean.books.pages import WITHIN, Entry, as_paid
 from dpmean.budget import ApproxDp, PureDp, Zcdp
+from dpmean.enums import Sizes
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.receipt import Receipt
 from dpmean.renyi import Renyi, compose
@@ -84,8 +85,9 @@ def _title(release: Recordable) -> str:
 
 def _unit(release: Recordable) -> str | None:
     """Return the column that says whose row it is; groups that were released together have the same."""
-    unit = getattr(release, "unit", None) or getattr(release, "public", {}).get("privacy_unit")
-    return unit if isinstance(unit, str) else None
+    of_groups, public = getattr(release, "unit", None), getattr(release, "public", {})
+    unit = public.get("privacy_unit") if of_groups is None else of_groups
+    return unit if isinstance(unit, str) else None  # "" is a name like any other
 
 
 def _relation(release: Recordable) -> str | None:
@@ -93,12 +95,12 @@ def _relation(release: Recordable) -> str | None:
     found: str | None = _said_by(release, "neighbours", str)
     if found is None:
         return None
-    return relation_of(found, getattr(release, "sizes", ""), str(getattr(release, "by", "group")))
+    return relation_of(found, getattr(release, "sizes", None), str(getattr(release, "by", "group")))
 
 
-def relation_of(neighbours: str, sizes: str, by: str) -> str:
-    """Return which neighbours a cost is about, of groups that have such sizes."""
-    return f"{neighbours} within its {by}" if sizes == "public" else str(neighbours)
+def relation_of(neighbours: str, sizes: Sizes | None, by: str) -> str:
+    """Return which neighbours a cost is about, of groups that have such sizes, if there are groups."""
+    return f"{neighbours}{WITHIN}{by}" if sizes is Sizes.PUBLIC else str(neighbours)
 
 
 def _names(release: Recordable) -> tuple[str, ...] | None:

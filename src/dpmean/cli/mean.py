@@ -13,7 +13,7 @@ from dpmean.cli import arguments, show
 _SECTIONS = {
     "The budget": ("rho", "epsilon", "delta", "ledger", "dataset", "ledger_rho", "ledger_epsilon", "ledger_delta"),
     "How large rows may be (one of these)": ("norm_bound", "bounds", "lower", "upper"),
-    "Which rows and columns": ("columns", "vector_column", "privacy_unit", "nan", "allow_few_rows"),
+    "Which rows and columns": ("columns", "vector_column", "newlines", "privacy_unit", "nan", "allow_few_rows"),
     "One mean per group": ("by", "groups", "sizes"),
     "How": ("neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
     "Where to": ("out", "format_", "report", "as_json"),
@@ -49,6 +49,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--columns", type=arguments.NAMES, metavar="A,B,C", help="Of a table (default: all, or those in --bounds)."
 )
 @click.option("--vector-column", metavar="NAME", help="The column that holds vectors.")
+@click.option(
+    "--newlines",
+    type=click.Choice(["records", "quoted"]),
+    metavar="WHAT",
+    help="Of CSV: records (default), or quoted: within fields.",
+)
 @click.option("--nan", metavar="WHAT", help="raise (default) or impute; or income=impute,...")
 @click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")
 @click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
@@ -103,7 +109,7 @@ def mean(
 
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     if "=" in asked.get("nan", ""):
-        asked["nan"] = dict(pair.split("=", 1) for pair in asked["nan"].split(",") if "=" in pair)
+        asked["nan"] = release.read_nan(asked["nan"])
     if groups is not None:
         asked["groups"] = release.read_groups(groups)
     labels = None if groups is None else Path(groups)

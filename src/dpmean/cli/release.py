@@ -19,6 +19,7 @@ from dpmean.budget import Number
 from dpmean.cli import show
 from dpmean.cli.target import Releases
 from dpmean.door.rows import read_rows
+from dpmean.enums import Newlines, Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.rows.streamed import Streamed
 
@@ -31,7 +32,8 @@ def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Rele
     if "by" not in asked:
         if extra := {"groups", "sizes"} & set(asked):
             raise click.UsageError(f"--{min(extra)} is for one mean per group: give --by COLUMN, too")
-        rows, asked = _in_memory(data, asked) if asked.get("trust", "central") != "central" else (data, asked)
+        central = read_name(Trust, asked.get("trust", Trust.CENTRAL), "trust") is Trust.CENTRAL
+        rows, asked = (data, asked) if central else _in_memory(data, asked)
         return dpmean.mean(rows, ledger=ledger, **asked)
     if "groups" not in asked:
         raise click.UsageError("--by needs --groups: labels found in the data would tell who is there, so list them")
@@ -43,8 +45,13 @@ def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Rele
 
 def _in_memory(data: str, asked: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the rows of files as an array or a table, and what was asked of it: devices are played in memory."""
-    rest = {name: value for name, value in asked.items() if name not in ("columns", "vector_column")}
-    source = read_rows(data, asked.get("columns"), asked.get("vector_column"))
+    rest = {name: value for name, value in asked.items() if name not in ("columns", "vector_column", "newlines")}
+    source = read_rows(
+        data,
+        asked.get("columns"),
+        asked.get("vector_column"),
+        newlines=read_name(Newlines, asked.get("newlines", "records"), "newlines"),
+    )
     if not isinstance(source, Streamed):
         return data, asked
     array = source.engine.gather(np.arange(source.shape[0]))
@@ -66,6 +73,15 @@ def read_groups(given: str) -> list[str]:
         return [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except UnicodeDecodeError:
         raise ArgumentError(f"{file} must be text, with one label on a line") from None
+
+
+def read_nan(given: str) -> dict[str, str]:
+    """Read what to do about missing values, column by column."""
+    pairs = [pair.rpartition("=") for pair in given.split(",")]
+    found = {name.strip(): what.strip() for name, _, what in pairs}
+    if not all(sign for _, sign, _ in pairs) or len(found) < len(pairs):
+        raise click.UsageError(f"--nan {given} should be raise or impute, or say one of them for each of some columns")
+    return found
 
 
 def open_ledger(

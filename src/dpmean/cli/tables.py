@@ -91,6 +91,6 @@ def ledger_table(account: Account) -> Table:
     for entry, price in zip(account.entries, account.prices, strict=True):
         made.add_row(entry.when[:16].replace("T", " "), str(entry), price)
     made.add_section()
-    made.add_row("", "spent", digits(account.spent, up=True))
+    made.add_row("", f"spent{account.ever}", digits(account.spent, up=True))
     made.add_row("", f"left{account.pure}", digits(account.left, up=False))
     return made

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +18,7 @@ from dpmean.budget import positive
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.clipped import FAILURE
 from dpmean.frame import Frame
-from dpmean.grid import as_power, finest_step, power_of_two_at_most
+from dpmean.grid import Grid, as_power, finest_step, power_of_two_at_most
 from dpmean.types import Floats
 
 Bounds = tuple[ArrayLike, ArrayLike] | Mapping[str, tuple[float, float]]
@@ -113,27 +114,47 @@ def columns_bounded(
     return list(bounds) if tabular or hasattr(X, "columns") else None
 
 
-def statistical_setting(n: int, frame: Frame, sigma_min: float | None, sigma_max: float | None) -> tuple[Frame, float]:
-    """Return the frame of the rows and the default step, in the general or the statistical setting."""
+@final
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How large rows can be and how fine the grid is, for any number of rows: that may be told with noise, later."""
+
+    frame: Frame
+    sigmas: tuple[float, float] | None
+    """In the statistical setting, between what the standard deviations lie; the frame then bounds the mean."""
+    step: float | None
+
+    def at(self, n: int) -> tuple[Frame, Grid]:
+        """Return the frame and the grid of n rows."""
+        frame, finest = self.frame, self.frame.reach / _STEPS_PER_BOUND
+        if self.sigmas is not None:
+            low, high = self.sigmas
+            reach = frame.reach + 2 * high * math.sqrt(frame.d + math.log(4 * n / FAILURE))
+            if reach > _LARGEST:
+                raise ArgumentError(f"sigma_max={high:g} is too large: change units")
+            frame = Frame.within_norm(frame.d, reach, impute=frame.impute)
+            finest = max(low / math.sqrt(n), finest_step(reach, frame.d))
+        return frame, Grid(power_of_two_at_most(finest) if self.step is None else self.step, frame.reach, frame.d)
+
+
+def read_sigmas(sigma_min: float | None, sigma_max: float | None, bounds: Bounds | None) -> tuple[float, float] | None:
+    """Read between what the standard deviations lie, in the statistical setting; None in the general one."""
     if sigma_min is None and sigma_max is None:
-        return frame, frame.reach / _STEPS_PER_BOUND
+        return None
     if sigma_min is None or sigma_max is None:
         raise ArgumentError("the statistical setting needs both sigma_min and sigma_max, or neither")
-    if frame.lower is not None:
+    if bounds is not None:
         raise ArgumentError("the statistical setting needs norm_bound (a bound on the mean), not bounds")
     low, high = float(positive(sigma_min, "sigma_min")), float(positive(sigma_max, "sigma_max"))
     if low > high:
         raise ArgumentError(f"sigma_min must not exceed sigma_max, got {sigma_min} and {sigma_max}")
-    reach = frame.reach + 2 * high * math.sqrt(frame.d + math.log(4 * n / FAILURE))
-    if reach > _LARGEST:
-        raise ArgumentError(f"sigma_max={sigma_max} is too large: change units")
-    return Frame.within_norm(frame.d, reach, impute=frame.impute), max(low / math.sqrt(n), finest_step(reach, frame.d))
+    return low, high
 
 
-def read_step(step: float | None, finest: float) -> float:
-    """Read the step of the grid, or take the power of two below the finest that is of use."""
+def read_step(step: float | None) -> float | None:
+    """Read the step of the grid, if one is given: a power of two."""
     if step is None:
-        return power_of_two_at_most(finest)
+        return None
     wanted = positive(step, "step")
     value = float(wanted)
     rounded = isinstance(step, Rational | Decimal) and Fraction(value) != wanted

@@ -1,13 +1,16 @@
-"""Choices of how to ask: which neighbours, how many rounds, who is honest, which ledger, whose randomness."""
+"""Choices of how to ask: neighbours, rounds, line breaks, who is honest, which ledger, whose randomness."""
 
 from __future__ import annotations
 
 import operator
 from fractions import Fraction
 
+import numpy as np
+
 from dpmean.account import Ledger
 from dpmean.budget import Number, positive
 from dpmean.coins import PublicCoins
+from dpmean.enums import Rounds, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.neighbours import Neighbours
 from dpmean.noise.entropy import entropy
@@ -16,20 +19,12 @@ from dpmean.noise.source import SecureNoise, SeededNoise, secure, seeded
 
 def read_neighbours(neighbours: str) -> Neighbours:
     """Read which pairs of data sets are to be hard to tell apart."""
-    try:
-        return Neighbours(neighbours)
-    except ValueError:
-        raise ArgumentError(
-            f'neighbours must be "{Neighbours.REPLACE_ONE}" (the number of rows is public) or '
-            f'"{Neighbours.ADD_OR_REMOVE_ONE}" (it is private), got {neighbours!r}'
-        ) from None
+    return read_name(Neighbours, neighbours, "neighbours")
 
 
 def read_rounds(rounds: str) -> bool:
     """Read whether there should be few rounds."""
-    if rounds not in ("adaptive", "few"):
-        raise ArgumentError(f'rounds must be "adaptive" or "few", got {rounds!r}')
-    return rounds == "few"
+    return read_name(Rounds, rounds, "rounds") is Rounds.FEW
 
 
 def read_honest(honest: Number) -> Fraction:
@@ -40,21 +35,40 @@ def read_honest(honest: Number) -> Fraction:
     return part
 
 
-def check_ledger(ledger: object) -> None:
-    """Insist that a ledger is one."""
-    if ledger is not None and not isinstance(ledger, Ledger):
+def read_flag(value: bool, name: str) -> bool:
+    """Read a yes or a no."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentTypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def read_ledger(ledger: Ledger | None, seed: int | None) -> Ledger | None:
+    """Read which ledger is to be charged; not for what protects nobody."""
+    if ledger is None:
+        return None
+    if not isinstance(ledger, Ledger):
         raise ArgumentTypeError(
             f'ledger must be a dpmean.Ledger, got {ledger!r}: give dpmean.Ledger("b.json", rho=1.0)'
         )
+    if seed is not None:
+        raise ArgumentError("a release made with a seed protects nobody and is not recorded: leave out seed, or ledger")
+    return ledger
+
+
+def read_seed(seed: int | None) -> int | None:
+    """Read the seed of noise that everybody may know, if there is to be one."""
+    if seed is None:
+        return None
+    try:
+        return operator.index(seed)
+    except TypeError:
+        kind = type(seed).__name__
+        raise ArgumentTypeError(f"seed must be a whole number, got {seed!r} of type {kind}") from None
 
 
 def read_randomness(seed: int | None) -> tuple[SecureNoise | SeededNoise, PublicCoins]:
     """Return the private noise and the public coins."""
-    if seed is None:
+    number = read_seed(seed)
+    if number is None:
         return secure(), PublicCoins(entropy(16).hex())
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        kind = type(seed).__name__
-        raise ArgumentTypeError(f"seed must be a whole number, got {seed!r} of type {kind}") from None
     return seeded(number), PublicCoins(f"seed {number}")

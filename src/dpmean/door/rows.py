@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpmean.enums import Missing, Newlines, Trust, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.source import InMemory, elsewhere
 from dpmean.rows.streamed import Source
@@ -17,10 +18,15 @@ from dpmean.trust.randomizers import MOST_COLUMNS
 
 
 def read_rows(
-    X: Any, columns: Sequence[str] | None = None, vector_column: str | None = None, *, fewest: int = 1
+    X: Any,
+    columns: Sequence[str] | None = None,
+    vector_column: str | None = None,
+    *,
+    fewest: int = 1,
+    newlines: Newlines = Newlines.RECORDS,
 ) -> Source:
     """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
-    source = elsewhere(X, columns, vector_column)
+    source = elsewhere(X, columns, vector_column, newlines)
     if source is None:
         return InMemory(read_array(X, fewest=fewest))
     if source.shape[0] < fewest:
@@ -57,7 +63,7 @@ def read_array(X: ArrayLike, *, fewest: int = 1) -> NDArray[Any]:
     return array
 
 
-def read_columns(d: int, trust: str) -> None:
+def read_columns(d: int, trust: Trust) -> None:
     """Refuse more columns than devices can answer about."""
     if d > MOST_COLUMNS:
         raise ArgumentError(f"the {trust} model takes at most {MOST_COLUMNS} columns, got {d}")
@@ -65,11 +71,7 @@ def read_columns(d: int, trust: str) -> None:
 
 def read_nan(nan: str) -> bool:
     """Read what to do about values that are not finite: whether the public centre takes their place."""
-    if not isinstance(nan, str) or nan not in ("raise", "impute"):
-        raise ArgumentError(
-            f'nan must be "raise" or "impute", got {nan!r} (dropping rows would change n, which is public)'
-        )
-    return nan == "impute"
+    return read_name(Missing, nan, "nan") is Missing.IMPUTE
 
 
 def read_nan_of_columns(nan: str | Mapping[str, str], names: tuple[str, ...] | None, d: int) -> NDArray[np.bool_]:

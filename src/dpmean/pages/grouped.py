@@ -20,6 +20,7 @@ from dpmean.pages.receipts import receipts
 from dpmean.pages.scale import Scale
 from dpmean.pages.tables import numbers_of_groups
 from dpmean.release import Release
+from dpmean.summary import shown
 
 _EACH_ITS_OWN = ("coins", "passes", "sample", "step")
 _TABLE = "numbers"
@@ -61,7 +62,7 @@ def body(
 
 def _subtitle(release: GroupedRelease, promise: Promise) -> str:
     one = "row" if promise.unit is None else "person"
-    by = "" if release.by == "group" else f", by {release.by}"
+    by = "" if release.by == "group" else f", by {shown(release.by)}"
     means = f"The means of {len(release)} groups{by}"
     if promise.broken:
         return f"{means}, with noise that protects nobody in them."
@@ -90,7 +91,7 @@ def _facts(release: GroupedRelease, promise: Promise) -> list[tuple[str, str]]:
         ("columns", str(next((found.d for found in release.released.values()), "none"))),
         ("privacy", promise.broken or words.in_brief(promise)),
         ("sizes of groups", release.sizes),
-        ("trust", "central"),
+        ("trust", str(promise.trust)),
     ]
 
 
@@ -187,12 +188,12 @@ def _choices(release: GroupedRelease, date: str | None) -> list[tuple[str, str]]
     public = next((found.public for found in release.released.values()), {})
     return [
         *([] if date is None else [("date", date)]),
-        ("groups by", release.by),
+        ("groups by", shown(release.by)),
         ("sizes of groups", release.sizes),
         ("method", release.method),
         ("model", "central"),
         ("neighbours", str(release.neighbours)),
-        *([] if unit is None else [("one person", unit)]),
+        *([] if unit is None else [("one person", shown(unit))]),
         *([("bounds", bound_in_words(public))] if public else []),
         *choices(public, _EACH_ITS_OWN),
     ]

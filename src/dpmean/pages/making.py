@@ -34,7 +34,7 @@ _SAID_ELSEWHERE = (
 def choices(public: Mapping[str, Any], leave_out: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """Return the public choices of a run, as far as no other part of a page says them."""
     return [
-        (_CHOICES.get(key, key), VARIANTS.get(value, "?") if key == "variant" else _value(value))
+        (_CHOICES.get(key, key), VARIANTS[value] if key == "variant" else _value(value))
         for key, value in public.items()
         if key not in _SAID_ELSEWHERE and key not in leave_out
     ]

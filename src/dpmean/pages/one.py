@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpmean.enums import Trust
 from dpmean.pages import words
 from dpmean.pages.accuracy import accuracy, bound_in_words
 from dpmean.pages.columns import Columns
@@ -14,8 +15,13 @@ from dpmean.pages.privacy import privacy
 from dpmean.pages.promise import Promise, promise_of
 from dpmean.pages.receipts import receipts
 from dpmean.release import Release
+from dpmean.summary import shown
 
-_MODELS = {"central": "central, a trusted curator", "local": "local, nobody is trusted", "shuffle": "shuffle"}
+_MODELS = {
+    Trust.CENTRAL: "central, a trusted curator",
+    Trust.LOCAL: "local, nobody is trusted",
+    Trust.SHUFFLE: "shuffle",
+}
 
 
 def body(release: Release, columns: Columns, image: tuple[int, int] | None, title: str, date: str | None) -> Html:
@@ -68,7 +74,7 @@ def _facts(release: Release, promise: Promise) -> list[tuple[str, str]]:
         (unit, number),
         ("columns", str(release.d)),
         ("privacy", promise.broken or words.in_brief(promise)),
-        ("trust", _MODELS.get(release.trust, release.trust)),
+        ("trust", _MODELS[release.trust]),
     ]
 
 
@@ -84,7 +90,7 @@ def _choices(release: Release, date: str | None) -> list[tuple[str, str]]:
         ("method", release.method),
         ("model", release.trust),
         ("neighbours", str(release.neighbours)),
-        *([] if "privacy_unit" not in release.public else [("one person", str(release.public["privacy_unit"]))]),
+        *([] if "privacy_unit" not in release.public else [("one person", shown(release.public["privacy_unit"]))]),
         ("bounds", bound_in_words(release.public)),
         *choices(release.public),
     ]

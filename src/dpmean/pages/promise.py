@@ -10,6 +10,7 @@ from typing import final
 
 from dpmean.accountant import compose_zcdp
 from dpmean.budget import PureDp, Zcdp
+from dpmean.enums import Sizes, Trust
 from dpmean.groups import GroupedRelease
 from dpmean.neighbours import Neighbours
 from dpmean.release import Release
@@ -43,10 +44,10 @@ class Promise:
     delta: float
     replaced: bool
     unit: str | None
-    trust: str
+    trust: Trust
     honest: int | None = None
     played: bool = False
-    sizes: str | None = None
+    sizes: Sizes | None = None
     broken: str = ""
 
     @property
@@ -73,7 +74,7 @@ def promise_of(release: Release | GroupedRelease) -> Promise:
             release.delta,
             replaced,
             unit=release.unit,
-            trust="central",
+            trust=Trust.CENTRAL,
             sizes=release.sizes,
             broken=broken,
         )

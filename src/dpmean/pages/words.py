@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+from dpmean.enums import Sizes, Trust
 from dpmean.neighbours import Neighbours
 from dpmean.pages.numbers import percent_up, plain, small, times_up
 from dpmean.pages.promise import Promise, best_guess
 from dpmean.release import Release
-from dpmean.summary import four_digits_up
+from dpmean.summary import four_digits_up, shown
 
 STEPS = {
     "number": "how many there are",
@@ -48,9 +49,10 @@ def in_brief(promise: Promise) -> str:
 def who_is_protected(promise: Promise) -> str:
     """Return, in plain words, which two worlds are hard to tell apart."""
     seen = {
-        "local": "all that the device sent, and from this page",
-        "shuffle": "all that the analyzer received, and from this page",
-    }.get(promise.trust, "this page")
+        Trust.CENTRAL: "this page",
+        Trust.LOCAL: "all that the device sent, and from this page",
+        Trust.SHUFFLE: "all that the analyzer received, and from this page",
+    }[promise.trust]
     told = "can hardly be told"
     if _epsilon(promise) > _LARGE:
         told = "is not hidden to speak of, at such a cost: it may well be told"
@@ -65,10 +67,10 @@ def _epsilon(promise: Promise) -> float:
 
 
 def _hidden(promise: Promise) -> str:
-    group = ", and in which group" if promise.sizes == "private" else ""
+    group = ", and in which group" if promise.sizes is Sizes.PRIVATE else ""
     if promise.unit is None:
         what = "row is as it is, or has any other values instead" if promise.replaced else "row is in the data at all"
-        group += ", in the same group" * (promise.sizes == "public")
+        group += ", in the same group" * (promise.sizes is Sizes.PUBLIC)
     elif promise.replaced:
         what = "person's rows are as they are, or are any others instead"
     else:
@@ -78,9 +80,9 @@ def _hidden(promise: Promise) -> str:
 
 def _numbers(promise: Promise) -> str:
     several = "rows" if promise.unit is None else "persons"
-    if promise.sizes == "public":
+    if promise.sizes is Sizes.PUBLIC:
         return f"How many {several} each group has, and who is in which, is public, and not protected."
-    if promise.sizes == "private":
+    if promise.sizes is Sizes.PRIVATE:
         return f"How many {several} a group has is protected as well, and told with noise."
     if promise.replaced:
         return f"How many {several} there are is public, and not protected."
@@ -95,8 +97,8 @@ def who_is_a_person(promise: Promise) -> str:
             "protected less, for each of them adds to what can be told."
         )
     return (
-        f"All rows of one person, that is, all that have the same value of {promise.unit}, are protected together, "
-        "however many they are."
+        f"All rows of one person, that is, all that have the same value of {shown(promise.unit)}, are protected "
+        "together, however many they are."
     )
 
 
@@ -116,7 +118,7 @@ def how_well(promise: Promise) -> list[str]:
     """Return what the cost means, in sentences that are exactly true."""
     pure, one = promise.pure, "row" if promise.unit is None else "person"
     epsilon = _epsilon(promise)
-    same = promise.sizes == "public"  # who is in which group is known, so that neighbours differ within one
+    same = promise.sizes is Sizes.PUBLIC  # who is in which group is known, so that neighbours differ within one
     other = "any other of its group" if same else "any other"
     change = f"with that {one} replaced by {other}" if promise.replaced else f"if that {one} were added or left out"
     asked = (
@@ -168,44 +170,49 @@ def of_groups(promise: Promise) -> str | None:
         return None
     one = "row" if promise.unit is None else "person"
     words = f"A {one} is in one group alone, so the costs of groups do not add up: the dearest group counts for all"
-    if promise.replaced and promise.sizes == "private":
+    if promise.replaced and promise.sizes is Sizes.PRIVATE:
         return f"{words}, four times, because a {one} that is replaced is missing in one place and new in another."
     return f"{words}."
 
 
 def whom_to_trust(promise: Promise) -> list[str]:
     """Return who saw what."""
-    if promise.trust == "central":
-        several = "rows" if promise.unit is None else "persons"
-        besides = "nothing besides"
-        if promise.sizes == "public":
-            besides = f"how many {several} each group has, which went through none"
-        elif promise.sizes is None and promise.replaced:
-            besides = f"how many {several} there are, which went through none"
-        return [
-            "Central model: whoever made this page held the rows, and is trusted with them. Everybody else sees what "
-            f"went through the noise, and {besides}."
-        ]
+    words = {Trust.CENTRAL: _curator, Trust.LOCAL: _nobody, Trust.SHUFFLE: _two_who_are_apart}[promise.trust](promise)
     played = "This collection was played in one process, which saw all rows: it does not hide them from there."
-    if promise.trust == "local":
-        words = [
-            "Local model: nobody is trusted. Each device randomized its answer before it sent it, and the promise "
-            "holds against the collector too."
-        ]
-        return [*words, played] if promise.played else words
+    return [words, played] if promise.played else [words]
+
+
+def _curator(promise: Promise) -> str:
+    several = "rows" if promise.unit is None else "persons"
+    besides = "nothing besides"
+    if promise.sizes is Sizes.PUBLIC:
+        besides = f"how many {several} each group has, which went through none"
+    elif promise.sizes is None and promise.replaced:
+        besides = f"how many {several} there are, which went through none"
+    return (
+        "Central model: whoever made this page held the rows, and is trusted with them. Everybody else sees what "
+        f"went through the noise, and {besides}."
+    )
+
+
+def _nobody(_: Promise) -> str:
+    return (
+        "Local model: nobody is trusted. Each device randomized its answer before it sent it, and the promise "
+        "holds against the collector too."
+    )
+
+
+def _two_who_are_apart(promise: Promise) -> str:
     honest = "" if promise.honest is None else f", and at least {promise.honest} clients are honest in every round"
-    words = [
+    return (
         "Shuffle model: clients sealed their messages, a shuffler mixed them without reading them, and an analyzer "
         f"added them up. The promise holds as long as shuffler and analyzer do not work together{honest}."
-    ]
-    if promise.played:
-        words.append(played)
-    return words
+    )
 
 
 def number_of(release: Release) -> tuple[str, str]:
     """Return how many there are, and of what."""
-    about = "" if release.neighbours is Neighbours.REPLACE_ONE else "about "
+    about = {Neighbours.REPLACE_ONE: "", Neighbours.ADD_OR_REMOVE_ONE: "about "}[release.neighbours]
     return f"{about}{release.n}", "rows" if release.public.get("privacy_unit") is None else "persons"
 
 

@@ -58,15 +58,15 @@ class TableReader:
         counts = [files[number].count(group) for number, group in places]
         places = [place for place, count in zip(places, counts, strict=True) if count]
         stops = list(accumulate(count for count in counts if count))
-        if not stops:
-            raise DataError("the files have no rows")
         parts = [range(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
         width = chosen.width
+        if width is None and not places:
+            raise DataError("the files have no rows, and lists of any length do not say how many columns there are")
         if width is None:
             width = chosen.block(next(files[places[0][0]].batches(places[0][1], chosen))).shape[1]
         if not width:
             raise DataError("the vectors in the files have no coordinates")
-        return TableReader(files, chosen, (stops[-1], width), parts, places)
+        return TableReader(files, chosen, (sum(map(len, parts)), width), parts, places)
 
     @property
     def names(self) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.columnar import TableReader
 from dpmean.rows.npy import NpyReader
@@ -17,27 +18,37 @@ from dpmean.rows.streamed import Streamed
 from dpmean.rows.text import TextReader
 
 _TABLES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
-_KINDS = (".npy", *_TABLES, ".csv", ".tsv")
+_TEXT = (".csv", ".tsv")
+_KINDS = (".npy", *_TABLES, *_TEXT)
 
 
-def open_files(name: str | Path, columns: Sequence[str] | None, vector_column: str | None) -> Streamed:
+def open_files(
+    name: str | Path, columns: Sequence[str] | None, vector_column: str | None, newlines: Newlines = Newlines.RECORDS
+) -> Streamed:
     """Open files as a source of rows."""
-    engine = open_engine(name, columns, vector_column)
+    engine = open_engine(name, columns, vector_column, newlines=newlines)
     return Streamed(engine, engine.names)
 
 
 def open_engine(
-    name: str | Path, columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str] = ()
+    name: str | Path,
+    columns: Sequence[str] | None,
+    vector_column: str | None,
+    apart: Sequence[str] = (),
+    newlines: Newlines = Newlines.RECORDS,
 ) -> FileEngine:
     """Open a file, a folder of files or all files that match a pattern, in the order of their names.
 
-    Columns that are set ``apart`` are no coordinates.
+    Columns that are set ``apart`` are no coordinates; ``newlines`` says what line breaks do in a CSV file.
     """
     paths = _paths(name)
     kinds = {path.suffix.lower() for path in paths}
     if len(kinds) > 1:
         raise ArgumentError(f"{name} stands for files of several kinds, {', '.join(sorted(kinds))}: name one kind")
-    return FileEngine(_reader(paths, kinds.pop(), columns, vector_column, apart))
+    kind = kinds.pop()
+    if newlines is Newlines.QUOTED and kind not in _TEXT:
+        raise ArgumentError(f"newlines is for CSV files, got a {kind} file: leave it out")
+    return FileEngine(_reader(paths, kind, columns, vector_column, apart, newlines))
 
 
 def is_kind(name: str | os.PathLike[str]) -> bool:
@@ -46,7 +57,12 @@ def is_kind(name: str | os.PathLike[str]) -> bool:
 
 
 def _reader(
-    paths: list[Path], kind: str, columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str]
+    paths: list[Path],
+    kind: str,
+    columns: Sequence[str] | None,
+    vector_column: str | None,
+    apart: Sequence[str],
+    newlines: Newlines,
 ) -> Reader:
     if kind != ".npy" and importlib.util.find_spec("pyarrow") is None:
         raise ArgumentError(f"{kind} files need pyarrow: pip install 'dpmean[files]'")
@@ -57,7 +73,7 @@ def _reader(
     if vector_column is not None or (kind == ".npy" and columns is not None):
         given = "columns" if vector_column is None else "vector_column"
         raise ArgumentError(f"{given} is for tables, got a {kind} file: leave it out")
-    return NpyReader.open(paths[0]) if kind == ".npy" else TextReader.open(paths[0], columns, apart)
+    return NpyReader.open(paths[0]) if kind == ".npy" else TextReader.open(paths[0], columns, apart, newlines)
 
 
 def _paths(name: str | Path) -> list[Path]:

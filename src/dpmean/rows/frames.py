@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.alone import read_objects
 from dpmean.rows.arrow import RAGGED, Columns
-from dpmean.rows.keys import Keys
+from dpmean.rows.keys import UNTYPED, Keys
 
 
 @final
@@ -24,6 +24,8 @@ class FrameTable:
     columns: Columns
     whole: FrameTable | None = None
     """The table of which this is a part."""
+    objects: Mapping[str, list[Any]] = field(default_factory=dict)
+    """Keys of any kind, one by one: as a column of Arrow they would all become the same kind."""
 
     @staticmethod
     def open(
@@ -33,11 +35,10 @@ class FrameTable:
         if isinstance(columns, str):
             raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
         wanted = columns if vector_column is None else [*(columns or ()), vector_column]
-        frame = _one_by_one(frame, wanted, apart) if _is_pandas(frame) else frame
-        table = _as_arrow(frame, None if wanted is None else [*wanted, *apart])
+        table, objects = _as_arrow(frame, wanted, apart)
         if columns is None and vector_column is None and apart:
             columns = [name for name in table.column_names if name not in apart]
-        return FrameTable(table, Columns.choose(table.schema, columns, vector_column))
+        return FrameTable(table, Columns.choose(table.schema, columns, vector_column), objects=objects)
 
     @property
     def n(self) -> int:
@@ -82,19 +83,21 @@ class FrameTable:
     def array(self) -> NDArray[Any]:
         """Return all rows as one array."""
         blocks = list(self.blocks())
+        if not blocks and self.width is None:
+            raise DataError("the frame is empty, and lists of any length do not say how many columns there are")
         if not blocks:
-            raise DataError("the frame is empty: it needs at least one row and one column")
+            return np.empty((0, self.width or 0))
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def keys(self, name: str) -> Keys:
         """Return a column that tells rows apart."""
-        if name not in self.table.column_names:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(self.table.column_names[:20])}")
+        if name in self.objects:
+            return Keys.of_array(name, self.objects[name], self.n)
         return Keys.of_column(name, self.table.column(name))
 
 
-def _as_arrow(frame: Any, wanted: Sequence[str] | None) -> Any:
-    """Return a frame as an Arrow table, of some columns or all."""
+def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> tuple[Any, dict[str, list[Any]]]:
+    """Return a frame as an Arrow table, of some columns or all, and those set ``apart`` that have no type in Arrow."""
     try:
         import narwhals.stable.v1 as narwhals
         import pyarrow as pa
@@ -106,51 +109,47 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None) -> Any:
         raise ArgumentTypeError("X is a lazy frame: pass X.collect(), or the name of the file it reads")
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
-    pandas = _is_pandas(frame)
+    pandas = type(frame).__module__.partition(".")[0] == "pandas"
     known = narwhals.from_native(_with_names(frame) if pandas else frame, eager_only=True)
-    for name in wanted or ():
+    for name in (*(wanted or ()), *apart):
         if name not in known.columns:
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, known.columns[:20]))}")
-    chosen = known if wanted is None else known.select(*dict.fromkeys(wanted))
+    objects = {name: known[name].to_list() for name in apart if _is_untyped(known[name].to_native())}
+    names = known.columns if wanted is None else dict.fromkeys([*wanted, *apart])
+    chosen = known.select(*(name for name in names if name not in objects or name in (wanted or ())))
     try:
-        return pa.Table.from_pandas(chosen.to_native(), preserve_index=False) if pandas else chosen.to_arrow()
+        if not pandas:
+            return chosen.to_arrow(), objects
+        coordinates = wanted or [name for name in chosen.columns if name not in apart]
+        return pa.Table.from_pandas(_one_by_one(chosen.to_native(), coordinates), preserve_index=False), objects
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         pass  # what it says may quote a value
-    raise _several_kinds()
-
-
-def _several_kinds() -> ArgumentTypeError:
-    return ArgumentTypeError(
+    raise ArgumentTypeError(
         "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
         "columns=[...], or convert it, with frame[columns].astype(float), say"
     )
 
 
-def _is_pandas(frame: Any) -> bool:
-    return type(frame).__module__.partition(".")[0] == "pandas"
-
-
-def _one_by_one(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> Any:
-    """Return a frame of pandas in whose columns of objects every number was read by itself; keys are left as they are.
+def _one_by_one(frame: Any, names: Sequence[str]) -> Any:
+    """Return a frame of pandas in which every number in some columns of objects was read by itself.
 
     Arrow would look for one type that all objects of a column have in common, so that one of them would change others.
     """
-    frame = _with_names(frame)
-    names = [name for name in (frame.columns if wanted is None else wanted) if name not in apart]
-    objects = [name for name in names if name in frame.columns and frame[name].dtype == object]
-    if not objects:
-        return frame
     found = frame.copy(deep=False)
-    for name in objects:
-        try:
-            numbers = read_objects(frame[name].tolist())
-        except (TypeError, ValueError, OverflowError):
-            numbers = ()
-        if numbers is not None and len(numbers) < len(frame):
-            raise _several_kinds()
+    for name in names:
+        numbers = read_objects(frame[name].tolist()) if frame[name].dtype == object else None
         if numbers is not None:
             found[name] = numbers
     return found
+
+
+def _is_untyped(column: Any) -> bool:
+    """Whether the values of a column may be of several kinds; of categories, whether they are."""
+    kind = getattr(column, "dtype", None)
+    categories: Any = getattr(kind, "categories", None)
+    if str(getattr(categories, "dtype", "")) in UNTYPED:
+        return {type(category) for category in categories} != {str}
+    return str(kind) in UNTYPED
 
 
 def _with_names(frame: Any) -> Any:

@@ -3,6 +3,7 @@
 Floats are subtracted and multiplied by powers of two, one operation after another, so that nothing can be contracted.
 A tile of rows has three axes, pieces of a row by rows by columns of a piece, of which the last is one cache line: then
 some rows share a group of threads, and few steps add up the squares of a row.
+Addresses are computed in 64 bits: a column may begin more than 2^31 numbers after the first one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def _tile(
     there = here[:, None]
     if D < WIDTH:
         there = there & (columns < D)
-    found = tl.load(x + (rows.to(tl.int64) * stride_n)[:, None] + columns * stride_d, mask=there, other=0.0)
+    offsets = (rows.to(tl.int64) * stride_n)[:, None] + columns.to(tl.int64) * stride_d
+    found = tl.load(x + offsets, mask=there, other=0.0)
     return found.reshape(WIDTH // PIECE, BLOCK_N, PIECE)
 
 
@@ -113,9 +115,10 @@ def count_rows(
     """
     low, inmost, beyond = _whole(numbers, D).to(tl.int32), _whole(numbers, D + 1), _whole(numbers, D + 2).to(tl.int32)
     inmost = inmost.to(tl.int32)
-    line = counts + (tl.program_id(0) % COPIES) * (2 if PAIRED else 1) * (beyond + 2)
+    program = tl.program_id(0).to(tl.int64)
+    line = counts + (program % COPIES) * (2 if PAIRED else 1) * (beyond + 2)
     stride = tl.num_programs(0).to(tl.int64) * BLOCK_N
-    first = tl.program_id(0).to(tl.int64) * BLOCK_N
+    first = program * BLOCK_N
     middle = _middle(numbers, D, WIDTH, PIECE)
     ahead = _from(x, first, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
     for start in range(first, n, stride):
@@ -163,10 +166,11 @@ def add_core(
     middle = _middle(numbers, D, WIDTH, PIECE)
     per_unit, limit = tl.load(numbers + D), tl.load(numbers + D + 1)
     inside = _whole(numbers, D + 2)
+    program = tl.program_id(0).to(tl.int64)
     stride = tl.num_programs(0).to(tl.int64) * BLOCK_N
     span = stride * _whole(numbers, D + 5)
-    line = out + 2 + (tl.program_id(0) % LINES) * PARTS * D
-    begin = tl.program_id(0).to(tl.int64) * BLOCK_N
+    line = out + 2 + (program % LINES) * PARTS * D
+    begin = program * BLOCK_N
     ahead = _from(x, begin, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
     for first in range(begin, n, span):
         part = tl.zeros((WIDTH // PIECE, BLOCK_N, PIECE), dtype=tl.int32)
@@ -181,8 +185,8 @@ def add_core(
             part += tl.where(((rows < n) & (squared <= inside))[None, :, None], wholes, 0)
             if tl.max(others.to(tl.int32), axis=0) > 0:
                 if PARTS > 1:
-                    mine = tl.program_id(0).to(tl.int64)
-                    _enlist(others, rows, listed + mine * _whole(numbers, D + 6), out + 2 + LINES * PARTS * D + mine)
+                    mine = listed + program * _whole(numbers, D + 6)
+                    _enlist(others, rows, mine, out + 2 + LINES * PARTS * D + program)
                 else:
                     _enlist(others, rows, listed, out)
         tl.atomic_add(line + columns, tl.sum(part.to(tl.int64), axis=1), mask=columns < D, sem="relaxed")
@@ -211,13 +215,14 @@ def add_ring(
     middle = _middle(numbers, D, WIDTH, PIECE)
     per_unit, limit = tl.load(numbers + D), tl.load(numbers + D + 1)
     large, length = _whole(numbers, D + 3), _whole(numbers, D + 4)
-    line = out + 2 + (tl.program_id(0) % LINES) * PARTS * D + D
+    program = tl.program_id(0).to(tl.int64)
+    line = out + 2 + (program % LINES) * PARTS * D + D
     ring = tl.zeros((WIDTH // PIECE, BLOCK_N, PIECE), dtype=tl.int64)
     turned = tl.zeros((WIDTH // PIECE, BLOCK_N, PIECE), dtype=tl.int64)
-    mine, room = tl.program_id(0).to(tl.int64), _whole(numbers, D + 6)
+    room = _whole(numbers, D + 6)
     far = listed + tl.num_programs(0) * room
-    listed += mine * room
-    count = tl.load(out + 2 + LINES * PARTS * D + mine).to(tl.int32)
+    listed += program * room
+    count = tl.load(out + 2 + LINES * PARTS * D + program)
     for start in range(0, count, BLOCK_N):
         lines = start + _lines(WIDTH, PIECE, BLOCK_N)
         places = tl.load(listed + lines, mask=lines < count, other=0)

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.words import KINDS, in_words
+from dpmean.rows.encoding import MISSING, encode, most_exact, refuse, refuse_large
+from dpmean.rows.words import in_words
 from dpmean.types import Ints
 
 ABSENT = -1
-
-
-class Values(Protocol):
-    """Different keys, numbered from zero."""
-
-    def __len__(self) -> int: ...
-
-    def places(self, listed: Sequence[Any], name: str) -> Ints:
-        """Return for every key its place in a list of keys; ABSENT if it is not there."""
-        ...
-
-    def written(self, code: int) -> bytes:
-        """Return one key as bytes: the same key, the same bytes, whatever other keys there are."""
-        ...
+UNTYPED = ("object", "Object", "Int128", "UInt128")
+"""What pandas and polars call columns that have no type in Arrow: the values of one may be of several kinds."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Keys:
-    """One key per row: ``codes`` number the ``values``; what is missing has code ABSENT."""
+    """One key per row: ``codes`` number the different ``values``; what is missing has code ABSENT.
+
+    Two keys are the same if ``encode`` says so. Columns of one type are numbered without asking it, with the same
+    result: in such a column different values are different keys.
+    """
 
     name: str
     codes: Ints
-    values: Values
+    values: Any
+    """A list, or an array of NumPy or of Arrow."""
 
     @staticmethod
     def of_column(name: str, column: Any) -> Keys:
@@ -45,12 +40,13 @@ class Keys:
         import pyarrow as pa
         import pyarrow.compute as compute
 
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_nested(kind):
-            raise ArgumentTypeError(
-                f"column {name!r} must hold numbers, text or dates to tell rows apart, got {in_words(kind)}"
-            )
+        kind, words = column.type.value_type if pa.types.is_dictionary(column.type) else column.type, f"column {name!r}"
+        unique = isinstance(kind, pa.UuidType)
+        if pa.types.is_nested(kind) or (isinstance(kind, pa.BaseExtensionType) and not unique):
+            refuse(words, in_words(kind))
         plain = column.cast(pa.string() if pa.types.is_null(kind) else kind)
+        if unique:
+            plain = pa.chunked_array([chunk.storage for chunk in plain.chunks], kind.storage_type)
         if pa.types.is_floating(kind):
             plain = compute.add(plain.cast(pa.float64()), 0.0)  # minus zero is zero
             plain = compute.if_else(compute.is_nan(plain), None, plain)
@@ -58,20 +54,24 @@ class Keys:
         if isinstance(found, pa.ChunkedArray):
             found = found.combine_chunks()
         codes = found.indices.fill_null(ABSENT).to_numpy(zero_copy_only=False).astype(np.int64)
-        return Keys(name, codes, _ArrowValues(found.dictionary))
+        values = kind.wrap_array(found.dictionary) if unique else found.dictionary
+        if pa.types.is_floating(kind):
+            _check_floats(name, values.to_numpy(zero_copy_only=False), kind.to_pandas_dtype())
+        return Keys(name, codes, values).checked(words)
 
     @staticmethod
     def of_array(name: str, given: Any, n: int) -> Keys:
-        """Read one key per row from an array or a sequence."""
-        array = np.asarray(given) if hasattr(given, "dtype") else _objects(name, given)
-        if array.shape != (n,):
+        """Read one key per row from an array, a column or a sequence."""
+        keys = _read(name, given)
+        if keys is None or len(keys.codes) != n:
             raise ArgumentError(f"{name} must hold as many keys as X has rows, in one dimension: give one key per row")
-        if array.dtype.kind == "O":
-            return _of_objects(name, array)
-        values, codes = np.unique(array, return_inverse=True)
-        missing = np.flatnonzero(values != values)
-        codes = np.where(np.isin(codes, missing), ABSENT, codes.reshape(-1))
-        return Keys(name, codes.astype(np.int64), _ArrayValues(values))
+        return keys
+
+    def checked(self, words: str) -> Keys:
+        """Insist that the keys are of a kind that is supported: in a column of one type, the first tells."""
+        if len(self.values):
+            encode(self.values[0], words)
+        return self
 
     def insist(self, where: Any = slice(None)) -> None:
         """Insist that no key is missing, of some rows or of all."""
@@ -81,159 +81,135 @@ class Keys:
                 "theirs; fill it in, or leave these rows out"
             )
 
+    def written(self, code: int) -> bytes:
+        """Return a key as bytes, by its own value alone."""
+        return encode(self.values[code], self.name)
+
     def among(self, listed: Sequence[Any]) -> Ints:
-        """Return for every row its place in a public list of keys; ABSENT if it is not in the list."""
-        table: Ints = np.append(self.values.places(listed, self.name), ABSENT)
+        """Return for every row its place in a public list of labels; ABSENT if it is not in the list.
+
+        A label names the keys that are written like it: 1 names 1, 1.0 and "1". Nothing else in the column matters.
+        """
+        table: Ints = np.append(_places(self.values, written_labels(listed), self.name), ABSENT)
         return table[self.codes]
 
 
-def _objects(name: str, given: Any) -> Any:
-    """Return a sequence as an array of what it holds: NumPy would make text of numbers beside text."""
-    try:
-        keys = list(given)
-    except TypeError:
-        raise ArgumentTypeError(f"{name} must name a column, or hold one key per row, got {given!r}") from None
-    array = np.empty(len(keys), dtype=object)
-    for place, key in enumerate(keys):
-        array[place] = key
-    return array
+def written_labels(listed: Sequence[Any]) -> list[bytes]:
+    """Return how labels are written, and insist that they differ: in any column, whatever is in it."""
+    found: dict[bytes, Any] = {}
+    for label in listed:
+        exact = int(label) if isinstance(label, float) and label.is_integer() else label
+        code = encode(exact, "groups")
+        if code == MISSING:
+            raise ArgumentError(f"groups: {label!r} is a missing value, and rows without a label are in no group")
+        if code[1:] in found:
+            raise ArgumentError(f"groups must differ: a label is listed twice, as {found[code[1:]]!r} and as {label!r}")
+        found[code[1:]] = label
+    return list(found)
 
 
-def _of_objects(name: str, array: Any) -> Keys:
-    """Give objects numbers in the order in which they come; text and numbers may be mixed."""
-    seen: dict[Any, int] = {}
-    fault = False
-    try:
-        codes = [ABSENT if _is_missing(key) else seen.setdefault(key, len(seen)) for key in array]
-    except (TypeError, ValueError):
-        fault = True
-    if fault:
-        raise ArgumentTypeError(f"{name} must hold numbers, text or dates to tell rows apart")
-    return Keys(name, np.array(codes, dtype=np.int64), _ObjectValues(list(seen)))
-
-
-def _is_missing(key: Any) -> bool:
-    """Whether a key is None, not a number, or what pandas calls NA, which is not even unequal to itself."""
-    return key is None or type(key).__name__ == "NAType" or bool(key != key)
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _ArrowValues:
-    """Keys from a table; none of them becomes an object of Python, which not every one could."""
-
-    dictionary: Any
-
-    def __len__(self) -> int:
-        return len(self.dictionary)
-
-    def places(self, listed: Sequence[Any], name: str) -> Ints:
+def _places(values: Any, labels: list[bytes], name: str) -> Ints:
+    """Return for every key the place of the label that is written like it; ABSENT if there is none."""
+    kind = str(getattr(values, "type", ""))
+    if kind in ("string", "large_string") or kind.lstrip("u").startswith("int"):
         import pyarrow as pa
         import pyarrow.compute as compute
 
-        kind, found = self.dictionary.type, []
-        words = f"column {name!r}, which holds {in_words(kind)}"
-        for key in listed:
-            try:
-                found.append(pa.scalar(key).cast(kind))
-                continue
-            except (pa.ArrowException, ValueError, TypeError):
-                pass  # what it says may measure the longest of all keys
-            raise ArgumentError(f"groups: {key!r} cannot be in {words}")
-        if len({str(key) for key in found}) < len(found):
-            raise ArgumentError(f"groups: two labels are the same in {words}")
-        wanted = pa.array([key.as_py() for key in found], kind)
-        places = compute.index_in(self.dictionary, value_set=wanted)
+        written = values.cast(pa.large_string()).cast(pa.large_binary())
+        places = compute.index_in(written, value_set=pa.array(labels, pa.large_binary()))
         array: Ints = places.fill_null(ABSENT).to_numpy(zero_copy_only=False).astype(np.int64)
         return array
+    known = {label: place for place, label in enumerate(labels)}
+    plain = values.tolist() if isinstance(values, np.ndarray) and values.dtype.kind in "iuU" else values
+    found = (b"%d" % value if type(value) is int else encode(value, name)[1:] for value in plain)
+    return np.array([known.get(label, ABSENT) for label in found], dtype=np.int64)
 
-    def written(self, code: int) -> bytes:
+
+def _read(name: str, given: Any) -> Keys | None:
+    """Read keys; None if they are not in one dimension."""
+    if hasattr(given, "to_arrow") and hasattr(given, "dtype"):  # polars
+        given = given.to_list() if str(given.dtype) in UNTYPED else given.to_arrow()
+    if hasattr(given, "__arrow_c_array__") or hasattr(given, "combine_chunks"):  # pyarrow
         import pyarrow as pa
 
-        kind, key = self.dictionary.type, self.dictionary.slice(code, 1)
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind):  # other keys decide which of them
-            return _written(key[0].as_py())
-        if pa.types.is_decimal(kind):  # and how many digits there are
-            whole, _, part = format(key[0].as_py(), "f").partition(".")
-            return f"{whole}.{part.rstrip('0')}".encode()
-        if pa.types.is_temporal(kind):
-            key = key.view(pa.int64() if kind.bit_width == 64 else pa.int32())
-        elif not pa.types.is_primitive(kind):
-            key = key.cast(pa.large_binary())
-        return f"{kind}/".encode() + (key[0].as_py() if pa.types.is_large_binary(key.type) else str(key[0]).encode())
+        return Keys.of_column(name, given if isinstance(given, pa.ChunkedArray) else pa.chunked_array([given]))
+    if not hasattr(given, "__array__"):
+        if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+            raise ArgumentTypeError(f"{name} must name a column, or hold one key per row, got {given!r}")
+        return _of_objects(name, list(given))
+    if isinstance(given, np.ma.MaskedArray):
+        refuse(name, "a masked array")
+    array = np.asarray(given)
+    if array.ndim != 1:
+        return None
+    if array.dtype.kind in "OT":
+        return _of_objects(name, array.tolist())
+    values, codes = np.unique(array, return_inverse=True)
+    missing = np.flatnonzero(values != values)
+    codes = np.where(np.isin(codes, missing), ABSENT, codes.reshape(-1))
+    if array.dtype.kind == "f":
+        _check_floats(name, values, array.dtype)
+    return Keys(name, codes.astype(np.int64), values).checked(name)
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _ArrayValues:
-    """Keys from an array of NumPy."""
-
-    values: Any
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def places(self, listed: Sequence[Any], name: str) -> Ints:
-        kind, known = self.values.dtype, None
-        words = f"{name!r}, which holds {KINDS.get(kind.kind, 'something else')}"
-        try:
-            wanted = np.array(list(listed), dtype=kind).tolist() if kind.kind in "mM" else list(listed)
-            wanted = [str(key) for key in wanted] if kind.kind == "U" else wanted
-            known = {key: place for place, key in enumerate(wanted)}
-        except (TypeError, ValueError, OverflowError):
-            pass
-        if known is None:
-            raise ArgumentError(f"groups: labels cannot be in {words}")
-        if len(known) < len(listed):
-            raise ArgumentError(f"groups: two labels are the same in {words}")
-        return np.array([known.get(value, ABSENT) for value in self.values.tolist()], dtype=np.int64)
-
-    def written(self, code: int) -> bytes:
-        return _written(self.values[code : code + 1].tolist()[0])
+def _check_floats(name: str, values: Any, kind: Any) -> None:
+    if np.any(np.isfinite(values) & (np.abs(values) >= most_exact(kind))):
+        refuse_large(kind, name)
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _ObjectValues:
-    """Keys that are objects of Python."""
+def _of_objects(name: str, keys: list[Any]) -> Keys:
+    """Give objects numbers, one by one: what one of them is must not change what another is taken for."""
+    kinds = set(map(type, keys))
+    for plain in (str, int):
+        if plain not in kinds:
+            continue
+        if kinds <= {plain, type(None)}:
+            return _of_one_kind(name, keys, plain)
+        if all(encode(key, name) == MISSING for key in keys if type(key) is not plain):
+            return _of_one_kind(name, [key if type(key) is plain else None for key in keys], plain)
+    seen: dict[bytes, int] = {}
+    codes, values = [], list[Any]()
+    for key in keys:
+        written = encode(key, name)
+        codes.append(seen.setdefault(written, len(seen)) if written else ABSENT)
+        if len(seen) > len(values):
+            values.append(key)
+    return Keys(name, np.array(codes, dtype=np.int64), values)
 
-    values: list[Any]
 
-    def __len__(self) -> int:
-        return len(self.values)
+def _of_one_kind(name: str, keys: list[Any], plain: type) -> Keys:
+    """Give numbers to keys that are text, or integers; those that are missing are None."""
+    if plain is str:
+        with contextlib.suppress(ModuleNotFoundError, UnicodeEncodeError):  # Arrow is faster, but takes no odd text
+            import pyarrow as pa
 
-    def places(self, listed: Sequence[Any], name: str) -> Ints:  # noqa: ARG002  one signature for all
-        known = {key: place for place, key in enumerate(listed)}
-        return np.array([known.get(value, ABSENT) for value in self.values], dtype=np.int64)
-
-    def written(self, code: int) -> bytes:
-        return _written(self.values[code])
-
-
-def _written(value: Any) -> bytes:
-    """Return an object of Python as bytes, and the same for 1, 1.0 and True, which are one key."""
-    plain = float(value) if isinstance(value, bool | int) and abs(value) < 2**53 else value
-    return repr(plain).encode("utf-8", "surrogatepass")
+            return Keys.of_column(name, pa.chunked_array([keys], pa.large_string()))
+    seen: dict[Any, int] = {}
+    codes = [ABSENT if key is None else seen.setdefault(key, len(seen)) for key in keys]
+    if plain is int:
+        encode(min(seen), name), encode(max(seen), name)  # what is too long to be written
+    return Keys(name, np.array(codes, dtype=np.int64), list(seen))
 
 
 def one_group_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str) -> Ints:
     """Return for every person the one listed group in which they count; ABSENT if they have rows in none.
 
-    Of the groups they have rows in, a public hash of their key chooses: it depends on their own rows alone.
+    Of the groups they have rows in, a public hash of their key, as it is written, chooses: it depends on their own rows
+    alone.
     """
     chosen = np.full(len(people.values), ABSENT, dtype=np.int64)
     listed = groups != ABSENT
     persons, places = np.unique(np.stack([people.codes[listed], groups[listed]]), axis=1)
     first = np.concatenate(([True], persons[1:] != persons[:-1])) if len(persons) else np.empty(0, dtype=np.bool_)
     chosen[persons[first]] = places[first]
-    several = np.unique(persons[~first])
+    several, written = np.unique(persons[~first]), written_labels(labels)
     starts, stops = np.searchsorted(persons, several), np.searchsorted(persons, several, side="right")
     for person, start, stop in zip(several.tolist(), starts.tolist(), stops.tolist(), strict=True):
-        key = people.values.written(person)
-        chosen[person] = min(places[start:stop].tolist(), key=lambda place: _hash(salt, key, repr(labels[place])))
+        key = people.written(person)[1:]
+        chosen[person] = min(places[start:stop].tolist(), key=lambda place: _hash(salt, key, written[place]))
     return chosen
 
 
-def _hash(salt: str, key: bytes, label: str) -> bytes:
-    words = (salt.encode(), key, label.encode("utf-8", "surrogatepass"))
+def _hash(salt: str, key: bytes, label: bytes) -> bytes:
+    words = (salt.encode(), key, label)
     return hashlib.blake2b(b"".join(len(word).to_bytes(8) + word for word in words), digest_size=16).digest()

@@ -47,9 +47,9 @@ class NpyReader:
             raise ArgumentTypeError(f"{path.name} must hold one array of real numbers: convert it, with numpy.save")
         if mapped.ndim not in (1, 2):
             raise DataError(f"{path.name} must hold an array of shape (n, d), or (n,), got {mapped.ndim} dimensions")
-        if not mapped.size:
-            raise DataError(f"{path.name} must hold at least one row and one column")
         shape = (len(mapped), 1 if mapped.ndim == 1 else mapped.shape[1])
+        if not shape[1]:
+            raise DataError(f"{path.name} must hold at least one column")
         by_column = mapped.ndim == 2 and not mapped.flags.c_contiguous
         size = max(BLOCK_ROWS // 32, _PART_BYTES // (shape[1] * mapped.dtype.itemsize))
         parts = [range(start, min(start + size, shape[0])) for start in range(0, shape[0], size)]

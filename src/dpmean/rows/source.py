@@ -10,6 +10,7 @@ from typing import Any, cast, final
 
 from numpy.typing import NDArray
 
+from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.frame import Frame
 from dpmean.rows.memory import MemoryRows
@@ -39,14 +40,17 @@ class InMemory:
         return MemoryRows(self.array, frame, self.positions)
 
 
-def elsewhere(X: Any, columns: Sequence[str] | None, vector_column: str | None) -> Source | None:
+def elsewhere(
+    X: Any, columns: Sequence[str] | None, vector_column: str | None, newlines: Newlines = Newlines.RECORDS
+) -> Source | None:
     """Return the source of rows that are not in an array of this process; None if they are."""
     refuse_names(X)
+    refuse_newlines(X, newlines)
     home = type(X).__module__.partition(".")[0]
     if isinstance(X, str | os.PathLike):
         from dpmean.rows.files import open_files
 
-        return open_files(X if isinstance(X, str) else Path(X), columns, vector_column)
+        return open_files(X if isinstance(X, str) else Path(X), columns, vector_column, newlines)
     if home == "pyspark":
         from dpmean.rows.spark import open_spark
 
@@ -83,6 +87,12 @@ def refuse_names(X: Any) -> None:
 
         if all(is_kind(one) for one in X):
             raise ArgumentTypeError("X is a list of files: give a folder or a pattern, such as 'data/*.parquet'")
+
+
+def refuse_newlines(X: Any, newlines: Newlines) -> None:
+    """Refuse to be told about line breaks where there are none."""
+    if newlines is Newlines.QUOTED and not isinstance(X, str | os.PathLike):
+        raise ArgumentError(f"newlines is for CSV files, got {type(X).__name__}: leave it out")
 
 
 def is_frame(X: Any) -> bool:

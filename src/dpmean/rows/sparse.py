@@ -29,7 +29,7 @@ class SparseSource:
             raise ArgumentTypeError(f"X must hold real numbers, got {matrix.dtype}: convert it, with X.astype(float)")
         if matrix.ndim != 2 or not matrix.shape[1]:
             raise DataError(f"X must have shape (n, d) with at least one column, got {matrix.ndim} dimensions")
-        return SparseSource(matrix.tocsr())
+        return SparseSource(_by_row(matrix))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -39,6 +39,18 @@ class SparseSource:
     def rows(self, frame: Frame) -> MemoryRows:
         """Return the rows as they are seen through a frame."""
         return MemoryRows(Dense(self.matrix), frame)
+
+
+def _by_row(matrix: Any) -> Any:
+    """Return the matrix row by row, the entries of each row in the order they had.
+
+    For coordinates, scipy would add up entries of one place in an order that depends on whether all rows are sorted,
+    unless it takes them for sorted; they are added up when a row is made dense.
+    """
+    if matrix.format == "coo":
+        matrix = type(matrix)(matrix)  # another object, of the same arrays
+        matrix.has_canonical_format = True
+    return matrix.tocsr()
 
 
 @final

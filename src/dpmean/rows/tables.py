@@ -11,11 +11,12 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.rows.frames import FrameTable
 from dpmean.rows.keys import ABSENT, Keys, one_group_each
 from dpmean.rows.persons import means_of_persons
-from dpmean.rows.source import InMemory, is_frame, refuse_names
+from dpmean.rows.source import InMemory, is_frame, refuse_names, refuse_newlines
 from dpmean.types import Ints
 
 Strict = Callable[[tuple[str, ...] | None, int], NDArray[np.bool_]]
@@ -81,16 +82,22 @@ Key = str | ArrayLike
 
 
 def open_table(
-    X: Any, columns: Sequence[str] | None, vector_column: str | None, *keys: Key | None, read: Callable[[Any], Any]
+    X: Any,
+    columns: Sequence[str] | None,
+    vector_column: str | None,
+    *keys: Key | None,
+    read: Callable[[Any], Any],
+    newlines: Newlines = Newlines.RECORDS,
 ) -> Table:
     """Open files, a data frame, or an array, which ``read`` reads; columns that are keys are no coordinates."""
     refuse_names(X)
+    refuse_newlines(X, newlines)
     home = type(X).__module__.partition(".")[0]
     apart = [key for key in keys if isinstance(key, str)]
     if isinstance(X, str | os.PathLike):
         from dpmean.rows.files import open_engine
 
-        return open_engine(X if isinstance(X, str) else Path(X), columns, vector_column, apart)
+        return open_engine(X if isinstance(X, str) else Path(X), columns, vector_column, apart, newlines)
     if home in ("pyspark", "scipy", "torch") or home.startswith("dask"):
         raise ArgumentTypeError(
             f"people and groups are told apart in files, data frames and arrays, got {type(X).__name__} of {home}: "
@@ -130,7 +137,7 @@ def groups(
     if isinstance(table, FrameTable):  # what is wrong with other rows does not matter
         listed = places != ABSENT
         table, places = table.only(listed), places[listed]
-        persons = persons and Keys(persons.name, persons.codes[listed], persons.values)
+        persons = None if persons is None else Keys(persons.name, persons.codes[listed], persons.values)
     if persons is None:
         array, name = _all(table), None
     else:

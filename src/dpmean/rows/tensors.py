@@ -104,8 +104,12 @@ class Arithmetic:
         first, second = self.power(-half), self.power(-(exponent - half))
         norm = total.to(torch.float64).sqrt() * 2.0 ** (1 - self.bits)
         short = norm <= reach * first * second
-        moved = rows * first[:, None] * second[:, None] * (reach / norm)[:, None]
+        moved = rows * first[:, None] * second[:, None] * self._divided(reach, norm)[:, None]
         return torch.where(short[:, None], rows, moved)
+
+    def _divided(self, number: float, by: Tensor) -> Tensor:
+        """Divide a number by others, rounded once: ``number / by`` would multiply it by the rounded ``1 / by``."""
+        return self.torch.full_like(by, number) / by
 
     def in_units(self, differences: Tensor, per_unit: Any) -> tuple[Tensor, Tensor]:
         """Return rows in whole units and their squared lengths (``_in_units``)."""
@@ -118,7 +122,7 @@ class Arithmetic:
         total, exponent = self.own_unit(differences)
         scale = self.power(self.bits - 1 - exponent)
         own = (differences * scale[:, None]).to(torch.int32).to(torch.float64)
-        factor = float(radius) / total.to(torch.float64).sqrt()
+        factor = self._divided(float(radius), total.to(torch.float64).sqrt())
         while True:
             wholes = (own * factor[:, None]).to(torch.int32).to(torch.int64)
             long = (wholes * wholes).sum(dim=1) > radius * radius

@@ -1,10 +1,12 @@
-"""Numbers in text: CSV files, whose lines are counted once and then parsed some thousand at a time."""
+"""Numbers in text: CSV files, whose records are found once and then read some thousand at a time."""
 
 from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, final
@@ -12,44 +14,75 @@ from typing import Any, BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.arrow import Columns
 from dpmean.rows.keys import Keys
 from dpmean.rows.parted import BLOCK_ROWS, stamp
+from dpmean.rows.records import (
+    MISSING,
+    RAGGED,
+    STRAY,
+    UNCLOSED,
+    Bytes,
+    Dialect,
+    Fields,
+    Scan,
+    find_records,
+    read_fields,
+)
 from dpmean.types import Ints
 
 _CHUNK_BYTES = 4 << 20
-_RETURN = 13
 _NO_NAME = re.compile(r"^[\W\d]*\d|[;|]")
 """A name that begins with a digit, whatever signs are before it, may be a value: it must not be shown as a name."""
 _FIRST_LINE = "the first line of {} must name all columns, in words, or hold nothing but numbers"
+_NOT_A_NUMBER = (
+    "{} holds a non-numeric value in a column that is used, so nothing was released: name the columns that hold "
+    "numbers, columns=[...], or correct the file"
+)
+_FAULTS = {
+    RAGGED: "{} has lines with more or fewer fields than its first line, so nothing was released: correct the file",
+    UNCLOSED: "{} has a quoted field that does not end on its line, so nothing was released: if quoted fields may "
+    'contain line breaks, give newlines="quoted" (--newlines quoted); otherwise close the quote, or remove it',
+    STRAY: "{} has a quote in the middle of a field, so nothing was released: put quotes around whole fields, and "
+    "double those within",
+}
+_UNBALANCED = (
+    "{} has a quote that is never closed, or one in the middle of a field, so nothing was released: put quotes around "
+    "whole fields, and double those within"
+)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TextReader:
-    """The lines of one file."""
+    """The records of one file."""
 
     path: Path
+    dialect: Dialect
     header: tuple[str, ...] | None
     """What the first line calls all columns, if it does."""
     fields: tuple[str, ...]
     told: bool
     """Whether these are names for certain, as the next line holds a number; otherwise no error may repeat them."""
     columns: Columns
-    delimiter: str
     shape: tuple[int, int]
     parts: list[range]
     offsets: Ints
     """Where in the file each part begins, and the last one ends."""
 
     @staticmethod
-    def open(path: Path, columns: Sequence[str] | None, apart: Sequence[str] = ()) -> TextReader:
-        """Read the first line and count the others; columns set ``apart`` are no coordinates."""
-        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    def open(
+        path: Path, columns: Sequence[str] | None, apart: Sequence[str] = (), newlines: Newlines = Newlines.RECORDS
+    ) -> TextReader:
+        """Read the first line and find the records; columns set ``apart`` are no coordinates."""
+        dialect = Dialect("\t" if path.suffix.lower() == ".tsv" else ",", newlines)
         with open(path, "rb") as file:
+            mark = len(BOM_UTF8) * (file.read(len(BOM_UTF8)) == BOM_UTF8)
+            file.seek(mark)
             head, second = file.readline(_CHUNK_BYTES), file.readline(_CHUNK_BYTES)
-        fields = [field.strip().strip('"') for field in _words(head, path).split(delimiter)]
+        fields = _first_line(head, path, dialect)
         if len(fields) == 1 and fields[0].count(";") > 0:
             raise DataError(f"{path.name} seems to have semicolons between its columns: use commas, or tabs (.tsv)")
         named = not all(_is_value(field) for field in fields)
@@ -58,17 +91,14 @@ class TextReader:
         names = tuple(fields) if named else tuple(f"column {j}" for j in range(len(fields)))
         if len(set(names)) < len(names):
             raise DataError(f"two columns of {path.name} have the same name: rename one")
-        count, offsets = _lines(path, len(head) if named else 0, empty=len(fields) == 1)
-        if not count:
-            raise DataError(f"{path.name} has no rows")
+        count, offsets = _find_parts(path, mark + len(head) * named, dialect, blank=len(fields) == 1)
         if columns is None and apart:
             columns = [name for name in names if name not in apart]
-        told = not named or _is_named_by(second.decode("utf-8", "replace").split(delimiter), fields)
+        told = not named or _is_named_by(second.decode("utf-8", "replace").split(dialect.delimiter), fields)
         chosen = _choose(names, columns, names if told else ())
         parts = [range(start, min(start + BLOCK_ROWS, count)) for start in range(0, count, BLOCK_ROWS)]
-        return TextReader(
-            path, names if named else None, names, told, chosen, delimiter, (count, len(chosen.names)), parts, offsets
-        )
+        header = names if named else None
+        return TextReader(path, dialect, header, names, told, chosen, (count, len(chosen.names)), parts, offsets)
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -76,67 +106,65 @@ class TextReader:
         return None if self.header is None else self.columns.names
 
     def keys(self, name: str) -> Keys:
-        """Return a column that tells rows apart: as text."""
+        """Return a column that tells rows apart: as text, of which only what is empty is missing."""
         import pyarrow as pa
 
         if name not in self.fields:
             raise _unknown(name, self.fields if self.told else ())
-        found = [self._read(self._text(part), {name: pa.string()}).column(name) for part in range(len(self.parts))]
-        return Keys.of_column(
-            name, pa.chunked_array([chunk for column in found for chunk in column.chunks], pa.string())
-        )
+        labels = [self._labels(name, part).cast(pa.string()) for part in range(len(self.parts))]
+        return Keys.of_column(name, pa.chunked_array(labels, pa.string()))
 
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:
         """Yield the rows of a part."""
-        yield self._parse(self._text(part))
+        text, records = self._records(part)
+        yield self._numbers(text, records)
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
-        """Return the rows of a part at some places; other lines are not parsed."""
-        lines = self._text(part).removesuffix(b"\n").split(b"\n")
-        if not self._alone:
-            lines = [line for line in lines if line.strip(b"\r")]
-        return self._parse(b"".join(lines[place] + b"\n" for place in places if place < len(lines)))
+        """Return the rows of a part at some places; other records are not read."""
+        text, records = self._records(part)
+        return self._numbers(text, records[places[places < len(records)]])
 
     def fingerprint(self) -> object:
         """Return what tells whether the file has changed."""
         return stamp(self.path)
 
-    @property
-    def _alone(self) -> bool:
-        """Whether there is one column, so that an empty line is a missing value."""
-        return len(self.fields) == 1
-
-    def _text(self, part: int) -> bytes:
+    def _records(self, part: int) -> tuple[Bytes, Ints]:
+        """Return the text of a part, and where its records are; of one column, an empty line is a missing value."""
         with open(self.path, "rb") as file:
             file.seek(int(self.offsets[part]))
-            return file.read(int(self.offsets[part + 1] - self.offsets[part]))
+            text = np.frombuffer(file.read(int(self.offsets[part + 1] - self.offsets[part])), dtype=np.uint8)
+        return text, find_records(text, self.dialect, blank=len(self.fields) == 1)
 
-    def _parse(self, text: bytes) -> NDArray[Any]:
+    def _numbers(self, text: Bytes, records: Ints) -> NDArray[Any]:
+        """Read records as rows, each value by itself."""
         import pyarrow as pa
 
-        table = self._read(text, dict.fromkeys(self.columns.names, pa.float64()))
-        blocks = [self.columns.block(batch) for batch in table.to_batches()]
-        return np.concatenate(blocks) if blocks else np.empty((0, self.shape[1]))
+        order = np.array([self.fields.index(name) for name in self.columns.names])
+        found = self._read(text, records, order, trim=True)
+        with suppress(pa.ArrowException, ValueError):  # what it says quotes values
+            rows = found.as_numbers().reshape(len(records), len(order))
+            return rows[:, np.argsort(np.argsort(order))] if np.any(np.diff(order) < 0) else rows
+        raise DataError(_NOT_A_NUMBER.format(self.path.name))
 
-    def _read(self, text: bytes, wanted: dict[str, Any]) -> Any:
-        """Read some columns, as the given types; of text, only what is empty is missing."""
+    def _labels(self, name: str, part: int) -> Any:
+        """Read one field of every record of a part as text."""
         import pyarrow as pa
-        from pyarrow import csv
 
-        empty = {"strings_can_be_null": True, "null_values": [""]} if pa.string() in wanted.values() else {}
-        try:
-            return csv.read_csv(
-                pa.BufferReader(text),
-                csv.ReadOptions(use_threads=False, block_size=max(len(text), 1) + 1, column_names=list(self.fields)),
-                csv.ParseOptions(delimiter=self.delimiter, ignore_empty_lines=not self._alone),
-                csv.ConvertOptions(column_types=wanted, include_columns=list(wanted), **empty),
-            )
-        except (pa.ArrowException, ValueError):
-            pass  # what it says quotes values
-        raise DataError(
-            f"{self.path.name} holds something that is no number, or lines of different lengths, so nothing was "
-            "released: name the columns that hold numbers, columns=[...], or mend the file"
-        )
+        found = self._read(*self._records(part), np.array([self.fields.index(name)]), trim=False)
+        labels = found.as_arrow(np.diff(found.stops) == 0)
+        with suppress(pa.ArrowException):
+            labels.validate(full=True)
+            return labels
+        raise DataError(f"{self.path.name} holds text that is not UTF-8, so nothing was released: save it as UTF-8")
+
+    def _read(self, text: Bytes, records: Ints, columns: Ints, *, trim: bool) -> Fields:
+        wanted = np.zeros(len(self.fields), dtype=np.bool_)
+        wanted[columns] = True
+        found = read_fields(text, records, self.dialect, wanted, trim=trim)
+        if isinstance(found, Fields):
+            return found
+        unbalanced = found == UNCLOSED and self.dialect.quoted
+        raise DataError((_UNBALANCED if unbalanced else _FAULTS[found]).format(self.path.name))
 
 
 def _is_named_by(second: list[str], first: list[str]) -> bool:
@@ -161,15 +189,18 @@ def _choose(names: tuple[str, ...], columns: Sequence[str] | None, told: tuple[s
     return Columns(chosen, False, len(chosen))
 
 
-def _words(head: bytes, path: Path) -> str:
-    """Return the first line as text."""
+def _first_line(head: bytes, path: Path, dialect: Dialect) -> list[str]:
+    """Return the fields of the first line."""
+    text = np.frombuffer(head.removesuffix(b"\n"), dtype=np.uint8)
     try:
-        words = head.decode("utf-8-sig")
+        words = head.decode()
     except UnicodeDecodeError:
         words = "\0"
-    if not words.replace("\t", "").rstrip("\r\n").isprintable():
-        raise DataError(_FIRST_LINE.format(path.name))
-    return words
+    width = "".join(words.split('"')[::2]).count(dialect.delimiter) + 1  # delimiters outside of quotes, and one
+    found = read_fields(text, np.array([[0, len(text)]]), dialect, np.ones(width, dtype=np.bool_), trim=True)
+    if isinstance(found, Fields) and words.replace("\t", "").rstrip("\r\n").isprintable():
+        return [str(field).strip().strip('"') for field in found.as_arrow().to_pylist()]
+    raise DataError(_FIRST_LINE.format(path.name))
 
 
 def _is_number(field: str) -> bool:
@@ -182,35 +213,23 @@ def _is_number(field: str) -> bool:
 
 def _is_value(field: str) -> bool:
     """Whether something is a number, or what is written in place of one that is missing."""
-    from pyarrow import csv
-
-    return _is_number(field) or field in csv.ConvertOptions().null_values
+    return _is_number(field) or field in MISSING
 
 
-def _lines(path: Path, start: int, *, empty: bool) -> tuple[int, Ints]:
-    """Count the lines, with or without empty ones, and find where every so many begin; then where the last one ends."""
-    count, offsets, begin, before = 0, [start], start, 0
+def _find_parts(path: Path, start: int, dialect: Dialect, *, blank: bool) -> tuple[int, Ints]:
+    """Count the records, with or without blank ones, and find where every so many begin; then where the last ends."""
+    scan, offsets, at = Scan(dialect, start, blank=blank), [start], start
     with open(path, "rb") as file:
         stop = max(start, _end(file))
         file.seek(start)
-        at = start
         while chunk := file.read(min(_CHUNK_BYTES, stop - at)):
-            text = np.frombuffer(chunk, dtype=np.uint8)
-            ends = np.flatnonzero(text == ord("\n"))
-            begins = np.concatenate(([begin - at], ends[:-1] + 1)) if len(ends) else ends
-            last = np.where(ends > 0, text[ends - 1], before)
-            full = (ends - begins > 1) | ((ends - begins == 1) & (last != _RETURN))
-            begins = begins[full | empty]
-            first = -count % BLOCK_ROWS
-            offsets += (begins[first::BLOCK_ROWS] + at).tolist()
-            count += len(begins)
-            begin = at + int(ends[-1]) + 1 if len(ends) else begin
-            at, before = at + len(chunk), int(text[-1])
-        if at - begin > 0:  # a last line without an end
-            if count % BLOCK_ROWS == 0:
-                offsets.append(begin)
-            count += 1
-    return count, np.array([*offsets[1:], at], dtype=np.int64)
+            offsets += scan.feed(np.frombuffer(chunk, dtype=np.uint8), BLOCK_ROWS)[:, 0].tolist()
+            at += len(chunk)
+    if scan.in_quotes:
+        raise DataError(_UNBALANCED.format(path.name))
+    if scan.rest and scan.count % BLOCK_ROWS == 0:
+        offsets.append(scan.rest.start)
+    return scan.count + bool(scan.rest), np.array([*offsets[1:], at], dtype=np.int64)
 
 
 def _end(file: BinaryIO) -> int:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import final
 
 from dpmean.budget import Zcdp
+from dpmean.enums import Trust
 from dpmean.errors import OverspendError
 from dpmean.interfaces import Noise, Rows, Tally
 from dpmean.neighbours import Neighbours
@@ -28,7 +29,7 @@ class Central:
     """Adds discrete Gaussian noise to exact counts and sums."""
 
     neighbours: Neighbours = Neighbours.REPLACE_ONE
-    name = "central"
+    name = Trust.CENTRAL
 
     def divide(self, budget: Zcdp, *shares: int) -> Sequence[Zcdp]:
         """Split a budget in proportion to ``shares``: everybody answers everything, so costs add up."""

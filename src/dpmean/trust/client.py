@@ -20,11 +20,14 @@ from dpmean.trust.coins import Coins, SystemCoins
 from dpmean.trust.randomizers import WORD, Budget, HalfSpace, flips_are_covered, half_space_is_covered
 from dpmean.trust.schema import VERSION, Message, Task, check_form, is_asked, read_budget
 from dpmean.trust.shuffle import encoder as shuffled
-from dpmean.trust.shuffle.checks import check_collection, check_round
+from dpmean.trust.shuffle.checks import check_collection, check_round, check_work
 from dpmean.trust.shuffle.costs import check_cost
 from dpmean.trust.shuffle.schema import VERSION as COLLECTED
 from dpmean.trust.shuffle.schema import Batch, Collection, Round, digest_of
-from dpmean.trust.shuffle.seal import seal
+from dpmean.trust.shuffle.seal import check_seal, seal
+
+MOST_BYTES = 1 << 20
+"""Of a document that a device reads; its work with any other grows with the number of these."""
 
 
 @final
@@ -91,6 +94,7 @@ class Client:
     def _join(self, document: bytes) -> ApproxDp:
         collection = _read(document, Collection, "collection")
         check_collection(collection)
+        check_work(collection)
         if not isinstance(self.budget, ApproxDp):
             raise OverspendError(f"a collection costs an epsilon and a delta, and this device allows {self.budget}")
         if len(self._row) != collection.d:
@@ -106,6 +110,8 @@ class Client:
             )
         if self._sealed and not collection.key:
             raise OverspendError("the collection has no key, and this device seals what it sends: see sealed=False")
+        if collection.key:
+            check_seal()
         cost = check_cost(collection, self.budget)
         if self.memory and self.memory.get("collection") != document:
             raise OverspendError(
@@ -177,6 +183,8 @@ _Document = TypeVar("_Document", Task, Collection, Round)
 
 
 def _read(document: bytes, kind: type[_Document], name: str) -> _Document:
+    if len(document) > MOST_BYTES:
+        raise ArgumentError(f"this is not a {name}: it has {len(document)} bytes, and {MOST_BYTES} are the limit")
     try:
         return msgspec.json.decode(document, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -13,6 +13,7 @@ from typing import Any, final
 import msgspec
 import numpy as np
 
+from dpmean.enums import Trust
 from dpmean.errors import ArgumentError, DataError
 from dpmean.neighbours import Neighbours
 from dpmean.receipt import Receipt
@@ -33,7 +34,7 @@ from dpmean.trust.shuffle.schema import (
     read_budget,
     write_budget,
 )
-from dpmean.trust.shuffle.seal import public_of, unseal
+from dpmean.trust.shuffle.seal import keys_of, public_of, unseal
 from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
 from dpmean.trust.wire import Lines
 from dpmean.types import Estimate, Ints
@@ -133,7 +134,7 @@ class Analyzer:
             n=self.closed[-1].clients,
             d=c.d,
             method="shifted",
-            trust="shuffle",
+            trust=Trust.SHUFFLE,
             neighbours=Neighbours.REPLACE_ONE,
             seeded=False,
             public={**self.traffic(), "bound": {"reach": math.ldexp(c.reach, c.step)}, "dpmean": __version__, **public},
@@ -172,6 +173,11 @@ class Analyzer:
         stage = c.stages[self.round.round]
         messages: list[bytes | None] = list(read.messages)
         if c.key:
+            if len(keys_of(read.messages)) < len(read.messages):
+                raise DataError(
+                    "two envelopes of this delivery have one key: a batch was copied, and the shuffler let it pass. "
+                    "Nothing was opened; start the collection anew, with a shuffler that refuses copies"
+                )
             messages = unseal(read.messages, self._private, self._digest, read.round)
         legal = [message for message in messages if message is not None and len(message) == stage.size]
         self.outcomes["accepted"] += len(legal)

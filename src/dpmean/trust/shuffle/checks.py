@@ -1,15 +1,44 @@
-"""Which collections and rounds are refused: parts that do not fit together, numbers beyond what messages can hold."""
+"""Which collections and rounds are refused: parts that do not fit together, numbers beyond what messages can hold.
+
+And those that would keep a client busy: how much work a collection is follows from its public numbers, and a client
+looks at these before it computes anything. Limits of work are beyond what ``design`` chooses.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
 from dpmean.errors import ArgumentError
+from dpmean.noise.poisson import LARGEST_PIECE
 from dpmean.trust.randomizers import MOST_COLUMNS
 from dpmean.trust.shuffle.schema import LARGEST, VERSION, Collection, Counters, Round, Stage, Sums, read_budget
+from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
 
-MOST_USERS, MOST_ROUNDS, MOST_SHARES = 1 << 40, 64, 4096
+MOST_USERS, MOST_ROUNDS, MOST_SHARES = 1 << 40, 32, 4096
 MOST_CELLS, MOST_BUCKETS, MOST_BLANKET = 1 << 16, 1 << 31, 1 << 30
 MOST_MESSAGES = 1 << 20
 """On average, of one client in one round."""
+SMALLEST_DELTA = Fraction(1, 10**30)
+WORK = {
+    "messages": 1 << 16,
+    "bytes": 1 << 23,
+    "Poisson draws": 1 << 21,
+    "messages on average in a bucket": 1 << 27,
+    "kinds of counters": 4,
+}
+"""How much of what a client may have to do in all rounds together: seal, send, draw; and to compute what it costs."""
+
+_PRIME = (1 << 255) - 19
+_LOW_ORDER = {
+    0,
+    1,
+    _PRIME - 1,
+    325606250916557431795983626356110631294008115727848805560023387167927233504,
+    39382357235489614581723060781553021112529911719440698176882885853963445705823,
+}
+"""The points of X25519 whose order divides 8: what is sealed to them, anybody can open (RFC 7748, section 6.1)."""
 
 
 def check_collection(collection: Collection) -> None:
@@ -26,7 +55,7 @@ def check_collection(collection: Collection) -> None:
         "step": not -1000 <= c.step <= 900,
         "reach": not 1 <= c.reach <= LARGEST,
         "stages": not 1 <= len(c.stages) <= MOST_ROUNDS,
-        "key": len(c.key) not in (0, 64) or any(letter not in "0123456789abcdef" for letter in c.key),
+        "key": bool(c.key) and not _is_key(c.key),
     }
     for number, stage in enumerate(c.stages):
         right = _counters_fit(stage, width, c.honest) if isinstance(stage, Counters) else _sums_fit(stage, c)
@@ -34,7 +63,54 @@ def check_collection(collection: Collection) -> None:
     for name, is_wrong in wrong.items():
         if is_wrong:
             raise ArgumentError(f"this is not a collection: its {name} cannot be right")
-    read_budget(c.budget)
+    if read_budget(c.budget).delta < SMALLEST_DELTA:
+        raise ArgumentError(f"this is not a collection: its delta is below {float(SMALLEST_DELTA):g}")
+
+
+def _is_key(key: str) -> bool:
+    """Return whether a text is a public key that hides something: a point in its only encoding, not of low order."""
+    if len(key) != 64 or any(letter not in "0123456789abcdef" for letter in key):
+        return False
+    point = int.from_bytes(bytes.fromhex(key), "little")
+    return point < _PRIME and point not in _LOW_ORDER
+
+
+def check_work(collection: Collection) -> None:
+    """Refuse a collection that would keep a client busy for longer than any that is designed here."""
+    reason = too_much(collection.stages, collection.d, collection.honest)
+    if reason:
+        raise ArgumentError(
+            f"this collection is too much work for a client: {reason}. Ask for fewer columns, cells or rounds, invite "
+            "more users, or allow a larger epsilon"
+        )
+
+
+def too_much(stages: Sequence[Stage], d: int, honest: int) -> str:
+    """Return which part of a client's work is beyond its limit, with both numbers; nothing if none is."""
+    return "; ".join(
+        f"{math.ceil(number)} {name}, and {WORK[name]} are the limit"
+        for name, number in work_of(stages, d, honest).items()
+        if number > WORK[name]
+    )
+
+
+def work_of(stages: Sequence[Stage], d: int, honest: int) -> dict[str, float]:
+    """Return how much of each kind of work the rounds of a collection are for one client, on average."""
+    counters = [stage for stage in stages if isinstance(stage, Counters)]
+    return {
+        "messages": sum(messages_sent(stage, honest) for stage in stages),
+        "bytes": sum(bytes_sent(stage, honest, sealed=True) for stage in stages),
+        "Poisson draws": sum(_draws(stage, d, honest) for stage in stages),
+        "messages on average in a bucket": max((stage.blanket for stage in counters), default=0),
+        "kinds of counters": len({(stage.blanket, len(stage.levels)) for stage in counters}),
+    }
+
+
+def _draws(stage: Stage, d: int, honest: int) -> int:
+    """Return how many Poisson numbers a client draws in a round; large means are cut into pieces."""
+    if isinstance(stage, Counters):
+        return 1 + stage.buckets * stage.blanket // (honest * LARGEST_PIECE)
+    return 2 * d * (1 + stage.variance // (2 * honest * LARGEST_PIECE))
 
 
 def _counters_fit(stage: Counters, width: int, honest: int) -> bool:

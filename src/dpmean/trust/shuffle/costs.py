@@ -26,7 +26,8 @@ def stage_costs(stages: Sequence[Stage], d: int, honest: int, delta: Fraction) -
             shifts = len(stage.levels)
             costs.append(poisson_counts(stage.blanket, shifts, delta * OUTSIDE * Fraction(shifts, levels)))
         else:
-            distance = stage.packs * 2.0 ** -security_of(honest, 8 * stage.pack_bytes, stage.shares)
+            security = max(security_of(honest, 8 * stage.pack_bytes, stage.shares), 0.0)  # none is none
+            distance = stage.packs * 2.0**-security
             costs.append(skellam_sum(Fraction(stage.variance), 2 * stage.radius, d).apart(distance))
     return costs
 

@@ -11,6 +11,7 @@ from typing import final
 from dpmean.accountant import zcdp_that_implies
 from dpmean.budget import ApproxDp
 from dpmean.errors import ArgumentError
+from dpmean.trust.shuffle.checks import too_much
 from dpmean.trust.shuffle.costs import OUTSIDE, total_cost
 from dpmean.trust.shuffle.encoder import twice_inner
 from dpmean.trust.shuffle.schema import Counters, Stage, Sums, Variant
@@ -148,9 +149,17 @@ def clients_needed(d: int, budget: ApproxDp, honest: Fraction) -> tuple[float, f
 
 @lru_cache(maxsize=64)
 def design(users: int, d: int, budget: ApproxDp, honest: Fraction, *, few_rounds: bool = False) -> Design:
-    """Return the cheapest design, in sealed bytes, among those whose predicted error is nearly the smallest."""
+    """Return the best design, with as little noise as the budget allows."""
     names = FEW_ROUNDS if few_rounds else VARIANTS
-    designs = [calibrated(name, users, d, budget, honest) for name in names]
+    return chosen([calibrated(name, users, d, budget, honest) for name in names])
+
+
+def chosen(every: list[Design]) -> Design:
+    """Return the cheapest design, in sealed bytes, among those whose predicted error is nearly the smallest.
+
+    Those that clients would refuse to work for are left out, unless there is no other: that one can only be played.
+    """
+    designs = [one for one in every if not too_much(one.stages, one.d, one.honest)] or every
     errors = [one.error(LOOSE) * (1 + _PER_ROUND * len(one.stages)) for one in designs]
     good = [one for one, error in zip(designs, errors, strict=True) if error <= _AS_GOOD * min(errors)]
     return min(good, key=lambda one: one.bytes(sealed=True))

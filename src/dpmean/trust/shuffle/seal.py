@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.hpke import Suite
 
 _PURPOSE = b"dpmean shuffle 1 "
+_TELLING = 16  # bytes of a key that tell it from all others; its last bit, which X25519 ignores, is not among them
 
 
 def _suite() -> Suite:
@@ -22,6 +23,11 @@ def _suite() -> Suite:
     except ImportError:
         raise ArgumentError("sealing needs cryptography with HPKE: pip install 'dpmean[shuffle]'") from None
     return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+
+
+def check_seal() -> None:
+    """Refuse to go on where nothing can be sealed."""
+    _suite()
 
 
 def new_key() -> tuple[bytes, str]:
@@ -66,6 +72,11 @@ def unseal(envelopes: list[bytes], private: bytes, digest: bytes, number: int) -
         except (InvalidTag, ValueError):
             found.append(None)
     return found
+
+
+def keys_of(envelopes: list[bytes]) -> set[bytes]:
+    """Return the first bytes of the keys in envelopes, which are fresh in every honest one."""
+    return {envelope[:_TELLING] for envelope in envelopes}
 
 
 def _context(digest: bytes, number: int) -> bytes:

@@ -1,0 +1,69 @@
+"""Closed lists of names, such as those of trust models; a name that is not in its list is an error."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeVar
+
+from dpmean.errors import ArgumentError
+
+_Kind = TypeVar("_Kind", bound=StrEnum)
+
+
+class Trust(StrEnum):
+    """Who sees rows."""
+
+    CENTRAL = "central"
+    """A curator does, who adds noise to answers."""
+    LOCAL = "local"
+    """Nobody does, since devices randomize what they send."""
+    SHUFFLE = "shuffle"
+    """Nobody does, as long as shuffler and analyzer do not work together."""
+
+
+class Sizes(StrEnum):
+    """Whether the numbers of rows in groups are protected."""
+
+    PRIVATE = "private"
+    """They are told with noise."""
+    PUBLIC = "public"
+    """They are told as they are, and so is who is in which group."""
+
+
+class Missing(StrEnum):
+    """What becomes of values that are not finite."""
+
+    RAISE = "raise"
+    IMPUTE = "impute"
+
+
+class Newlines(StrEnum):
+    """What line breaks do in a CSV file."""
+
+    RECORDS = "records"
+    """Each ends a record."""
+    QUOTED = "quoted"
+    """Those within quoted fields belong to the field."""
+
+
+class Rounds(StrEnum):
+    """How many rounds a collection has."""
+
+    ADAPTIVE = "adaptive"
+    FEW = "few"
+
+
+class Fidelity(StrEnum):
+    """How a collection in the shuffle model is played."""
+
+    TOTALS = "totals"
+    MESSAGES = "messages"
+
+
+def read_name(kind: type[_Kind], value: object, argument: str) -> _Kind:
+    """Read a name of a closed list, or refuse it and say which there are."""
+    for member in kind:
+        if isinstance(value, str) and value == member:
+            return member
+    *names, last = (f'"{member}"' for member in kind)
+    raise ArgumentError(f"{argument} must be {', '.join(names)} or {last}, got {value!r}")
