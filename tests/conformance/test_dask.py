@@ -6,6 +6,8 @@ import signal
 
 import numpy as np
 import pytest
+from fuzz import clusters
+from fuzz.seen import vectors, watch
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from tests.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, needed, release, rows
@@ -179,3 +181,25 @@ def test_what_is_no_array_of_numbers_is_refused():
         release(bag.from_sequence([1, 2]), "clipped", 2)
     with pytest.raises(ArgumentError, match="for data frames"):
         release(da.zeros((2, 2)), "clipped", 2, columns=["a"])
+
+
+def test_one_record_changes_no_other():
+    done, compared, found = clusters.run(clusters.dask_frame, 8 * len(clusters.KINDS), seed=1, at_once=8)
+    assert compared > done // 2
+    assert not found, found[0]
+
+
+def test_vectors_are_read_one_by_one_and_text_is_refused():
+    short = np.array([0.1, 2.5], dtype="f4")
+    for last in ([1, 2], (0.5, 2), np.array([1, 2], dtype="i1"), [True, None]):
+        X, named = clusters.dask_frame([[short, last]], "vectors")
+        assert seen(X, **named)[0] == vectors([short])[0]
+    for odd in (["1", "2"], np.array(["1", "2"]), [1j, 2]):
+        X, named = clusters.dask_frame([[short, odd]], "vectors")
+        with pytest.raises(DataError, match="a worker failed"):
+            seen(X, **named)
+
+
+def seen(X, **named):
+    """Return the rows that reach the mechanisms."""
+    return watch(lambda: release(X, "refined", 2, nan="impute", allow_few_rows=True, **named)).releases[0]

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from fuzz import clusters
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows import spark as engine
@@ -149,3 +150,16 @@ def test_columns_are_chosen_by_name_and_checked(wide):
         release(frame, "clipped", 2, columns=["w"])
     with pytest.raises(DataError, match="no rows"):
         release(frame.filter("c0 IS NULL"), "clipped", 2, columns=NAMES)
+
+
+def test_one_record_changes_no_other(spark):
+    make, kinds = clusters.spark_frame(spark), ("int64", "vectors")
+    done, compared, found = clusters.run(make, 128, seed=1, kinds=kinds, at_once=64, odd=0.0)
+    assert compared == done
+    assert not found, found[0]
+
+
+def test_a_first_vector_that_is_missing_is_refused(spark):
+    frame = spark.createDataFrame([(None,), ([1.0, 2.0],)], "v array<double>").coalesce(1)
+    with pytest.raises(DataError, match="column 'v' must hold vectors of real numbers"):
+        release(frame, "clipped", 2, vector_column="v", allow_few_rows=True)

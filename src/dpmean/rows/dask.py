@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.alone import vector
 from dpmean.rows.kernel import Kernel
 from dpmean.rows.partial import Partial, fault_of, merged, partial
 from dpmean.rows.streamed import CHANGED, Streamed
@@ -138,8 +139,8 @@ def _picked(block: Any, vector_column: str | None, places: Ints, size: int) -> N
 def _as_rows(block: Any, vector_column: str | None) -> NDArray[Any]:
     """Return a block as an array: it is one, or a part of a data frame."""
     if vector_column is not None:
-        vectors = [np.asarray(vector) for vector in block[vector_column]]
-        if len({vector.shape for vector in vectors}) > 1:
+        vectors = [vector(one) for one in block[vector_column]]
+        if len({len(one) for one in vectors}) > 1:
             raise DataError("the vectors in the rows differ in length, so nothing was released")
         return np.stack(vectors) if vectors else np.empty((0, 0))
     if hasattr(block, "columns"):

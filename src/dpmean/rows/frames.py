@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.alone import read_objects
 from dpmean.rows.arrow import RAGGED, Columns
 from dpmean.rows.keys import UNTYPED, Keys
 
@@ -117,14 +118,29 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
     names = known.columns if wanted is None else dict.fromkeys([*wanted, *apart])
     chosen = known.select(*(name for name in names if name not in objects or name in (wanted or ())))
     try:
-        table = pa.Table.from_pandas(chosen.to_native(), preserve_index=False) if pandas else chosen.to_arrow()
-        return table, objects
+        if not pandas:
+            return chosen.to_arrow(), objects
+        coordinates = wanted or [name for name in chosen.columns if name not in apart]
+        return pa.Table.from_pandas(_one_by_one(chosen.to_native(), coordinates), preserve_index=False), objects
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         pass  # what it says may quote a value
     raise ArgumentTypeError(
         "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
         "columns=[...], or convert it, with frame[columns].astype(float), say"
     )
+
+
+def _one_by_one(frame: Any, names: Sequence[str]) -> Any:
+    """Return a frame of pandas in which every number in some columns of objects was read by itself.
+
+    Arrow would look for one type that all objects of a column have in common, so that one of them would change others.
+    """
+    found = frame.copy(deep=False)
+    for name in names:
+        numbers = read_objects(frame[name].tolist()) if frame[name].dtype == object else None
+        if numbers is not None:
+            found[name] = numbers
+    return found
 
 
 def _is_untyped(column: Any) -> bool:

@@ -46,7 +46,10 @@ def open_spark(frame: Any, columns: Sequence[str] | None, vector_column: str | N
         engine = SparkEngine(chosen, Columns((_ROW,), True, None), sizes, len(names), _together(chosen))
         return Streamed(engine, tuple(names))
     first = _ran(chosen.select(functions.size(chosen.columns[0]).alias("width")).first)
-    return Streamed(SparkEngine(chosen, Columns((vector_column,), True, None), sizes, max(int(first["width"]), 0)))
+    width = int(first["width"] or 0)
+    if width < 1:  # of a vector that is missing, Spark says nothing or -1
+        raise DataError(f"column {vector_column!r} must hold vectors of real numbers, so nothing was released")
+    return Streamed(SparkEngine(chosen, Columns((vector_column,), True, None), sizes, width))
 
 
 def _insist_on_a_frame(X: Any) -> None:

@@ -143,7 +143,7 @@ def groups(
     else:
         persons.insist(places != ABSENT)
         chosen, name = one_group_each(persons, places, labels, salt), persons.name
-        counted = (places != ABSENT) & (places == chosen[persons.codes])
+        counted = (places != ABSENT) & (places == np.append(chosen, ABSENT)[persons.codes])
         array = _averages(table, np.where(counted, persons.codes, ABSENT), len(persons.values), strict)
         places = chosen
     return keys.name, [

@@ -1,0 +1,94 @@
+"""Whether two neighbours differ in one record alone, by what reaches the mechanisms."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from fuzz.records import Change
+from fuzz.seen import Seen, Vector
+from fuzz.setting import Setting
+
+Entry = tuple[int, Vector]
+"""The place of a group in the list, and a vector in it."""
+
+
+def difference(before: Seen, after: Seen, change: Change, setting: Setting) -> str:
+    """Return what became of other records; nothing if they are as they were."""
+    if before.secret != after.secret:
+        return "a secret order is drawn for one of them only"
+    if len(before.releases) != len(after.releases):
+        return "there are other groups"
+    if setting.by_person:
+        return _persons(before, after, change, setting)
+    if setting.by_group:
+        return _groups(before, after, change)
+    ways = [change.what]
+    if change.what == "change" and _may_vanish(change, setting):
+        ways.append("remove")
+    if change.what == "add" and _may_vanish(change, setting):
+        ways.append("none")
+    return "" if any(_rows(before, after, way, change.place) for way in ways) else "other rows changed, or moved"
+
+
+def _may_vanish(change: Change, setting: Setting) -> bool:
+    """Whether a line may be no record: an empty one, and the first one if it may be the names of the columns."""
+    line = None if change.new is None else change.new.line
+    empty = line is not None and not line.strip(b"\r")
+    return empty or (setting.pick("nameless", False) and change.place == 0)
+
+
+def _rows(before: Seen, after: Seen, what: str, place: int) -> bool:
+    """Compare rows by position."""
+    old, new = list(before.releases[0]), list(after.releases[0])
+    if what in ("change", "remove"):
+        del old[place : place + 1]
+    if what in ("change", "add"):
+        del new[place : place + 1]
+    return old == new and len(after.releases[0]) - len(before.releases[0]) == {"add": 1, "remove": -1}.get(what, 0)
+
+
+def _number(vector: Vector) -> float:
+    return float(np.frombuffer(vector[:8])[0])
+
+
+def _groups(before: Seen, after: Seen, change: Change) -> str:
+    """Compare the rows of every group, in order: the record leaves one group at most, and comes to one at most."""
+    more = 0
+    for old, new in zip(before.releases, after.releases, strict=True):
+        kept = old if change.what == "add" else [row for row in old if _number(row) != change.place]
+        if new == kept:
+            continue
+        more += 1
+        at = next((place for place, (a, b) in enumerate(zip(kept, new, strict=False)) if a != b), len(kept))
+        if new[:at] + new[at + 1 :] != kept:
+            return "other rows of a group changed"
+    return "more than one row came to groups" if more > (change.what != "remove") else ""
+
+
+def _is_elsewhere(gone: Counter[Entry], come: Counter[Entry], owner: float | None, new: object) -> bool:
+    """Whether the same vector of somebody else is in another group: the record's own numbers would have changed it."""
+    others = {row for _, row in gone if _number(row) != owner and _number(row) != new}
+    return any(row in others for _, row in come)
+
+
+def _persons(before: Seen, after: Seen, change: Change, setting: Setting) -> str:
+    """Compare the vectors of persons: those that the record belongs to, before and after, may be others."""
+    base = setting.base.records
+    owner = None if change.what == "add" else float(base[change.place].values[0])
+    old = Counter((group, row) for group, rows in enumerate(before.releases) for row in rows)
+    new = Counter((group, row) for group, rows in enumerate(after.releases) for row in rows)
+    gone, come = old - new, new - old
+    others = sum(count for (_, row), count in gone.items() if _number(row) != owner)
+    joins = change.what != "remove" and not change.same_key
+    if others > joins:
+        return "persons changed, or their groups, whom the record does not belong to"
+    if change.new is not None and change.new.line is None and _is_elsewhere(gone, come, owner, change.new.values[0]):
+        return "a person changed groups whom the record does not belong to"
+    if come.total() > 1 + (change.what == "change" and joins):
+        return "persons came whom the record does not belong to"
+    if before.secret or any(len(a) != len(b) for a, b in zip(before.releases, after.releases, strict=True)):
+        return ""
+    moved = sum(a != b for a, b in zip(before.releases[0], after.releases[0], strict=True))
+    return "persons stand elsewhere, in an order that is not secret" if moved > gone.total() else ""

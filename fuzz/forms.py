@@ -1,0 +1,178 @@
+"""Every form in which rows may come but text: how records become one, as somebody would make it who has them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fuzz.frames import (
+    arrow,
+    pandas,
+    pandas_categories,
+    pandas_decimals,
+    pandas_nullable,
+    pandas_objects,
+    polars,
+)
+from fuzz.records import Record
+from fuzz.setting import PATHS, Made, Setting, cells_of, insist_on_others, known_of
+
+# --- files ---------------------------------------------------------------------------------------------------
+
+
+def _columnar(setting: Setting, records: tuple[Record, ...], ending: str) -> Made:
+    """Write a file, or two of which each has types of its own."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    pieces = [records]
+    if setting.pick("files", 1, 1, 2) == 2 and len(records) > 1:
+        half = len(setting.base.records) // 2
+        pieces = [records[:half], records[half:]]
+    named: dict[str, Any] = {}
+    for number in range(2):
+        path = setting.folder / f"rows-{number}{ending}"
+        path.unlink(missing_ok=True)
+        if number < len(pieces):
+            found, named = arrow(setting, pieces[number])
+            found = pa.Table.from_batches([found]) if isinstance(found, pa.RecordBatch) else found
+            if ending == ".parquet":
+                parquet.write_table(found, path, row_group_size=setting.pick("group", 1, 3, 100))
+            else:
+                with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, found.schema) as writer:
+                    writer.write_table(found)
+    return str(setting.folder / (f"rows-*{ending}" if len(pieces) == 2 else f"rows-0{ending}")), named
+
+
+def parquet(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Write Parquet."""
+    return _columnar(setting, records, ".parquet")
+
+
+def ipc(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Write Arrow files."""
+    return _columnar(setting, records, ".arrow")
+
+
+def npy(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Write an array to a file, with keys beside it."""
+    array, keys = numpy(setting, records)
+    if array.dtype.kind == "O":
+        raise TypeError("no objects in files")
+    path, file = setting.folder / "rows.npy", io.BytesIO()
+    np.save(file, array)
+    path.write_bytes(file.getvalue())
+    return path, keys
+
+
+# --- arrays, lists, matrices, tensors ------------------------------------------------------------------------
+
+
+def _beside(setting: Setting, records: tuple[Record, ...]) -> dict[str, Any]:
+    """Return keys beside an array: in a list, or in whatever a library makes of one."""
+    import pandas as pd
+
+    def held(name: str) -> Any:
+        keys, known = ([getattr(one, name) for one in some] for some in (records, setting.base.records))
+        how = setting.pick("keys", "list", "tuple", "array", "objects", "series", "nullable")
+        if how == "array":
+            return _typed(keys, known)
+        if how in ("series", "nullable"):
+            column = pd.Series(cells_of(keys), dtype=object if how == "nullable" else None)
+            if how == "series":
+                return column
+            typed = column.convert_dtypes()
+            insist_on_others(setting, records, {name: known_of(column)}, {name: known_of(typed)})
+            return typed
+        return {"list": list, "tuple": tuple, "objects": lambda keys: cells_of([*keys, ()])[:-1]}[how](keys)
+
+    return {
+        **({"privacy_unit": held("who")} if setting.by_person else {}),
+        **({"by": held("team")} if setting.by_group else {}),
+    }
+
+
+def _typed(keys: list[Any], known: list[Any]) -> Any:
+    """Return keys as an array of the type that the base has: another one would have made others of all keys."""
+    kind = np.array(known).dtype
+    if kind.kind not in "US":
+        return np.array(keys, dtype=kind)
+    if not all(isinstance(one, str if kind.kind == "U" else bytes) for one in keys):
+        raise TypeError("an array holds keys of one kind")
+    return np.array(keys)
+
+
+def _lines(records: tuple[Record, ...]) -> list[Any]:
+    return [list(one.values) if one.whole is None else one.whole for one in records]
+
+
+def lists(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make lists in a list; NumPy finds out what they hold."""
+    if setting.pick("flat", True, False, False):
+        at = -1 if setting.path == "rows" else 0
+        flat = [one.values[at] if one.whole is None else one.whole for one in records]
+        return setting.pick("column", list, tuple, _series)(flat), _beside(setting, records)
+    return _lines(records), _beside(setting, records)
+
+
+def _series(column: list[Any]) -> Any:
+    import pandas as pd
+
+    return pd.Series(cells_of(column))
+
+
+def numpy(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make an array: of a type that is given, or of the one that NumPy finds."""
+    kinds = (None, None, "f8", "f8", "f4", "f2", "i8", "i4", "u8", "u1", ">f8", ">i8", "g")
+    kinds += ("b1",) * (setting.path == "rows")
+    with np.errstate(all="ignore"):
+        array = np.array(_lines(records), dtype=setting.pick("dtype", *kinds))
+    return np.asfortranarray(array) if setting.pick("order", True, False) else array, _beside(setting, records)
+
+
+def sparse(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a sparse matrix of scipy."""
+    from scipy import sparse as matrices
+
+    array, _ = numpy(setting, records)
+    kinds = ("csr_matrix", "csc_matrix", "coo_array", "lil_array", "csr_array", "dok_array", "bsr_array")
+    return getattr(matrices, setting.pick("format", *kinds))(array), {}
+
+
+def torch(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a tensor of PyTorch."""
+    import torch as tensors
+
+    kinds = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+    return tensors.tensor(_lines(records), dtype=getattr(tensors, setting.pick("tensor", *kinds))), {}
+
+
+def scikit_learn(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make X and y of scikit-learn; X is a list, a frame, an array or a sparse matrix."""
+    make = setting.pick("X", lists, pandas, numpy, sparse, polars)
+    X, _ = make(Setting("rows", setting.base, setting.seed, setting.folder, _picked={"chosen": False}), records)
+    return X, ({"y": _beside(setting, records)["by"]} if setting.by_group else {})
+
+
+Form = Callable[[Setting, tuple[Record, ...]], Made]
+FORMS: dict[str, tuple[Form, tuple[str, ...]]] = {
+    "pandas": (pandas, PATHS),
+    "pandas objects": (pandas_objects, PATHS),
+    "pandas nullable": (pandas_nullable, PATHS),
+    "pandas categories": (pandas_categories, PATHS),
+    "pandas decimals": (pandas_decimals, PATHS),
+    "polars": (polars, PATHS),
+    "arrow": (arrow, PATHS),
+    "parquet": (parquet, PATHS),
+    "ipc": (ipc, PATHS),
+    "npy": (npy, PATHS),
+    "lists": (lists, PATHS),
+    "numpy": (numpy, PATHS),
+    "sparse": (sparse, ("rows",)),
+    "torch": (torch, ("rows",)),
+    "scikit-learn": (scikit_learn, ("rows", "groups")),
+}
+"""Forms of this process but text, and the paths that they may go."""

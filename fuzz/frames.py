@@ -1,0 +1,97 @@
+"""Data frames of every library, as somebody would make them who has some records."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from fuzz.records import Record
+from fuzz.setting import Made, Setting, cells_of, insist_on_others, known_of, table
+
+_PLAIN = (bool, int, float, str, bytes, list, type(None), datetime.date, datetime.datetime)
+
+
+def pandas(setting: Setting, records: tuple[Record, ...], dtype: Any = None) -> Made:
+    """Make a frame of pandas, which finds types itself."""
+    import pandas as pd
+
+    columns, named = table(setting, records, vectors=setting.pick("vectors", False, False, False, True))
+    return pd.DataFrame({name: pd.Series(cells_of(column), dtype=dtype) for name, column in columns.items()}), named
+
+
+def pandas_objects(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a frame of objects."""
+    return pandas(setting, records, object)
+
+
+def pandas_nullable(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a frame of pandas' types that know of missing values, or of Arrow's."""
+    objects, named = pandas(setting, records, object)
+    frame = objects.convert_dtypes(dtype_backend=setting.pick("backend", "numpy_nullable", "pyarrow"))
+    keys = {setting.who, setting.team} & set(frame.columns)
+    given, made = ({name: known_of(one[name]) for name in keys} for one in (objects, frame))
+    insist_on_others(setting, records, given, made)
+    return frame, named
+
+
+def pandas_categories(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a frame whose keys are categories, found in the data or in the base."""
+    import pandas as pd
+
+    frame, named = pandas(setting, records)
+    for name in {setting.who, setting.team} & set(frame.columns):
+        if setting.pick("known", True, False):
+            known = pd.Series([one.who if name == setting.who else one.team for one in setting.base.records])
+            frame[name] = pd.Categorical(frame[name], categories=known.unique())
+        else:
+            frame[name] = frame[name].astype("category")
+    return frame, named
+
+
+def pandas_decimals(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a frame whose keys are decimals, and numbers perhaps."""
+    frame, named = pandas(setting, records, object)
+    for name in {setting.who, setting.team, *setting.pick("decimals", (), ("a",))} & set(frame.columns):
+        frame[name] = cells_of([Decimal(str(one)) if isinstance(one, int | float) else one for one in frame[name]])
+    return frame.infer_objects(), named
+
+
+def polars(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a frame of polars: of the types of the base, or numbers of those that it finds; it would lose other keys."""
+    import polars as pl
+
+    vectors = setting.pick("vectors", False, False, False, True)
+    columns, named = table(setting, records, vectors=vectors)
+    known, _ = table(setting, setting.base.records, vectors=vectors)
+    fixed = set(known) if setting.pick("fixed", True, False) else {setting.who, setting.team}
+    if not all(type(one) in _PLAIN for record in records for one in (*record.values, record.who, record.team)):
+        raise TypeError("polars would panic")
+    kinds = {name: pl.Series(column, strict=False).dtype if name in fixed else None for name, column in known.items()}
+    try:
+        found = pl.DataFrame([pl.Series(name, one, kinds[name], strict=False) for name, one in columns.items()])
+    except pl.exceptions.PanicException as error:
+        raise TypeError("polars knows no such column") from error
+    insist_on_others(setting, records, columns, found.to_dict(as_series=False))
+    return found, named
+
+
+def arrow(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a table of Arrow, in chunks: of the types of the base, or of those that it finds."""
+    import pyarrow as pa
+
+    vectors = setting.pick("vectors", False, False, False, True)
+    columns, named = table(setting, records, vectors=vectors)
+    known, _ = table(setting, setting.base.records, vectors=vectors)
+    fixed = setting.pick("fixed", True, True, False)
+    if any(isinstance(one, np.datetime64 | np.timedelta64) for column in columns.values() for one in column):
+        raise TypeError("Arrow would crash")
+    kinds = {name: pa.array(column).type if fixed else None for name, column in known.items()}
+    found = pa.table({name: pa.array(column, kinds[name]) for name, column in columns.items()})
+    insist_on_others(setting, records, columns, found.to_pydict())
+    size = setting.pick("chunk", 1, 2, 3, 100)
+    if setting.pick("batch", True, False, False) and found.num_rows:
+        return found.combine_chunks().to_batches()[0], named
+    return pa.concat_tables([found.slice(start, size) for start in range(0, max(len(records), 1), size)]), named

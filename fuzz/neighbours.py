@@ -1,0 +1,233 @@
+"""Two inputs that differ in one record: every other record must come out the same, or the call is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import dpmean
+from dpmean.errors import ArgumentError, DpMeanError
+from dpmean.rows import columnar, npy, text
+from dpmean.rows.parted import BLOCK_ROWS
+from fuzz.alike import difference
+from fuzz.forms import FORMS
+from fuzz.lines import TEXTS, mangled
+from fuzz.records import Change, base, changed
+from fuzz.seen import Seen, watch
+from fuzz.setting import Setting
+
+ALL = {**TEXTS, **FORMS}
+CHANGES = 16
+"""Neighbours of one input."""
+_LIBRARY_OF_ITS_OWN = (ValueError, TypeError)  # scikit-learn refuses in words of its own
+
+
+@dataclass
+class Finding:
+    """A pair of neighbours that differ in more than one record."""
+
+    form: str
+    path: str
+    seed: int
+    execution: int
+    what: str
+    setting: Setting
+    change: Change
+
+    def __str__(self) -> str:
+        again = f"python -m fuzz neighbours --form '{self.form}' --path '{self.path}' --seed {self.seed}"
+        old = [] if self.change.what == "add" else [self.setting.base.records[self.change.place]]
+        lines = [f"{self.form}, {self.path}: {self.what}", f"  {again} --only {self.execution}"]
+        lines += [f"  keys: {self.setting.base.kinds}, labels {self.setting.base.labels!r}, {self.setting._picked}"]
+        lines += [f"  {record!r}" for record in self.setting.base.records]
+        return "\n".join([*lines, f"  {self.change.what} at {self.change.place}: {old} -> {self.change.new!r}"])
+
+
+@dataclass
+class Tally:
+    """What became of the executions of one form on one path."""
+
+    executions: int = 0
+    compared: int = 0
+    refused: int = 0
+    seconds: float = 0.0
+    findings: list[Finding] = field(default_factory=list)
+
+
+def run(form: str, path: str, runs: int, seed: int, *, first: int = 0, most: int = 1, at: Any = None) -> Tally:
+    """Run so many executions of one form on one path, from the ``first`` on; stop after so many findings.
+
+    ``at`` is told which execution comes next, in case that it is the last.
+    """
+    tally, start = Tally(), time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, _small_blocks():
+        for number in range(first // CHANGES, -(-(first + runs) // CHANGES)):
+            if at is not None:
+                at.value = number * CHANGES
+            for execution, setting, change, what in _around(form, path, number, seed, Path(folder), tally):
+                if not first <= execution < first + runs:
+                    continue
+                tally.executions += 1
+                if what:
+                    tally.findings.append(Finding(form, path, seed, execution, what, setting, change))
+            if tally.findings and len(tally.findings) >= most:
+                break
+    tally.seconds = time.perf_counter() - start
+    return tally
+
+
+def _around(
+    form: str, path: str, number: int, seed: int, folder: Path, tally: Tally
+) -> Iterator[tuple[int, Setting, Change, str]]:
+    """Try some neighbours of one input."""
+    name = f"{seed}/{form}/{path}/{number}"
+    draw = random.Random(name)  # noqa: S311  cases are to be reproduced
+    setting = Setting(path, base(draw, by_person=path.startswith("persons")), name, folder)
+    _cut(*setting.pick("block", (3, 64), (2048, 4 << 20)))
+    before: dict[str, Any] = {}
+    for change_number in range(CHANGES):
+        draw = random.Random(f"{name}/{change_number}")  # noqa: S311
+        change = changed(draw, setting.base, whole=form in ("lists", "scikit-learn") or setting.pick("vectors", False))
+        if form in ("csv", "tsv"):
+            change = mangled(draw, change, setting, "\t" if form == "tsv" else ",")
+        yield number * CHANGES + change_number, setting, change, _judged(form, setting, change, before, tally)
+
+
+def _cut(rows: int, size: int) -> None:
+    """Let readers read so many rows at a time, and so many bytes of text."""
+    for reader in (text, columnar, npy):
+        reader.BLOCK_ROWS = rows  # type: ignore[attr-defined]
+    text._CHUNK_BYTES = size  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def _small_blocks() -> Iterator[None]:
+    """Let readers read as they do, afterwards."""
+    kept = BLOCK_ROWS, text._CHUNK_BYTES
+    try:
+        yield
+    finally:
+        _cut(*kept)
+
+
+def _judged(form: str, setting: Setting, change: Change, known: dict[str, Any], tally: Tally) -> str:
+    """Compare an input with a neighbour; return what is wrong."""
+    relation = "replace-one" if change.what == "change" else "add-or-remove-one"
+    if relation not in known:
+        known[relation] = _seen(form, setting, setting.base.records, relation)
+    before, after = known[relation], _seen(form, setting, change.apply(setting.base.records), relation)
+    for one in (before, after):
+        if isinstance(one, Exception) and not _is_refusal(one, form):
+            return f"{type(one).__name__} came out"
+    if before is None or after is None:  # what cannot be made is no neighbour
+        return ""
+    if isinstance(before, Exception) or isinstance(after, Exception):
+        tally.refused += 1
+        public = (type(before) is ArgumentError) != (type(after) is ArgumentError) and form != "scikit-learn"
+        return "an argument is refused for one of them only" if public and change.place else ""
+    tally.compared += 1
+    return difference(before, after, change, setting)
+
+
+def _is_refusal(error: Exception, form: str) -> bool:
+    own = form == "scikit-learn" and isinstance(error, _LIBRARY_OF_ITS_OWN)
+    return isinstance(error, DpMeanError) or own
+
+
+def _seen(form: str, setting: Setting, records: Any, relation: str) -> Seen | Exception | None:
+    """Make an input and read it: what an estimator is given, how it was refused, or None if it cannot be made."""
+    try:
+        X, named = ALL[form][0](setting, records)
+    except Exception:  # a library that makes frames has errors of its own
+        return None
+    try:
+        return watch(_call(form, setting, X, named, relation))
+    except Exception as error:
+        return error
+
+
+def _call(form: str, setting: Setting, X: Any, named: dict[str, Any], relation: str) -> Callable[[], object]:
+    shared: dict[str, Any] = {"rho": 1.0, "norm_bound": 1e6, "neighbours": relation, "allow_few_rows": True}
+    if form == "scikit-learn":
+        from dpmean.sklearn import PrivateMean, PrivateNearestCentroid
+
+        if setting.by_group:
+            labels = list(setting.base.labels)
+            return lambda: PrivateNearestCentroid(classes=labels, random_state=1, **shared).fit(X, **named)
+        return lambda: PrivateMean(random_state=1, **shared).fit(X)
+    shared |= {"nan": setting.pick("nan", "impute", "impute", "raise"), "seed": 1}
+    if setting.by_group:
+        return lambda: dpmean.mean_by(X, groups=list(setting.base.labels), **shared, **named)
+    return lambda: dpmean.mean(X, **shared, **named)
+
+
+CLUSTERS = ("dask", "spark")
+
+
+def shares(runs: int) -> dict[tuple[str, str], int]:
+    """Divide executions: so many for text, as many for keys in other forms, a tenth for the rows of those."""
+    every = [(form, path) for form, (_, paths) in ALL.items() for path in paths]
+    rooms = {one: (one[0] in TEXTS, one[1] != "rows") for one in every}
+    of = {room: runs if any(room) else runs // 10 for room in rooms.values()}
+    text = sum(room[0] for room in rooms.values())
+    keyed = sum(room == (False, True) for room in rooms.values())
+    plain = len(every) - text - keyed + len(CLUSTERS)
+    each = {one: -(-of[room] // (text if room[0] else keyed if room[1] else plain)) for one, room in rooms.items()}
+    return each | {(form, "rows"): -(-runs // 10 // plain) for form in CLUSTERS}
+
+
+def campaign(runs: int, seed: int, form: str | None, path: str | None, only: int | None) -> int:
+    """Run everything, or one form or path of it, or one execution; return how many findings there were."""
+    os.environ.setdefault("DPMEAN_THREADS", "1")
+    every = [one for one in shares(runs).items() if form in (None, one[0][0]) and path in (None, one[0][1])]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as several:
+        found = list(several.map(lambda one: _apart(*one[0], one[1], seed, only), every))
+    return sum(found)
+
+
+def _apart(form: str, path: str, runs: int, seed: int, only: int | None) -> int:
+    """Run in a process of its own, which a record may bring to its end."""
+    spawn = get_context("spawn")
+    at, results = spawn.Value("q", 0), spawn.SimpleQueue()
+    process = spawn.Process(target=_work, args=(form, path, runs, seed, only, at, results))
+    process.start()
+    process.join()
+    if process.exitcode:
+        words = f"{form}, {path}, seed {seed}: the process died, in one of {CHANGES} executions from {at.value} on"
+        _tell(form, path, at.value, 1.0, 0, [words])
+        return 1
+    line = results.get()
+    _tell(form, path, *line)
+    return len(line[-1])
+
+
+def _work(form: str, path: str, runs: int, seed: int, only: int | None, at: Any, results: Any) -> None:
+    """Do this in that process."""
+    warnings.simplefilter("ignore")
+    start = time.perf_counter()
+    if form in CLUSTERS:
+        from fuzz import clusters
+
+        done, compared, found = clusters.campaign(form, runs, seed)
+    else:
+        tally = run(form, path, runs if only is None else 1, seed, first=only or 0, at=at)
+        done, compared, found = tally.executions, tally.compared, [str(one) for one in tally.findings]
+    results.put((done, time.perf_counter() - start, compared, found))
+
+
+def _tell(form: str, path: str, executions: int, seconds: float, compared: int, findings: list[str]) -> None:
+    rate, words = executions / max(seconds, 1e-9), "nothing found" if not findings else "found:"
+    sys.stderr.write(f"{form}, {path}: {executions:,} executions, {rate:,.0f}/s, {compared:,} compared; {words}\n")
+    for finding in findings:
+        sys.stdout.write(f"{finding}\n")

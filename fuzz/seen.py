@@ -1,0 +1,121 @@
+"""What reaches the mechanisms: an estimator that writes down the rows it is given, and releases nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import dpmean.api
+import dpmean.front
+from dpmean.errors import DataError, TooFewRowsError
+from dpmean.estimators.enough import ANY_NUMBER
+from dpmean.rows.counted import CountedRows
+from dpmean.rows.streamed import CHANGED, StreamedRows
+from dpmean.rows.uncounted import UncountedRows
+
+Vector = bytes
+"""A row in working units, its float64 as bytes: two are equal if nothing could tell them apart."""
+
+
+@dataclass
+class Seen:
+    """The rows of every release, in order, and whether a secret order was drawn for them."""
+
+    releases: list[list[Vector]] = field(default_factory=list)
+    secret: bool = False
+
+
+@dataclass
+class _Watcher:
+    """An estimator that asks for every row, and then says that there are too few."""
+
+    trust: Any
+    seen: Seen
+    name = "watcher"
+
+    def rows_needed(self, budget: Any) -> Any:  # noqa: ARG002  an estimator's signature
+        return ANY_NUMBER
+
+    def __call__(self, rows: Any, budget: Any, noise: Any) -> Any:  # noqa: ARG002  an estimator's signature
+        while isinstance(rows, CountedRows | UncountedRows):
+            rows = rows.rows
+        self.seen.releases.append(_read(rows))
+        raise TooFewRowsError("seen", 1)
+
+
+@dataclass
+class Fingerprint:
+    """A question whose answer is the sum of a hash of every row: wherever they are, in whatever order."""
+
+    frame: Any
+    question = None
+    shape = (2,)
+
+    def zeros(self) -> Any:
+        """Return what no rows give."""
+        return np.zeros(self.shape, dtype=np.int64)
+
+    def add(self, rows: Any, total: Any) -> None:
+        """Add the hashes of some rows."""
+        with np.errstate(over="ignore"):
+            for row in vectors(rows):
+                total += np.frombuffer(hashlib.blake2b(row, digest_size=16).digest(), dtype=np.int64)
+
+
+def vectors(block: Any) -> list[Vector]:
+    """Return rows as bytes; a NaN is a NaN, whatever its bits, and minus zero is zero."""
+    array = np.array(block, dtype=np.float64) + 0.0
+    array[np.isnan(array)] = np.nan
+    return [row.tobytes() for row in array]
+
+
+def _read(rows: Any) -> list[Vector]:
+    """Read all rows in both ways that an estimator has: by position, and block by block."""
+    if not isinstance(rows, StreamedRows):
+        return [one for _, block in rows._blocks(range(rows.n)) for one in vectors(block)]
+    question = Fingerprint(rows.frame)
+    total, count = rows.engine.add_up(question)  # type: ignore[arg-type]
+    if count != rows.n:
+        raise DataError(CHANGED)
+    taken = np.concatenate([block.copy() for _, block in rows.take(np.arange(rows.n))._blocks(range(rows.n))])
+    expected = question.zeros()
+    question.add(taken, expected)
+    if not np.array_equal(total, expected):
+        raise AssertionError("rows that are read by position are others than those of a whole pass")
+    return vectors(taken)
+
+
+def watch(call: Callable[[], object]) -> Seen:
+    """Make a call of the library, and return what its estimator is given."""
+    seen = Seen()
+
+    def in_order(n: int, noise: Any, step: str) -> Any:  # noqa: ARG001  the signature of what it stands for
+        seen.secret = True
+        return np.arange(n)
+
+    with _instead(dpmean.api._METHODS, "refined", lambda grid, coins, trust: _Watcher(trust, seen)):  # noqa: ARG005
+        kept, dpmean.front.shuffled = dpmean.front.shuffled, in_order
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call()
+        except TooFewRowsError:
+            pass
+        finally:
+            dpmean.front.shuffled = kept
+    return seen
+
+
+@contextlib.contextmanager
+def _instead(table: dict[str, Any], name: str, value: Any) -> Iterator[None]:
+    kept, table[name] = table[name], value
+    try:
+        yield
+    finally:
+        table[name] = kept
