@@ -892,3 +892,11 @@ def test_the_epsilon_of_a_ledger_may_be_as_small_and_as_large_as_is_said(limit, 
     assert Ledger(epsilon=limit, delta=1e-6).budget == ApproxDp(limit, 1e-6)
     with pytest.raises(ArgumentError, match="between 1e-6 and 1000"):
         Ledger(epsilon=beyond, delta=1e-6)
+
+
+def test_a_unit_that_is_no_name_is_refused_and_the_file_stays_whole(tmp_path):
+    ledger = dpmean.Ledger(tmp_path / "b.json", rho=5)
+    for unit in (5, ["a"], b"x"):
+        with pytest.raises(dpmean.ArgumentTypeError, match="unit must be the name of a column"):
+            ledger.charge(dpmean.Zcdp(Fraction(1, 100)), "x", neighbours="replace-one", unit=unit)
+    assert dpmean.Ledger(tmp_path / "b.json", rho=5).entries == ()

@@ -255,6 +255,7 @@ def test_errors_do_not_tell_how_many_rows_there_are():
         calls += [lambda e=e, y=y: clone(e).fit(rows, y) for e in estimators[1:]]
     calls += [lambda: fitted[0].transform(rows.T), lambda: fitted[1].predict(rows.T)]
     calls += [lambda: fitted[1].score(rows, labels[1:]), lambda: fitted[1].score(rows.T, labels)]
+    calls += [lambda: fitted[1].score(rows, labels, np.ones(5)), lambda: fitted[1].score(rows, None)]
     for call in calls:
         with pytest.raises((ValueError, TypeError)) as caught:
             call()
@@ -262,6 +263,17 @@ def test_errors_do_not_tell_how_many_rows_there_are():
         assert caught.value.__context__ is None
     with pytest.raises(ValueError, match="X has another number of features, but PrivateMean is expecting 5 features"):
         fitted[0].transform(rows.T)
+
+
+def test_the_score_reads_labels_one_by_one():
+    rows, labels = labelled(classes=(0, 1))
+    fitted = nearest(classes=[0, 1]).fit(rows, labels)
+    right = fitted.predict(rows) == labels
+    assert fitted.score(rows, labels.astype(float).tolist()) == right.mean()
+    mixed = [*labels.tolist()[:-1], "text"]
+    assert fitted.score(rows, mixed) == np.append(right[:-1], False).mean()
+    weights = np.arange(len(rows))
+    assert np.isclose(fitted.score(rows, labels, weights), np.average(right, weights=weights))
 
 
 @seeded
@@ -433,3 +445,14 @@ def test_the_examples_run():
     exec((ROOT / "docs" / "sklearn.md").read_text().split("```python")[1].split("```")[0], names)  # noqa: S102  our own text
     assert names["ledger"].spent == Fraction(1, 5)
     assert names["model"].score(names["rows"], names["labels"]) > 0.97
+
+
+def test_dates_are_no_numbers():
+    dates = np.array(["NaT"] + ["2020-01-01"] * 300, dtype="M8[D]").reshape(-1, 1)
+    ledger = dpmean.Ledger(rho=5.0)
+    for rows in (dates, dates - np.datetime64("2000-01-01")):
+        with pytest.raises(DataError, match="of real numbers"):
+            PrivateMean(rho=1, ledger=ledger, **BOUND).fit(rows)
+        with pytest.raises(DataError, match="of real numbers"):
+            nearest(ledger=ledger).fit(rows, ["a"] * 301)
+    assert not ledger.entries

@@ -321,9 +321,12 @@ def test_a_person_is_neither_split_nor_joined_by_how_keys_are_written():
     assert Keys.of_column("k", pa.chunked_array([pa.array([0.0, -0.0, 1.0])])).codes.tolist() == [0, 0, 1]
     assert Keys.of_array("k", np.array([0.0, -0.0, 1.0]), 3).codes.tolist() == [0, 0, 1]
     assert Keys.of_array("k", [0.0, -0.0, 0], 3).codes.tolist() == [0, 0, 0]
-    for keys in ([2**63, 2**63 + 1, -1], [1, "1", 2], ["a", b"a", None]):
-        found = Keys.of_array("k", keys, 3).codes
-        assert len(set(found.tolist())) == 3
+    for keys, codes in (
+        ([2**63, 2**63 + 1, -1], [0, 1, 2]),
+        ([1, "1", 2], [0, 0, 1]),  # a reader that makes text of some numbers divides nobody
+        (["a", b"a", None], [0, 0, ABSENT]),
+    ):
+        assert Keys.of_array("k", keys, 3).codes.tolist() == codes
     for odd in ([[1], [2]], [np.ones(2), np.ones(2)], 7):
         with pytest.raises((ArgumentError, ArgumentTypeError)):
             Keys.of_array("k", odd, 2)
@@ -618,7 +621,8 @@ def test_what_errors_call_a_column_does_not_depend_on_single_rows():
     ):
         frame = pa.table({"x": [1.0], "g": column})
         said = told(dpmean.mean_by, frame, by="g", groups=["a"], columns=["x"], **settings)
-        assert said == f"column 'g' must hold numbers, text or dates to tell rows apart, got {words}"
+        assert said.startswith("column 'g' must hold numbers, text, bytes, dates")
+        assert said.endswith(f"to tell rows apart, got {words}: convert other keys to text")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import dpmean
 from dpmean.door.rows import read_rows
 from tests import runs
 from tests.recorder import Binned, Counted, Histogrammed, Shelled, Summed
@@ -225,3 +226,16 @@ def test_the_cases_cover_what_can_be_asked():
     assert asked == {Counted, Histogrammed, Summed, Shelled, Binned}
     weighed = [run for run in runs_of(Dense("int16")) if run.recorded.weights]
     assert {run.uncounted for run in weighed} == {True, False}
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr"])
+@pytest.mark.parametrize("place", [3, 7, -1])
+def test_entries_outside_of_a_sparse_matrix_are_refused(format, place):  # noqa: A002  scipy calls it so
+    """Scipy would take a column number that is too large for one in the next row."""
+    matrix = sparse.csr_array(np.full((50, 3), 0.1)).asformat(format)
+    if format == "coo":
+        matrix.col[4] = place
+    else:
+        matrix.indices[4 if format != "bsr" else 0] = place if format == "csr" else place + 50 * (place > 0)
+    with pytest.raises(dpmean.DataError, match="an entry outside"):
+        dpmean.mean(matrix, rho=5, norm_bound=1.0, method="clipped", allow_few_rows=True)

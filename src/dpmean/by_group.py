@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -169,6 +170,11 @@ def _labels(groups: Sequence[Any]) -> list[Any]:
     if not labels:
         raise ArgumentError("groups is empty: list the labels of the groups, all that may occur")
     written_labels(labels)
+    for label in labels:
+        if isinstance(label, float) and not math.isfinite(label):
+            raise ArgumentError(f"groups: {label!r} is not a finite number: leave it out")
+        if isinstance(label, str) and label.encode("utf-8", "replace").decode() != label:
+            raise ArgumentError(f"groups: {label!r} is not text that can be written as UTF-8: leave it out")
     return labels
 
 

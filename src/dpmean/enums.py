@@ -14,7 +14,7 @@ class Trust(StrEnum):
     """Who sees rows."""
 
     CENTRAL = "central"
-    """A curator does, who adds noise to answers."""
+    """A trusted curator sees them, and adds noise to answers."""
     LOCAL = "local"
     """Nobody does, since devices randomize what they send."""
     SHUFFLE = "shuffle"
@@ -38,7 +38,7 @@ class Missing(StrEnum):
 
 
 class Newlines(StrEnum):
-    """What line breaks do in a CSV file."""
+    """How line breaks in a CSV file are read."""
 
     RECORDS = "records"
     """Each ends a record."""

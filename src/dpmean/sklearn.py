@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
-    from sklearn.metrics import accuracy_score, pairwise_distances_argmin
+    from sklearn.metrics import pairwise_distances_argmin
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted
 except ModuleNotFoundError as error:
@@ -30,7 +30,7 @@ from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsW
 from dpmean.groups import GroupedRelease, Refusal
 from dpmean.neighbours import Neighbours
 from dpmean.release import Release
-from dpmean.sklearn_rows import checked_rows, fitted_rows, labelled_rows
+from dpmean.sklearn_rows import as_labels, checked_rows, fitted_rows, labelled_rows, places_of_labels
 
 __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
 
@@ -200,8 +200,8 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         labels = _labels(self.classes)
         if y is None:
             raise ArgumentError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        named = list(labels) if labels.dtype.kind in "mM" else labels.tolist()
-        rows, by = labelled_rows(self, X, y, labels, named)
+        rows, by = labelled_rows(self, X, y, labels)
+        named = as_labels(labels)
         releases = mean_by(
             rows,
             by=by,
@@ -230,11 +230,15 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return how many of the rows get the right class: a number between 0 and 1, exact, and so not private."""
+        """Return the accuracy, between 0 and 1. It is exact, and so not private."""
         found = self.predict(X)
-        if len(y) != len(found):
-            raise DataError("y must hold as many labels as X has rows: give one label per row")
-        return float(accuracy_score(y, found, sample_weight=sample_weight))
+        right = places_of_labels(y, len(found), self.classes_) == np.searchsorted(self.classes_, found)
+        if sample_weight is None:
+            return float(right.mean())
+        weights = np.asarray(sample_weight)
+        if weights.shape != right.shape or weights.dtype.kind not in "fiub":
+            raise DataError("sample_weight must hold as many numbers as X has rows: give one weight per row")
+        return float(np.average(right, weights=weights))
 
 
 def _asked(estimator: PrivateMean | PrivateNearestCentroid) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import assert_all_finite, validate_data
 from dpmean.errors import DataError
 from dpmean.rows.keys import ABSENT, Keys
 from dpmean.rows.source import InMemory
+from dpmean.types import Ints
 
 _DISCREET = ("Input X contains", "Found array with", "X has ", "The feature names should match")
 """How errors of scikit-learn begin that tell shapes and names, and no value of a row."""
@@ -32,19 +33,27 @@ def fitted_rows(estimator: BaseEstimator, X: Any, *, private_number: bool, **how
     return InMemory(array, None if names is None else tuple(names.tolist()))
 
 
-def labelled_rows(
-    estimator: BaseEstimator, X: Any, y: Any, labels: NDArray[Any], named: list[Any]
-) -> tuple[InMemory, NDArray[Any]]:
-    """Check the rows with a listed label, and leave the others out: nothing may tell whether there are any.
-
-    Labels are read one by one, as ``mean_by`` reads them: in an array of NumPy one text makes text of all numbers.
-    """
+def labelled_rows(estimator: BaseEstimator, X: Any, y: Any, labels: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
+    """Check the rows with a listed label, and leave the others out: nothing may tell whether there are any."""
     rows = fitted_rows(estimator, X, private_number=True, ensure_all_finite=False)
-    places = Keys.of_array("y", _one_dimensional(y), len(rows.array)).among(named)
+    places = places_of_labels(y, len(rows.array), labels)
     listed = places != ABSENT
     array = rows.array[listed]
     assert_all_finite(array, estimator_name=type(estimator).__name__, input_name="X")
     return replace(rows, array=array), labels[places[listed]]
+
+
+def places_of_labels(y: Any, n: int, labels: NDArray[Any]) -> Ints:
+    """Return for each of n rows the place of its label in a list of them; ABSENT if it is not there.
+
+    Labels are read one by one, as ``mean_by`` reads them: in an array of NumPy one text makes text of all numbers.
+    """
+    return Keys.of_array("y", _one_dimensional(y), n).among(as_labels(labels))
+
+
+def as_labels(labels: NDArray[Any]) -> list[Any]:
+    """Return an array of labels as a list of them."""
+    return list(labels) if labels.dtype.kind in "mM" else list(labels.tolist())
 
 
 def _one_dimensional(y: Any) -> Any:
@@ -64,7 +73,9 @@ def checked_rows(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
         array: NDArray[Any] = validate_data(estimator, X, **how)
         if array.dtype.kind == "O":  # whole numbers of Python may be too large
             array = array.astype(np.float64)
-        return array
+        if array.dtype.kind in "fiub":
+            return array
+        words = ""
     except (ValueError, OverflowError) as error:
         words = _FEATURES.sub("another number of features", _SHAPE.sub("", str(error)))
     # Raised out here, as an error keeps the one that it was raised beside, and whoever stores it stores what that says.

@@ -9,6 +9,7 @@ import pytest
 from fuzz import clusters
 from fuzz.seen import vectors, watch
 
+import dpmean
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from tests.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, needed, release, rows
 
@@ -214,3 +215,38 @@ def test_vectors_are_read_one_by_one_and_text_is_refused():
 def seen(X, **named):
     """Return the rows that reach the mechanisms."""
     return watch(lambda: release(X, "refined", 2, nan="impute", allow_few_rows=True, **named)).releases[0]
+
+
+def test_a_partition_that_holds_something_else_than_it_says_is_refused_without_quoting_it():
+    from dask import dataframe as dd
+
+    def part(last):
+        return pd.DataFrame({"x": [*[1.0] * 49, last]})
+
+    meta = pd.DataFrame({"x": pd.Series(dtype=float)})
+    for method in ("refined", "clipped"):
+        frame = dd.from_map(part, [1.0, "Jane Doe"], meta=meta)
+        with pytest.raises(DataError, match="must hold real numbers") as caught:
+            dpmean.mean(frame, rho=1, norm_bound=10.0, allow_few_rows=True, method=method)
+        assert caught.value.__context__ is None
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+def test_vectors_may_be_missing_and_must_be_of_one_length():
+    import dask
+    from dask import dataframe as dd
+
+    def part(last):
+        return pd.DataFrame({"v": [*[np.array([1.0, 2.0])] * 49, last]})
+
+    settings = {"vector_column": "v", "rho": 1, "norm_bound": 10.0, "allow_few_rows": True, "seed": 1}
+    with dask.config.set({"dataframe.convert-string": False}):
+        missing = dd.from_map(part, [np.array([3.0, 4.0]), None], meta=pd.DataFrame({"v": pd.Series(dtype=object)}))
+        longer = dd.from_map(part, [np.array([3.0, 4.0]), np.ones(3)], meta=missing._meta)
+        rows = np.array([[1.0, 2.0]] * 49 + [[3.0, 4.0]] + [[1.0, 2.0]] * 49 + [[np.nan, np.nan]])
+        wanted = dpmean.mean(rows, nan="impute", **{**settings, "vector_column": None})
+        assert_same(dpmean.mean(missing, nan="impute", **settings), wanted)
+        with pytest.raises(DataError, match="NaN or infinity"):
+            dpmean.mean(missing, **settings)
+        with pytest.raises(DataError, match="differ in length"):
+            dpmean.mean(longer, **settings)

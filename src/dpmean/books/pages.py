@@ -49,6 +49,8 @@ class Entry:
     unit: str | None = None
 
     def __post_init__(self) -> None:
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise ArgumentTypeError(f"unit must be the name of a column, got {self.unit!r}")
         if self.neighbours is not None:
             name, within, _ = str(self.neighbours).partition(WITHIN)
             if read_name(Neighbours, name, "neighbours") is not Neighbours.REPLACE_ONE and within:

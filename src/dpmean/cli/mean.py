@@ -53,7 +53,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--newlines",
     type=click.Choice(["records", "quoted"]),
     metavar="WHAT",
-    help="Of CSV: records (default), or quoted: within fields.",
+    help="Line breaks in CSV: records (default) or quoted.",
 )
 @click.option("--nan", metavar="WHAT", help="raise (default) or impute; or income=impute,...")
 @click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")

@@ -69,7 +69,7 @@ class Target:
             try:
                 save(release, file)
                 written.append(str(file))
-            except OSError as error:
+            except (OSError, UnicodeError) as error:
                 instead = ", so it is printed" if file is self.file else ""
                 trouble = trouble or f"cannot write {file}{instead}: {_reason(error)}"
         if trouble and self.as_json:  # the output is for what went wrong

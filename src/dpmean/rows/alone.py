@@ -21,8 +21,8 @@ def read_objects(values: Sequence[Any]) -> list[Any] | Floats | None:
     if any(_is_number(value) for value in values):
         return np.array([_number(value) for value in values])
     if any(isinstance(value, _VECTORS) for value in values):
-        return [None if _is_missing(value) else vector(value) for value in values]
-    if len({type(value) for value in values if not _is_missing(value)}) > 1:
+        return [None if is_missing(value) else vector(value) for value in values]
+    if len({type(value) for value in values if not is_missing(value)}) > 1:
         raise TypeError("values of several kinds")
     return None
 
@@ -40,7 +40,7 @@ def vector(value: Any) -> Floats:
 def _number(value: Any) -> float:
     if _is_number(value):
         return float(value)
-    if _is_missing(value):
+    if is_missing(value):
         return np.nan
     raise TypeError("not a number")
 
@@ -49,5 +49,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, _NUMBERS) and not isinstance(value, np.timedelta64)
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
+def is_missing(value: Any) -> bool:
+    """Whether an object stands for a missing value."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (type(value) is float and value != value)

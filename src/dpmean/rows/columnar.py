@@ -61,7 +61,7 @@ class TableReader:
         parts = [range(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
         width = chosen.width
         if width is None and not places:
-            raise DataError("the files have no rows, and lists of any length do not say how many columns there are")
+            raise DataError("the files have no rows, and nothing says how many columns there are: use fixed-size lists")
         if width is None:
             width = chosen.block(next(files[places[0][0]].batches(places[0][1], chosen))).shape[1]
         if not width:

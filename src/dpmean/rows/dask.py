@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.alone import vector
+from dpmean.rows.alone import is_missing, vector
+from dpmean.rows.arrow import RAGGED
 from dpmean.rows.kernel import Kernel
 from dpmean.rows.partial import Partial, fault_of, merged, partial
 from dpmean.rows.streamed import CHANGED, Streamed
@@ -115,6 +116,8 @@ class DaskEngine:
         for part in found:
             if isinstance(part, Partial):
                 raise DataError(part.fault)
+        if any(part.shape[1:] != (self.width,) for part in found):
+            raise DataError(RAGGED)
         return np.concatenate(found)
 
 
@@ -139,15 +142,24 @@ def _picked(block: Any, vector_column: str | None, places: Ints, size: int) -> N
 def _as_rows(block: Any, vector_column: str | None) -> NDArray[Any]:
     """Return a block as an array: it is one, or a part of a data frame."""
     if vector_column is not None:
-        vectors = [vector(one) for one in block[vector_column]]
-        if len({len(one) for one in vectors}) > 1:
-            raise DataError("the vectors in the rows differ in length, so nothing was released")
-        return np.stack(vectors) if vectors else np.empty((0, 0))
-    if hasattr(block, "columns"):
-        plain = all(isinstance(kind, np.dtype) for kind in block.dtypes)
-        found: NDArray[Any] = block.to_numpy() if plain else block.to_numpy(dtype=np.float64, na_value=np.nan)
-        return found
-    return np.asarray(block)
+        return _vectors(block[vector_column].tolist())
+    plain = not hasattr(block, "columns") or all(isinstance(kind, np.dtype) for kind in block.dtypes)
+    found: NDArray[Any] = np.asarray(block) if plain else block.to_numpy(dtype=np.float64, na_value=np.nan)
+    if found.dtype.kind not in "fiub":
+        raise DataError("X must hold real numbers, so nothing was released: a block holds something else than it says")
+    return found
+
+
+def _vectors(given: list[Any]) -> NDArray[Any]:
+    """Return vectors as the rows of an array; one that is missing is missing in all coordinates."""
+    vectors = [None if is_missing(one) else vector(one) for one in given]
+    lengths = {len(one) for one in vectors if one is not None}
+    if len(lengths) != 1:
+        if not vectors:
+            return np.empty((0, 0))
+        raise DataError(RAGGED)
+    missing = np.full(lengths.pop(), np.nan)
+    return np.stack([missing if one is None else one for one in vectors])
 
 
 def _lengths(blocks: list[Any]) -> tuple[int, ...]:

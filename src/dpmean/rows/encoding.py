@@ -44,16 +44,19 @@ def encode(key: Any, name: str) -> bytes:
 
 def refuse(name: str, found: str = "") -> NoReturn:
     """Refuse keys of a kind that is not supported."""
-    raise ArgumentTypeError(f"{name} must hold numbers, text or dates to tell rows apart{found and f', got {found}'}")
+    raise ArgumentTypeError(
+        f"{name} must hold numbers, text, bytes, dates, times, UUIDs or Enum members to tell rows apart"
+        f"{found and f', got {found}'}: convert other keys to text"
+    )
 
 
 def refuse_large(kind: Any, name: str) -> NoReturn:
     """Refuse floats of ``most_exact`` and more."""
     digits = most_exact(kind).bit_length() - 1
     raise DataError(
-        f"{name!r} holds floats of 2^{digits} or more, so nothing was released: different integers are the same float "
-        "there; use integers or text as keys (pandas makes floats of integers beside a missing value, except with "
-        'astype("Int64"))'
+        f"{name!r} holds floats of 2^{digits} or more, so nothing was released: different integers become the same "
+        "float there. Read the data again with this column as text or as integers, for example with pandas' "
+        'read_csv(..., dtype={"id": "Int64"}); a conversion afterwards does not bring the lost digits back'
     )
 
 
@@ -120,7 +123,9 @@ def _(key: uuid.UUID, name: str) -> bytes:  # noqa: ARG001
 
 
 @encode.register
-def _(key: enum.Enum, name: str) -> bytes:  # noqa: ARG001
+def _(key: enum.Enum, name: str) -> bytes:
+    if key.name is None:  # flags that no member stands for
+        refuse(name)
     return _MEMBER + f"{type(key).__module__}.{type(key).__qualname__}.{key.name}".encode()
 
 

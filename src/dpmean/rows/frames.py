@@ -84,7 +84,7 @@ class FrameTable:
         """Return all rows as one array."""
         blocks = list(self.blocks())
         if not blocks and self.width is None:
-            raise DataError("the frame is empty, and lists of any length do not say how many columns there are")
+            raise DataError("the frame is empty, and nothing says how many columns there are: use fixed-size lists")
         if not blocks:
             return np.empty((0, self.width or 0))
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -77,8 +77,8 @@ class Keys:
         """Insist that no key is missing, of some rows or of all."""
         if np.any(self.codes[where] == ABSENT):
             raise DataError(
-                f"{self.name!r} is missing in some rows, so nothing was released: everybody's rows must be known to be "
-                "theirs; fill it in, or leave these rows out"
+                f"{self.name!r} is missing in some rows, so nothing was released: every row must say whose it is. "
+                'Fill it in, or leave those rows out and give neighbours="add-or-remove-one"'
             )
 
     def written(self, code: int) -> bytes:
@@ -134,9 +134,11 @@ def _read(name: str, given: Any) -> Keys | None:
 
         return Keys.of_column(name, given if isinstance(given, pa.ChunkedArray) else pa.chunked_array([given]))
     if not hasattr(given, "__array__"):
-        if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__iter__"):
             raise ArgumentTypeError(f"{name} must name a column, or hold one key per row, got {given!r}")
         return _of_objects(name, list(given))
+    if hasattr(given, "tolist") and not isinstance(getattr(given, "dtype", np.dtype(object)), np.dtype):
+        return _of_objects(name, given.tolist())  # pandas: of integers beside a missing one NumPy would make floats
     if isinstance(given, np.ma.MaskedArray):
         refuse(name, "a masked array")
     array = np.asarray(given)
@@ -158,7 +160,11 @@ def _check_floats(name: str, values: Any, kind: Any) -> None:
 
 
 def _of_objects(name: str, keys: list[Any]) -> Keys:
-    """Give objects numbers, one by one: what one of them is must not change what another is taken for."""
+    """Give objects numbers, one by one: what one of them is must not change what another is taken for.
+
+    Keys with the same text form are one key, so that 1 and "1" are one person: a reader that makes text of some numbers
+    only, as pandas does in large files, must not divide a person in two.
+    """
     kinds = set(map(type, keys))
     for plain in (str, int):
         if plain not in kinds:
@@ -171,7 +177,7 @@ def _of_objects(name: str, keys: list[Any]) -> Keys:
     codes, values = [], list[Any]()
     for key in keys:
         written = encode(key, name)
-        codes.append(seen.setdefault(written, len(seen)) if written else ABSENT)
+        codes.append(seen.setdefault(written[1:], len(seen)) if written else ABSENT)
         if len(seen) > len(values):
             values.append(key)
     return Keys(name, np.array(codes, dtype=np.int64), values)

@@ -26,8 +26,13 @@ def means_of_persons(
     A value that is not finite is left out of its mean, and a mean of nothing is NaN; in ``strict`` columns it is an
     error. What becomes of one person depends on no other's rows, nor on how rows come in blocks.
     """
-    sums, counts = np.zeros((count, d)), np.zeros((count, d), dtype=np.int64)
-    start = 0
+    room = _room(count, d)
+    if room is None:
+        raise DataError(
+            "there is not enough memory for one vector of each person, so nothing was released: use fewer columns, or "
+            "a machine with more"
+        )
+    (sums, counts), start = room, 0
     for block in blocks:
         for first in range(0, len(block), _ROWS):
             with np.errstate(over="ignore"):
@@ -39,6 +44,14 @@ def means_of_persons(
         means: Floats = sums / np.where(counts, counts, 1)
         means[counts == 0] = np.nan
     return means
+
+
+def _room(count: int, d: int) -> tuple[Floats, Ints] | None:
+    """Return room for sums and counts; None if there is none, as NumPy's own error tells how many persons there are."""
+    try:
+        return np.zeros((count, d)), np.zeros((count, d), dtype=np.int64)
+    except MemoryError:
+        return None
 
 
 @compiled

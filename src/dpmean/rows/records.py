@@ -122,8 +122,7 @@ def read_fields(text: Bytes, records: Ints, dialect: Dialect, wanted: NDArray[np
     stops = np.zeros(len(records) * int(wanted.sum()) + 1, dtype=np.int64)
     room = int((records[:, 1] - records[:, 0]).sum()) if len(records) else 0
     packed, odd = np.empty(room, dtype=np.uint8), np.zeros(len(stops) - 1, dtype=np.bool_)
-    delimiter, fault = ord(dialect.delimiter), FINE
-    fault = _pack(text, records, delimiter, dialect.quoted, wanted, trim, _PLAIN, packed, stops, odd)
+    fault = _pack(text, records, ord(dialect.delimiter), dialect.quoted, wanted, trim, _PLAIN, packed, stops, odd)
     return Fields(packed[: stops[-1]], stops, odd) if fault == FINE else int(fault)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -45,12 +46,19 @@ def _by_row(matrix: Any) -> Any:
     """Return the matrix row by row, the entries of each row in the order they had.
 
     For coordinates, scipy would add up entries of one place in an order that depends on whether all rows are sorted,
-    unless it takes them for sorted; they are added up when a row is made dense.
+    unless it takes them for sorted; they are added up when a row is made dense. Places outside the matrix are refused:
+    scipy would take a column number that is too large for one in the next row.
     """
-    if matrix.format == "coo":
-        matrix = type(matrix)(matrix)  # another object, of the same arrays
-        matrix.has_canonical_format = True
-    return matrix.tocsr()
+    with suppress(ValueError, IndexError):
+        if matrix.format == "coo":
+            matrix = type(matrix)((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)  # checks all places
+            matrix.has_canonical_format = True
+        elif hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+        found = matrix.tocsr()
+        found.check_format(full_check=True)
+        return found
+    raise DataError("X has an entry outside of its rows and columns, so nothing was released: build the matrix again")
 
 
 @final

@@ -36,14 +36,19 @@ from dpmean.types import Ints
 _CHUNK_BYTES = 4 << 20
 _NO_NAME = re.compile(r"^[\W\d]*\d|[;|]")
 """A name that begins with a digit, whatever signs are before it, may be a value: it must not be shown as a name."""
-_FIRST_LINE = "the first line of {} must name all columns, in words, or hold nothing but numbers"
+_FIRST_LINE = (
+    "the first line of {} must name all columns, or hold numbers only: a name must not begin with a digit, nor contain "
+    "; or | or a line break, since it might be data; rename the column"
+)
+_NOT_UTF_8 = "the first line of {} is not UTF-8: save the file as UTF-8"
 _OLD_LINE_ENDS = "the first line of {} contains a carriage return: save the file with line feeds (\\n) at line ends"
 _NOT_A_NUMBER = (
     "{} holds a non-numeric value in a column that is used, so nothing was released: name the columns that hold "
-    "numbers, columns=[...], or correct the file"
+    "numbers, columns=[...], or correct the file (a decimal comma or a thousands separator is not read as a number)"
 )
 _FAULTS = {
-    RAGGED: "{} has lines with more or fewer fields than its first line, so nothing was released: correct the file",
+    RAGGED: "{} has lines with more or fewer fields than its first line, so nothing was released: put quotes around "
+    "fields that contain the delimiter, and remove delimiters at the ends of lines",
     UNCLOSED: "{} has a quoted field that does not end on its line, so nothing was released: if quoted fields may "
     'contain line breaks, give newlines="quoted" (--newlines quoted); otherwise close the quote, or remove it',
     STRAY: "{} has a quote in the middle of a field, so nothing was released: put quotes around whole fields, and "
@@ -51,7 +56,7 @@ _FAULTS = {
 }
 _UNBALANCED = (
     "{} has a quote that is never closed, or one in the middle of a field, so nothing was released: put quotes around "
-    "whole fields, and double those within"
+    "whole fields, and double those within; if no field contains a line break, leave newlines out"
 )
 
 
@@ -196,7 +201,9 @@ def _first_line(head: bytes, path: Path, dialect: Dialect) -> list[str]:
     try:
         words = head.decode()
     except UnicodeDecodeError:
-        words = "\0"
+        words = None
+    if words is None:
+        raise DataError(_NOT_UTF_8.format(path.name))
     if "\r" in words.rstrip("\r\n"):
         raise DataError(_OLD_LINE_ENDS.format(path.name))
     width = "".join(words.split('"')[::2]).count(dialect.delimiter) + 1  # delimiters outside of quotes, and one
