@@ -54,6 +54,7 @@ FITTING = {
     "sigma_min": [3, 0.3],
     "sigma_max": [3, 0.3],
     "nan": [{}],
+    "groups": [np.array([0.5, 2.0])],
     "allow_few_rows": [True, False],
 }
 """What is right of it."""

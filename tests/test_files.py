@@ -258,11 +258,27 @@ def test_names_that_are_not_text_are_refused(ending, tmp_path):
         dpmean.mean(path, rho=0.5, norm_bound=9.0)
 
 
-@pytest.mark.parametrize("vectors", [[[1.0, 2.0], [3.0]], [[1.0, 2.0], None], [[1.0], [1.0, 2.0, 3.0]]])
+@pytest.mark.parametrize("vectors", [[[1.0, 2.0], [3.0]], [[1.0, 2.0], []], [[1.0], [1.0, 2.0, 3.0]], [None, None]])
 def test_ragged_vectors_are_refused(vectors, tmp_path):
     parquet.write_table(pa.table({"v": pa.array(vectors, pa.list_(pa.float64()))}), tmp_path / "v.parquet")
-    with pytest.raises(DataError, match="differ in length or are missing"):
+    with pytest.raises(DataError, match="differ in length or are all missing"):
         dpmean.mean(tmp_path / "v.parquet", allow_few_rows=True, method="clipped", **SETTINGS)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.large_list(pa.int64()), pa.list_(pa.float32(), 2)])
+def test_a_vector_that_is_missing_is_missing_in_all_coordinates(kind, tmp_path):
+    vectors = [[1, 2], None, [3, 4]] * 50
+    table = pa.table({"v": pa.array(vectors, kind)})
+    parquet.write_table(table, tmp_path / "v.parquet")
+    feather.write_feather(table, tmp_path / "v.arrow")
+    wanted = np.array([[np.nan, np.nan] if vector is None else vector for vector in vectors])
+    settings = SETTINGS | {"allow_few_rows": True, "vector_column": "v"}
+    expected = dpmean.mean(wanted, nan="impute", **{**settings, "vector_column": None})
+    for X in (tmp_path / "v.parquet", tmp_path / "v.arrow", table, table.to_pandas()):
+        assert_same(dpmean.mean(X, nan="impute", **settings), expected)
+        with pytest.raises(DataError, match="NaN or infinity"):
+            dpmean.mean(X, **settings)
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
@@ -410,13 +426,13 @@ def test_vectors_may_hold_other_numbers_in_other_files(tmp_path):
 @pytest.mark.parametrize("method", ["clipped", "refined"])
 def test_vectors_that_differ_between_files_are_refused(method, tmp_path):
     folder = written(tmp_path / "people", pa.array(LISTS), pa.array([[1.0] * 3] * 50))
-    with pytest.raises(DataError, match="differ in length or are missing") as caught:
+    with pytest.raises(DataError, match="differ in length or are all missing") as caught:
         dpmean.mean(folder, allow_few_rows=True, method=method, **SETTINGS)
     assert silent(caught)
 
 
 def test_vectors_that_are_all_missing_are_refused(tmp_path):
-    with pytest.raises(DataError, match="differ in length or are missing"):
+    with pytest.raises(DataError, match="differ in length or are all missing"):
         dpmean.mean(written(tmp_path / "people", pa.nulls(9)), vector_column="v", **SETTINGS)
 
 

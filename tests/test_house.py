@@ -97,3 +97,40 @@ def test_the_examples_in_the_readme_run(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "Private mean of 4000 rows in 128 dimensions" in out
     assert "rho = 0.02436: enough rows" in out
+
+
+def test_every_refusal_after_a_look_at_the_rows_is_listed():
+    """Each message of a DataError in the rooms that see rows is named in the table of docs/known_limits.md."""
+    table = (ROOT / "docs" / "known_limits.md").read_text().split("## What a refusal reveals")[1].split("\n## ")[0]
+    phrases = [word for line in table.splitlines() for word in line.split("|")[3:4] for word in word.split("`")[1::2]]
+    package = ROOT / "src" / "dpmean"
+    seen = set()
+    for path in [*(package / "rows").glob("*.py"), *(package / "door").glob("*.py"), *package.glob("sklearn*.py")]:
+        tree = ast.parse(path.read_text())
+        named = {
+            node.targets[0].id: node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        }
+        calls = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "DataError"
+        ]
+        for call in calls:
+            words = {node.id for node in ast.walk(call.args[0]) if isinstance(node, ast.Name)} & set(named)
+            for said in [call.args[0], *(named[word] for word in words)]:
+                for text in texts(said):
+                    known = [phrase for phrase in phrases if phrase in text]
+                    assert known, f"{path.name}: {text!r} is not in the table"
+                    seen.update(known)
+    assert seen
+    unused = set(phrases) - seen - {"are too few for", "must hold real numbers", "to tell rows apart"}  # other errors
+    assert not unused, f"nothing says {unused} any more"
+
+
+def texts(said):
+    """Return the texts that a message is made of: a dictionary has several."""
+    parts = said.values if isinstance(said, ast.Dict) else [said]
+    whole = ["".join(str(node.value) for node in ast.walk(part) if isinstance(node, ast.Constant)) for part in parts]
+    return [text for text in whole if len(text) > 20]

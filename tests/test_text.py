@@ -198,6 +198,12 @@ def test_numbers_are_written_as_they_were_before(tmp_path):
     assert set(arrow_csv.ConvertOptions().null_values) == MISSING
 
 
+def test_line_ends_of_old_are_refused_with_the_cure(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"a,b\r1,2\r3,4\r")
+    with pytest.raises(DataError, match=r"contains a carriage return: save the file with line feeds \(\\n\)"):
+        TextReader.open(tmp_path / "t.csv", None)
+
+
 def test_text_that_is_not_utf_8_is_refused_as_a_key_and_no_matter_elsewhere(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"who,x,note\n" + b"p,1,fine\n" * 300 + b"p,2,\xff\n" + b"p\xff,3,fine\n")

@@ -163,7 +163,7 @@ def _ask(build: Build, asked: Mapping[Any, Asked], books: Books) -> dict[Any, Re
 
 
 def _labels(groups: Sequence[Any]) -> list[Any]:
-    if isinstance(groups, str | bytes) or not hasattr(groups, "__iter__"):
+    if isinstance(groups, str | bytes | Mapping) or not hasattr(groups, "__iter__"):
         raise ArgumentError(f"groups must be several labels, got {groups!r}: give a list")
     labels = [key.item() if isinstance(key, np.number | np.bool_ | np.str_) else key for key in groups]
     if not labels:

@@ -169,6 +169,17 @@ def test_rows_that_come_and_go_are_noticed(tmp_path):
         release(X, "clipped", 2)
 
 
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("method", ["refined", "shifted", "clipped"])
+def test_no_rows_at_all_are_a_private_number_of_them(method):
+    from dask import array as da
+
+    private = {"neighbours": "add-or-remove-one", "allow_few_rows": True}
+    assert_same(release(da.zeros((0, D)), method, 1, **private), release(np.empty((0, D)), method, 1, **private))
+    with pytest.raises(DataError, match="X is empty"):
+        release(da.zeros((0, D)), method, 1)
+
+
 def test_what_is_no_array_of_numbers_is_refused():
     from dask import array as da
     from dask import bag

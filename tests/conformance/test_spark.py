@@ -59,6 +59,16 @@ def test_a_private_number_of_rows_gives_the_same_bits(wide):
     assert_same(release(frame, "refined", 2, **private), release(rows("float64"), "refined", 2, **private))
 
 
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("method", ["refined", "clipped"])
+def test_no_rows_at_all_are_a_private_number_of_them(method, wide):
+    private = {"neighbours": "add-or-remove-one", "allow_few_rows": True}
+    nobody = wide(rows("float64", FEW), parts=1).filter("false")
+    assert_same(release(nobody, method, 2, **private), release(np.empty((0, D)), method, 2, **private))
+    with pytest.raises(DataError, match="X is empty"):
+        release(nobody, method, 2)
+
+
 def test_few_rows_vectors_of_ml_and_large_totals(wide, monkeypatch):
     from pyspark.ml.functions import array_to_vector
     from pyspark.sql import functions

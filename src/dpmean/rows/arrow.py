@@ -14,7 +14,9 @@ from dpmean.rows.words import in_words, is_list, is_number
 from dpmean.types import Ints
 
 _LAYOUT_BYTES = 1 << 20  # columns are put side by side in pieces that a cache holds until they are worked on
-RAGGED = "the vectors in the rows differ in length or are missing, so nothing was released: pad them, or leave them out"
+RAGGED = (
+    "the vectors in the rows differ in length or are all missing, so nothing was released: pad them, or leave them out"
+)
 
 
 @final
@@ -63,19 +65,7 @@ class Columns:
         if not self.is_vector:
             arrays = self._arrays(batch)
             return _side_by_side(arrays, np.empty((len(arrays), batch.num_rows), dtype=np.result_type(*arrays)))
-        column = batch.column(batch.schema.get_field_index(self.names[0]))
-        count = len(column)
-        if column.null_count:
-            raise DataError(RAGGED)
-        flat = _numbers(column.flatten())
-        width = len(flat) // count if count else self.width or 0
-        if self.width is None and count:
-            lengths = np.diff(column.offsets.to_numpy())
-            if np.any(lengths != width):
-                raise DataError(RAGGED)
-        if len(flat) != width * count:
-            raise DataError(RAGGED)
-        return flat.reshape(count, width)
+        return self._vectors(batch.column(batch.schema.get_field_index(self.names[0])))
 
     def blocks(self, batch: Any) -> Iterator[NDArray[Any]]:
         """Yield the rows of a record batch; from columns, some at a time, each block overwritten by the next."""
@@ -96,6 +86,24 @@ class Columns:
             return self.block(batch.take(places))
         arrays = [array[places] for array in self._arrays(batch)]
         return _side_by_side(arrays, np.empty((len(arrays), len(places)), dtype=np.result_type(*arrays)))
+
+    def _vectors(self, column: Any) -> NDArray[Any]:
+        """Return vectors as the rows of an array; one that is missing is missing in all coordinates."""
+        import pyarrow.compute as compute
+
+        known = column.drop_null() if column.null_count else column
+        flat, count = _numbers(known.flatten()), len(known)
+        width = self.width if self.width is not None or not count else len(flat) // count
+        if width is None and len(column):
+            raise DataError(RAGGED)
+        if self.width is None and np.any(compute.list_value_length(known).to_numpy(zero_copy_only=False) != width):
+            raise DataError(RAGGED)
+        rows = flat.reshape(count, width or 0)
+        if count == len(column):
+            return rows
+        whole = np.full((len(column), rows.shape[1]), np.nan)
+        whole[column.is_valid().to_numpy(zero_copy_only=False)] = rows
+        return whole
 
     def _arrays(self, batch: Any) -> list[NDArray[Any]]:
         return [_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.names]

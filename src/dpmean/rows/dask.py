@@ -162,7 +162,7 @@ def _width(blocks: list[Any], sizes: tuple[int, ...], vector_column: str) -> int
 
     first = next((block for block, size in zip(blocks, sizes, strict=True) if size), None)
     if first is None:
-        raise DataError("the data frame has no rows")
+        raise DataError("the data frame has no rows, and so nothing says how many columns there are")
     (width,) = _computed([delayed(_first_width)(first, vector_column)])
     if not width:
         raise DataError(f"column {vector_column!r} must hold vectors of real numbers, so nothing was released")

@@ -133,7 +133,7 @@ class FileEngine:
 
         shared_out(picked, wanted, self.threads)
         self._unchanged()
-        return np.concatenate([found[part] for part in wanted]) if wanted else np.empty((0, self.width))
+        return np.concatenate([found[part] for part in wanted])
 
     def _unchanged(self) -> None:
         if self.reader.fingerprint() != self.mark:

@@ -40,8 +40,8 @@ def open_spark(frame: Any, columns: Sequence[str] | None, vector_column: str | N
     chosen = frame.select(*[_column(frame, name, is_vector=vector_column is not None) for name in names])
     counted = _ran(chosen.groupBy(functions.spark_partition_id().alias("part")).count().collect)
     sizes = {int(row["part"]): int(row["count"]) for row in counted}
-    if not sizes:
-        raise DataError("the data frame has no rows")
+    if not sizes and vector_column is not None:
+        raise DataError("the data frame has no rows, and so nothing says how many columns there are")
     if vector_column is None:
         engine = SparkEngine(chosen, Columns((_ROW,), True, None), sizes, len(names), _together(chosen))
         return Streamed(engine, tuple(names))

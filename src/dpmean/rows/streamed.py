@@ -101,7 +101,9 @@ class StreamedRows:
         return self.engine.shape[1]
 
     def take(self, positions: Ints) -> MemoryRows:
-        """Collect the rows at the given positions."""
+        """Collect the rows at the given positions; for none of them no engine is asked."""
+        if not len(positions):
+            return MemoryRows(np.empty((0, self.d)), self.frame)
         order = np.argsort(positions, kind="stable")
         found = self.engine.gather(positions[order])
         if len(found) != len(positions):
@@ -137,7 +139,10 @@ class StreamedRows:
         return bin_sums(bins, self._sum(bins))
 
     def _sum(self, question: Question) -> Ints:
-        total, seen = self.engine.add_up(Kernel(question, self.frame))
+        kernel = Kernel(question, self.frame)
+        if not self.n:
+            return kernel.zeros()
+        total, seen = self.engine.add_up(kernel)
         if seen != self.n:
             raise DataError(CHANGED)
         return total

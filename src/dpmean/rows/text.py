@@ -37,6 +37,7 @@ _CHUNK_BYTES = 4 << 20
 _NO_NAME = re.compile(r"^[\W\d]*\d|[;|]")
 """A name that begins with a digit, whatever signs are before it, may be a value: it must not be shown as a name."""
 _FIRST_LINE = "the first line of {} must name all columns, in words, or hold nothing but numbers"
+_OLD_LINE_ENDS = "the first line of {} contains a carriage return: save the file with line feeds (\\n) at line ends"
 _NOT_A_NUMBER = (
     "{} holds a non-numeric value in a column that is used, so nothing was released: name the columns that hold "
     "numbers, columns=[...], or correct the file"
@@ -196,6 +197,8 @@ def _first_line(head: bytes, path: Path, dialect: Dialect) -> list[str]:
         words = head.decode()
     except UnicodeDecodeError:
         words = "\0"
+    if "\r" in words.rstrip("\r\n"):
+        raise DataError(_OLD_LINE_ENDS.format(path.name))
     width = "".join(words.split('"')[::2]).count(dialect.delimiter) + 1  # delimiters outside of quotes, and one
     found = read_fields(text, np.array([[0, len(text)]]), dialect, np.ones(width, dtype=np.bool_), trim=True)
     if isinstance(found, Fields) and words.replace("\t", "").rstrip("\r\n").isprintable():
