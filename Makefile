@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 ENGINES := .venv/.engines
 
-.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit dist docs java browser clean fuzz
+.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit dist docs java browser clean fuzz coverage campaign
 
 help:             ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -43,9 +43,19 @@ bench-gpu: $(ENGINES) ## tensors on a CUDA device beside torch.mean; writes docs
 accuracy: $(READY) ## errors over the oracle's on many kinds of data; writes docs/accuracy.md
 	@$(BIN)/python -m bench.accuracy
 
-fuzz: $(READY)    ## damaged files, messages, arguments and commands, a million of each (hours)
+fuzz: $(ENGINES)  ## damaged files, messages, arguments and commands, and neighbours, a million of each (hours)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[fuzz]"
-	@for target in decoders command door readers; do $(BIN)/python -m fuzz $$target || exit 1; done
+	@for target in decoders command door readers neighbours; do $(BIN)/python -m fuzz $$target || exit 1; done
+
+coverage: $(ENGINES) ## lines and branches that the tests do not reach; all tests, several times as slow
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[coverage]"
+	$(BIN)/python -m coverage run -m pytest
+	$(BIN)/python -m coverage report --skip-covered --show-missing
+
+campaign: fuzz coverage ## all long campaigns: fuzzing, neighbours, coverage, kills, mutants (a day); see docs/robustness.md
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[mutants]"
+	$(BIN)/python -m bench.kills --kills 1000
+	$(BIN)/python -m bench.mutants
 
 audit: $(READY)   ## attack the mechanisms and compare with what they claim
 	@$(BIN)/python -m bench.audit

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -167,6 +169,7 @@ def campaign(form: str, runs: int, seed: int) -> tuple[int, int, list[str]]:
             return run(dask_frame, runs, seed)
     from pyspark.sql import SparkSession
 
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}  # for its workers
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = (
         builder.config("spark.ui.showConsoleProgress", "false").config("spark.driver.host", "127.0.0.1").getOrCreate()

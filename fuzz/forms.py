@@ -98,11 +98,13 @@ def _beside(setting: Setting, records: tuple[Record, ...]) -> dict[str, Any]:
 def _typed(keys: list[Any], known: list[Any]) -> Any:
     """Return keys as an array of the type that the base has: another one would have made others of all keys."""
     kind = np.array(known).dtype
-    if kind.kind not in "US":
-        return np.array(keys, dtype=kind)
-    if not all(isinstance(one, str if kind.kind == "U" else bytes) for one in keys):
+    one_kind = {"U": str, "S": bytes}.get(kind.kind, object)
+    if not all(isinstance(one, one_kind) for one in keys):
         raise TypeError("an array holds keys of one kind")
-    return np.array(keys)
+    found = np.array(keys, dtype=kind if one_kind is object else None)
+    if found.ndim != 1:
+        raise TypeError("a key is one value")
+    return found
 
 
 def _lines(records: tuple[Record, ...]) -> list[Any]:

@@ -41,13 +41,14 @@ def pandas_categories(setting: Setting, records: tuple[Record, ...]) -> Made:
     """Make a frame whose keys are categories, found in the data or in the base."""
     import pandas as pd
 
-    frame, named = pandas(setting, records)
-    for name in {setting.who, setting.team} & set(frame.columns):
-        if setting.pick("known", True, False):
-            known = pd.Series([one.who if name == setting.who else one.team for one in setting.base.records])
-            frame[name] = pd.Categorical(frame[name], categories=known.unique())
-        else:
-            frame[name] = frame[name].astype("category")
+    objects, named = pandas(setting, records, object)
+    frame, keys = objects.infer_objects(), {setting.who, setting.team} & set(objects.columns)
+    for name in keys:
+        known = pd.Series([one.who if name == setting.who else one.team for one in setting.base.records])
+        fixed = setting.pick("known", True, False)
+        frame[name] = pd.Categorical(objects[name], categories=known.unique() if fixed else None)
+    given, made = ({name: known_of(one[name]) for name in keys} for one in (objects, frame))
+    insist_on_others(setting, records, given, made)
     return frame, named
 
 
