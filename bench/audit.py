@@ -13,12 +13,12 @@ from dpmean.attacks.catalogue import targets
 from dpmean.attacks.target import Target, attack, runs_of
 from dpmean.audit import Finding
 
-RUNS = 40_000
+RUNS = 24_000
 
 
 def found(name: str, target: Target, runs: int) -> Finding:
     """Run one attack."""
-    with Progress(transient=True) as progress:
+    with Progress(transient=True, disable=not sys.stdout.isatty()) as progress:
         task = progress.add_task(name, total=2 * runs_of(target, runs))
         return attack(target, runs, lambda: progress.advance(task))
 

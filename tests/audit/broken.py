@@ -158,7 +158,7 @@ def broken_targets() -> dict[str, Target]:
         "local vector that is never kept outside": local_step("vector", PureDp(1), TruthfulNoise),
     }
     return broken | {
-        "radius of clipped without its noise": targets(silent("radius"))["radius of clipped"],
+        "radius of clipped with half the noise": targets(halved)["radius of clipped"],
         "shifted, replace-one, whose centre has no noise": targets(silent("centre"))["shifted, replace-one"],
         "shifted in one pass, replace-one, with half the noise": targets(halved)["shifted in one pass, replace-one"],
     }
@@ -167,11 +167,12 @@ def broken_targets() -> dict[str, Target]:
 def weaker_targets() -> dict[str, Target]:
     """Return everything with 0.7 of the standard deviation of its noise, or 0.7 times as many lies.
 
-    Of a shuffled collection it is the noise of sums: counts would be wrong. Two are left out, which 40 000 runs do not
-    catch: counts, since little is claimed of those that are attacked, and a centre that is found by a sample.
+    Of a shuffled collection it is the noise of sums: counts would be wrong.
     """
     made = targets(weaker) | {name: made for name, made in targets(weaker_sums).items() if name.startswith("shuffle, ")}
     return {name: target for name, target in made.items() if name not in NOT_CAUGHT}
 
 
-NOT_CAUGHT = ("shuffled counts", "shifted in one pass, replace-one")
+NOT_CAUGHT = ("shifted in one pass, replace-one", "radius of clipped")
+"""What 6000 runs do not catch: a shifted mean whose centre a sample finds, so that nothing but its sum tells of the one
+row, and the radius alone, of a search that is attacked as a step. With half the noise, they are caught."""

@@ -22,23 +22,25 @@ WHOLE = {
     "clipped, add-or-remove-one": 1000,
     "shifted, replace-one": 1500,
     "shifted, add-or-remove-one": 1500,
-    "refined, replace-one": 1000,
-    "refined, add-or-remove-one": 1000,
-    "local, zCDP": 1000,
-    "shuffle, few rounds": 1000,
+    "refined, replace-one": 700,
+    "refined, add-or-remove-one": 700,
+    "local, zCDP": 500,
+    "shuffle, few rounds": 800,
 }
 """Runs of whole estimators that find half of the claim."""
 WEAKER = {
     "clipped, replace-one": 3000,
     "clipped, add-or-remove-one": 3000,
     "shifted, replace-one": 4500,
-    "refined, replace-one": 1800,
-    "local, zCDP": 1000,
+    "refined, replace-one": 1500,
+    "local, zCDP": 900,
 }
 """Runs that catch whole estimators with 0.7 of the noise; ``make audit`` attacks all of them."""
-STEPS = {name: 4000 for name, target in targets().items() if not target.whole}
-STEPS |= {"shuffled counts": 12_000, "search for the radius": 12_000, "local vector, pure": 6000, "shuffled sum": 6000}
+STEPS = {name: 2500 for name, target in targets().items() if not target.whole}
+STEPS |= {"shuffled counts": 6000, "search for the radius": 8000, "local vector, pure": 6000, "shuffled sum": 4000}
 """Runs of single steps."""
+BROKEN = {"noisy sum in floats, by its support": 6000, "radius of clipped with half the noise": 3000}
+"""Runs of mechanisms that are broken in ways that show later than others."""
 
 
 @lru_cache
@@ -78,7 +80,7 @@ def test_seven_tenths_of_the_noise_are_noticed(name, attacked):
 
 @pytest.mark.parametrize("name", broken_targets())
 def test_broken_mechanisms_are_caught(name, attacked):
-    assert attacked(name, 1000 if by_name()[name].whole else 6000 if "floats" in name else 4000).caught
+    assert attacked(name, BROKEN.get(name, 700 if by_name()[name].whole else 2500)).caught
 
 
 def test_what_is_attacked_has_a_name():
@@ -119,7 +121,6 @@ def test_a_separation_is_rarely_overstated(order):
 
 
 def test_what_a_claim_leaves_out_is_not_held_against_it():
-    """Outputs that give a side away, but only as often as the delta of a curve allows."""
     generator = np.random.default_rng(3)
     noise = generator.normal(0, 1, (2, 20_000))
     assert separation_at_least(noise[0], noise[1] + 1, 2, 0.0, 1e-7) > 0.8

@@ -68,7 +68,7 @@ def shuffle_step(stage: Stage, make_noise: MakeNoise = repeatable) -> Target:
 
 
 SHUFFLED: dict[str, Stage] = {
-    "shuffled counts": Counters("radius", 1, 2, (0,), 30),
+    "shuffled counts": Counters("radius", 1, 2, (0,), 10),
     "shuffled sum": Sums(8, 400, 12, 1, 1, 16),
 }
 """Rounds to attack."""
