@@ -486,13 +486,16 @@ def test_a_batch_that_was_copied_is_refused(tmp_path):
     keys = [{m[:32] for m in msgspec.msgpack.decode(batch, type=Batch).messages} for batch in (first, second)]
     shuffler = Shuffler(document(public), 0, tmp_path / "round")
     assert shuffler.receive(first) == (Outcome.ACCEPTED, "")
-    refused = (Outcome.REJECTED, "an envelope whose key was used before")
+    refused = (Outcome.REJECTED, "an envelope whose key or tag was used before")
     mine = msgspec.msgpack.decode(second, type=Batch).messages
     theirs = msgspec.msgpack.decode(first, type=Batch).messages
     copies = [
         copied(first, 5),
         copied(first, 5, lambda envelope: envelope[:32] + bytes(len(envelope) - 32)),
         copied(first, 5, lambda e: e[:31] + bytes([e[31] ^ 128]) + e[32:]),  # X25519 ignores this bit
+        copied(first, 5, lambda e: bytes([e[0] ^ 1]) + e[1:]),  # another key, and the rest as it was
+        copied(first, 5, lambda e: e[:-1] + bytes([e[-1] ^ 1])),
+        changed(second, messages=[mine[0][:32] + mine[1][32:], *mine[1:]]),
         changed(second, messages=[theirs[0], *mine[1:]]),
         changed(second, messages=[mine[1], *mine[1:]]),
         changed(second, messages=[mine[1][:32] + mine[0][32:], *mine[1:]]),
@@ -514,9 +517,9 @@ def test_an_analyzer_opens_no_delivery_with_a_copied_envelope():
     public = collection("two", key=key)
     digest = digest_of(document(public))
     good = seal([bytes(4)] * 3, key, digest, 0)
-    for copy in (good[0], good[0][:32] + good[1][32:]):
+    for copy in (good[0], good[0][:32] + bytes(20), bytes(32) + good[1][32:], bytes([good[2][0] ^ 1]) + good[2][1:]):
         analyzer = Analyzer(public, private)
-        with pytest.raises(DataError, match="two envelopes of this delivery have one key"):
+        with pytest.raises(DataError, match="two envelopes of this delivery have one key or tag"):
             analyzer.receive(msgspec.msgpack.encode(Delivery(1, digest, 0, public.quorum, [*good, copy])))
         assert not analyzer.closed
         assert not analyzer.outcomes
