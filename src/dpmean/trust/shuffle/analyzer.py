@@ -175,8 +175,8 @@ class Analyzer:
         if c.key:
             if len(marks_of(read.messages)) < 2 * len(read.messages):
                 raise DataError(
-                    "two envelopes of this delivery have one key or tag: a batch was copied, and the shuffler let it pass. "
-                    "Nothing was opened; start the collection anew, with a shuffler that refuses copies"
+                    "two envelopes of this delivery have one key or tag: a batch was copied, and the shuffler let it "
+                    "pass. Nothing was opened; start the collection anew, with a shuffler that refuses copies"
                 )
             messages = unseal(read.messages, self._private, self._digest, read.round)
         legal = [message for message in messages if message is not None and len(message) == stage.size]

@@ -9,8 +9,9 @@ What digests cannot show is a file that ends early, at the end of an entry or in
 died while it wrote. In an open round that is harmless: what is cut off was never acknowledged, and nothing has been
 handed on. So the end of a round is kept in two places. Its last entry says that it is closed; when that is on disk, a
 second file, ``NAME.closed``, is put in place whole, with the last link in it, unless there is one already that says
-something else; when that is on disk, messages are handed on. Where the second file exists, the journal must end with the link that it names, to the last byte: nothing may be
-missing, and nothing is dropped. If the second file alone is lost, the last entry keeps the round closed.
+something else; when that is on disk, messages are handed on. Where the second file exists, the journal must end with
+the link that it names, to the last byte: nothing may be missing, and nothing is dropped. If the second file alone is
+lost, the last entry keeps the round closed.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def unseal(envelopes: list[bytes], private: bytes, digest: bytes, number: int) -
 
 def marks_of(envelopes: list[bytes]) -> set[bytes]:
     """Return the first bytes of keys, and the tags, of envelopes: both are fresh in every honest one."""
-    return {mark for envelope in envelopes for mark in (envelope[:_MARK], envelope[-_MARK:])}
+    return {mark for envelope in envelopes for mark in (envelope[:_MARK], b"t" + envelope[-_MARK:])}
 
 
 def _context(digest: bytes, number: int) -> bytes:

@@ -19,7 +19,7 @@ import msgspec
 
 from dpmean.errors import ArgumentError, DataError
 from dpmean.trust.coins import SystemCoins
-from dpmean.trust.schema import Outcome
+from dpmean.trust.schema import Outcome, read_document
 from dpmean.trust.shuffle.checks import check_collection, check_work
 from dpmean.trust.shuffle.journal import Journal
 from dpmean.trust.shuffle.schema import VERSION, Batch, Collection, Delivery, digest_of
@@ -39,10 +39,7 @@ class Shuffler:
     """
 
     def __init__(self, collection: bytes, number: int, journal: Path | str | None = None) -> None:
-        try:
-            self.collection = msgspec.json.decode(collection, type=Collection)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"this is not a collection: {error}") from None
+        self.collection = read_document(collection, Collection, "collection")
         check_collection(self.collection)
         check_work(self.collection)
         if not 0 <= number < len(self.collection.stages):
