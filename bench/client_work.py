@@ -74,7 +74,7 @@ def _times_at_the_limits() -> tuple[float, float]:
     pieces = WORK["Poisson draws"] // (2 * rounds * _COLUMNS) - 1
     packs = _COLUMNS // packed
     shares = int(WORK["messages"] - sum(messages_sent(stage, _HONEST) for stage in counters)) // (rounds * packs)
-    sums = [Sums(1 << 10, (pieces - 1) * 2 * _HONEST << 14, 7, packed, packs, shares)] * rounds
+    sums = [Sums(1 << 10, (pieces - 1) * 2 * _HONEST << 14, 5, packed, packs, shares)] * rounds
     stages: tuple[Stage, ...] = (*counters, *sums)
     if too_much(stages, _COLUMNS, _HONEST):
         raise AssertionError("this is beyond the limits")
