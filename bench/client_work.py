@@ -20,7 +20,7 @@ from bench.clock import track
 from dpmean import ApproxDp
 from dpmean.accountant import zcdp_that_implies
 from dpmean.trust.client import Client
-from dpmean.trust.shuffle.checks import WORK, too_much, work_of
+from dpmean.trust.shuffle.checks import MOST_ROUNDS, WORK, too_much, work_of
 from dpmean.trust.shuffle.costs import OUTSIDE
 from dpmean.trust.shuffle.design import FEW_ROUNDS, VARIANTS, Design, chosen, clients_needed, honest_users
 from dpmean.trust.shuffle.schema import Collection, Counters, Round, Stage, Sums
@@ -70,10 +70,11 @@ def _times_at_the_limits() -> tuple[float, float]:
     """Return how long a client takes to join a hostile collection, and to answer all its rounds."""
     thick = WORK["messages on average in a bucket"]
     counters = [Counters("radius", 1, 2, (0,), thick - kind) for kind in range(WORK["kinds of counters"])]
-    pieces = WORK["Poisson draws"] // (4 * _COLUMNS) - 1
-    packs = _COLUMNS // 4
-    shares = int(WORK["messages"] - sum(messages_sent(stage, _HONEST) for stage in counters)) // (2 * packs)
-    sums = [Sums(1 << 10, (pieces - 1) * 2 * _HONEST << 14, 40, 4, packs, shares)] * 2
+    rounds, packed = MOST_ROUNDS - len(counters), 64
+    pieces = WORK["Poisson draws"] // (2 * rounds * _COLUMNS) - 1
+    packs = _COLUMNS // packed
+    shares = int(WORK["messages"] - sum(messages_sent(stage, _HONEST) for stage in counters)) // (rounds * packs)
+    sums = [Sums(1 << 10, (pieces - 1) * 2 * _HONEST << 14, 5, packed, packs, shares)] * rounds
     stages: tuple[Stage, ...] = (*counters, *sums)
     if too_much(stages, _COLUMNS, _HONEST):
         raise AssertionError("this is beyond the limits")

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import sys
 from collections import Counter
 from fractions import Fraction
 
@@ -18,6 +19,7 @@ from dpmean import ApproxDp, ArgumentError, TooFewRowsError
 from dpmean.errors import TooFewRowsWarning
 from dpmean.noise.source import secure, seeded
 from dpmean.summary import four_digits_up
+from dpmean.trust import place
 from dpmean.trust.coins import SystemCoins
 from dpmean.trust.shuffle import counters, crowd, encoder, paper, secure_sum
 from dpmean.trust.shuffle.analyzer import Analyzer, decoded
@@ -65,6 +67,23 @@ def test_a_whole_vector_is_never_longer_than_the_radius(row, d, radius, length):
     whole = encoder.place.on_grid((row * 7)[:d], -20, 10 << 20, [])
     vector = encoder.whole_vector(stage, sum_round(length), whole)
     assert sum(x * x for x in vector) <= radius**2
+
+
+def test_the_work_on_a_whole_vector_grows_with_its_columns():
+    """Calls of ``length``: one for the row, one for the radius; not one for each column."""
+    called = []
+
+    def count(frame, event, _):
+        if event == "call" and frame.f_code is place.length.__code__:
+            called.append(event)
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        encoder.whole_vector(sums_stage(100), sum_round(), [1] * 100)
+    finally:
+        sys.setprofile(before)
+    assert len(called) == 2
 
 
 def test_the_bound_on_whole_vectors_is_nearly_reached():

@@ -1,6 +1,9 @@
 """The journal of a shuffled round: no damage opens a closed round again, or changes what it hands on."""
 
 import itertools
+import os
+import subprocess
+import sys
 import threading
 from hashlib import blake2b
 
@@ -173,6 +176,108 @@ def test_a_round_that_is_too_small_stays_open(tmp_path):
         shuffler.hand_on()
     shuffler.close()
     assert not marker_of(path).exists()
+
+
+@pytest.mark.parametrize("journal", [True, False])
+def test_a_forked_shuffler_does_nothing(tmp_path, journal):
+    """It has the lock of the one it was copied from: both could hand on a round."""
+    shuffler = Shuffler(PUBLIC, 0, tmp_path / "round" if journal else None)
+    for user in range(3):
+        shuffler.receive(batch(user))
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            for refused in (lambda: shuffler.receive(batch(3)), shuffler.hand_on):
+                try:
+                    refused()
+                except DataError as error:
+                    os.write(writer, f"{error}\n".encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as told:
+        assert told.read().count("belongs to the process that started it") == 2
+    assert shuffler.receive(batch(4)) == (Outcome.ACCEPTED, "")
+    assert len(handed_on(shuffler)) == 4
+    shuffler.close()
+
+
+@pytest.mark.parametrize("change", ["deleted", "moved", "replaced"])
+def test_a_journal_that_is_not_in_its_place_is_not_written(tmp_path, change):
+    path = tmp_path / "round"
+    first = Shuffler(PUBLIC, 0, path)
+    for user in range(3):
+        first.receive(batch(user))
+    path.rename(tmp_path / "elsewhere")
+    if change == "deleted":
+        (tmp_path / "elsewhere").unlink()
+    second = Shuffler(PUBLIC, 0, path) if change == "replaced" else None
+    with pytest.raises(DataError, match="deleted, moved or replaced while a shuffler used it"):
+        first.hand_on()
+    with pytest.raises(DataError, match="could not be written"):
+        first.hand_on()
+    assert not marker_of(path).exists()
+    first.close()
+    if second is not None:
+        for user in (0, 1, 3):
+            second.receive(batch(user))
+        assert len(handed_on(second)) == 3
+        second.close()
+
+
+@pytest.mark.parametrize("last", [2, 3])
+def test_a_round_is_closed_once_whoever_closes_it(round_of_three, last):
+    """If another shuffler closes it at the same time, only the same messages are handed on."""
+    path, _, _, messages = round_of_three
+    said = marker_of(path).read_bytes()
+    path.unlink()
+    marker_of(path).unlink()
+    shuffler = Shuffler(PUBLIC, 0, path)
+    for user in (0, 1, last):
+        shuffler.receive(batch(user))
+    marker_of(path).write_bytes(said)
+    if last == 2:
+        assert handed_on(shuffler) == messages
+    else:
+        with pytest.raises(DataError, match=r"does not end as round\.closed says"):
+            shuffler.hand_on()
+    shuffler.close()
+    assert marker_of(path).read_bytes() == said
+    assert sorted(file.name for file in path.parent.iterdir()) == ["round", "round.closed"]
+
+
+def test_both_files_stay_together_whatever_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "link").symlink_to(tmp_path / "here" / "linked")
+    for name, real in (("round", "round"), (tmp_path / "link", "linked")):
+        monkeypatch.chdir(tmp_path / "here")
+        shuffler = Shuffler(PUBLIC, 0, name)
+        monkeypatch.chdir(tmp_path / "there")
+        for user in range(3):
+            shuffler.receive(batch(user))
+        shuffler.hand_on()
+        shuffler.close()
+        assert marker_of(tmp_path / "here" / real).exists()
+    assert not list((tmp_path / "there").iterdir())
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["here", "link", "there"]
+
+
+def test_without_locks_there_is_no_journal(tmp_path):
+    """As on Windows, where two shufflers could use one file."""
+    program = """
+import sys
+sys.modules["fcntl"] = None
+from dpmean.trust.shuffle.shuffler import Shuffler
+Shuffler(sys.stdin.buffer.read(), 0, sys.argv[1])
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "round")]
+    ran = subprocess.run(command, input=PUBLIC, capture_output=True, check=False)
+    assert b"ArgumentError: a journal needs file locks of a POSIX system" in ran.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_threads_may_share_a_shuffler(tmp_path):

@@ -101,11 +101,11 @@ def test_a_client_refuses_what_it_should():
         (client_of(0, here, PureDp(1)), {}, OverspendError, "costs an epsilon and a delta"),
         (client_of(0, [1.0]), {}, ArgumentError, "rows of 2 columns, this one has 1"),
         (client_of(SMALL, here), {}, ArgumentError, f"numbered 0 to {SMALL - 1}, got {SMALL}"),
-        (client_of(0, here), {"version": 2}, ArgumentError, "its version cannot be right"),
-        (client_of(0, here), {"honest": SMALL}, ArgumentError, "its quorum cannot be right"),
-        (client_of(0, here), {"quorum": 96}, ArgumentError, "its quorum cannot be right"),
+        (client_of(0, here), {"version": 2}, ArgumentError, "version must be 1, got 2"),
+        (client_of(0, here), {"honest": SMALL}, ArgumentError, "quorum must be 120, got 108"),
+        (client_of(0, here), {"quorum": 96}, ArgumentError, "quorum must be 108 to 120, got 96"),
         (client_of(0, here), {"honest": 19}, OverspendError, "more than the epsilon = 8"),
-        (client_of(0, here), {"key": "zz"}, ArgumentError, "its key cannot be right"),
+        (client_of(0, here), {"key": "zz"}, ArgumentError, "its key is not a public key of X25519"),
         (client_of(0, here), {"budget": "epsilon 2 delta 1/1000000"}, OverspendError, "more than the epsilon = 2"),
         (client_of(0, here), {"budget": "plenty"}, ArgumentError, "a budget is written"),
         (
@@ -149,29 +149,47 @@ def test_a_client_refuses_a_round_that_does_not_fit(changes, words):
 
 
 @pytest.mark.parametrize(
-    ("number", "changes"),
+    ("number", "changes", "words"),
     [
-        (1, {"cells": 1}),
-        (1, {"lines": 2}),
-        (1, {"levels": ()}),
-        (1, {"levels": (0, 0)}),
-        (1, {"blanket": 0}),
-        (0, {"radius": 0}),
-        (0, {"radius": -64}),
-        (1, {"blanket": 1 << 31}),
-        (0, {"shares": 1}),
-        (0, {"packs": 5}),
-        (0, {"packed": 0}),
-        (0, {"variance": 0}),
-        (0, {"bits": 200}),
+        (1, {"cells": 1}, "cells in round 1 must be 2 to 65536, got 1"),
+        (1, {"lines": 2}, "lines in round 1 must be 1, got 2"),
+        (1, {"levels": ()}, "number of levels in round 1 must be 1 to 16, got 0"),
+        (1, {"levels": (0, 0)}, "number of different levels in round 1 must be 2, got 1"),
+        (1, {"levels": (0, -1)}, "level in round 1 must be 0 to 15, got -1"),
+        (1, {"blanket": 0}, "blanket in round 1 must be 1 to 1073741824, got 0"),
+        (1, {"blanket": 1 << 31}, "blanket in round 1 must be 1 to 1073741824, got 2147483648"),
+        (1, {"blanket": 1 << 30}, r"messages of a client, on average, in round 1 must be 1 to 1048576, got 11\d{8}"),
+        (1, {"cells": 1 << 40}, "cells in round 1 must be 2 to 65536, got 1099511627776"),
+        (0, {"radius": 0}, "radius in round 0 must be 1 to 1073741824, got 0"),
+        (0, {"radius": -64}, "radius in round 0 must be 1 to 1073741824, got -64"),
+        (0, {"shares": 1}, "shares in round 0 must be 2 to 4096, got 1"),
+        (0, {"packs": 5}, "packs in round 0 must be 1, got 5"),
+        (0, {"packed": 0}, "packed in round 0 must be 1 to 2, got 0"),
+        (0, {"variance": 0}, "variance in round 0 must be 1 to 9007199254740992, got 0"),
+        (0, {"bits": 200}, "bits in round 0 must be 2 to 120, got 200"),
     ],
 )
-def test_collections_that_do_not_fit_together_are_refused(number, changes):
+def test_collections_that_do_not_fit_together_are_refused(number, changes, words):
     public = collection()
     stages = list(public.stages)
     stages[number] = msgspec.structs.replace(stages[number], **changes)
-    with pytest.raises(ArgumentError, match=f"its stage {number} cannot be right"):
+    with pytest.raises(ArgumentError, match=words):
         check_collection(msgspec.structs.replace(public, stages=tuple(stages)))
+
+
+@pytest.mark.parametrize("d", [0, 4097])
+def test_a_number_of_columns_that_is_refused_is_named(d):
+    with pytest.raises(ArgumentError, match=f"number of columns must be 1 to 4096, got {d}"):
+        check_collection(msgspec.structs.replace(collection(), d=d))
+
+
+def test_an_analyzer_asks_only_the_rounds_of_its_variant():
+    """Otherwise it would find out in the middle, when clients have paid."""
+    public = collection()
+    with pytest.raises(ArgumentError, match="the rounds of variant mean are sum, radius, sum; these are sum, sum"):
+        Analyzer(with_stages(public, public.stages[0], public.stages[2]))
+    with pytest.raises(ArgumentError, match="the rounds of variant tree are median, radius, sum"):
+        Analyzer(msgspec.structs.replace(public, variant="tree"))
 
 
 def with_stages(public, *stages):
@@ -194,7 +212,7 @@ def hostile_collections():
         (with_stages(public, noisy), "10995136 Poisson draws, and 2097152 are the limit"),
         (with_stages(public, thick), "268435456 messages on average in a bucket, and 134217728 are the limit"),
         (with_stages(public, *kinds), "5 kinds of counters, and 4 are the limit"),
-        (with_stages(public, *[counters] * 33), "its stages cannot be right"),
+        (with_stages(public, *[counters] * 33), "number of rounds must be 1 to 32, got 33"),
     ]
 
 
@@ -212,15 +230,37 @@ def test_nobody_can_keep_a_client_busy(case):
 def test_documents_have_a_limit():
     client = client_of(0, [1.0, 2.0])
     public = document(collection())
-    for asked in (client.join, client.answer):
+    for asked in (client.join, client.answer, lambda public: Shuffler(public, 0)):
         with pytest.raises(ArgumentError, match=r"it has 10[0-9]* bytes, and 1048576 are the limit"):
             asked(public + b" " * (1 << 20))
     client.join(public)
     with pytest.raises(ArgumentError, match="and 1048576 are the limit"):
         client.encode(b" " * (1 << 21))
     tiny = msgspec.structs.replace(collection(), budget=f"epsilon 8 delta 1/1{'0' * 300}")
-    with pytest.raises(ArgumentError, match="its delta is below 1e-30"):
+    with pytest.raises(ArgumentError, match="delta must be at least 1e-30, got 1e-300"):
         client_of(0, [1.0, 2.0]).join(document(tiny))
+
+
+@pytest.mark.parametrize("kind", [bytes.decode, bytearray, memoryview])
+def test_documents_are_bytes(kind):
+    """Text has no digest, and a client that had stored it could neither answer nor join again."""
+    public = collection()
+    asked = document(Analyzer(public).round)
+    client = client_of(0, [1.0, 2.0])
+    for refused in (client.join, client.answer, lambda public: Shuffler(public, 0)):
+        with pytest.raises(ArgumentError, match="it must be bytes as they were published, got"):
+            refused(kind(document(public)))
+    assert not client.memory
+    client.join(document(public))
+    with pytest.raises(ArgumentError, match="this is not a round: it must be bytes"):
+        client.encode(kind(asked))
+    client.encode(asked)
+
+
+@pytest.mark.parametrize("user", [-1, 1 << 64, 1.0, "1", None, True])
+def test_a_client_has_a_number(user):
+    with pytest.raises(ArgumentError, match=r"user must be an integer from 0 to 2\^64 - 1, got"):
+        client_of(user, [1.0, 2.0])
 
 
 def test_shares_that_hide_nothing_are_refused():
@@ -302,7 +342,7 @@ def test_a_key_that_hides_nothing_is_refused_before_a_client_agrees(point):
         with pytest.raises(ValueError, match="Error computing shared key"):
             X25519PrivateKey.generate().exchange(X25519PublicKey.from_public_bytes(key))
     client = client_of(0, [1.0, 2.0])
-    with pytest.raises(ArgumentError, match="its key cannot be right"):
+    with pytest.raises(ArgumentError, match="its key is not a public key of X25519"):
         client.join(document(collection(key=key.hex())))
     assert not client.memory
     client.join(document(collection()))
@@ -486,13 +526,16 @@ def test_a_batch_that_was_copied_is_refused(tmp_path):
     keys = [{m[:32] for m in msgspec.msgpack.decode(batch, type=Batch).messages} for batch in (first, second)]
     shuffler = Shuffler(document(public), 0, tmp_path / "round")
     assert shuffler.receive(first) == (Outcome.ACCEPTED, "")
-    refused = (Outcome.REJECTED, "an envelope whose key was used before")
+    refused = (Outcome.REJECTED, "an envelope whose key or tag was used before")
     mine = msgspec.msgpack.decode(second, type=Batch).messages
     theirs = msgspec.msgpack.decode(first, type=Batch).messages
     copies = [
         copied(first, 5),
         copied(first, 5, lambda envelope: envelope[:32] + bytes(len(envelope) - 32)),
         copied(first, 5, lambda e: e[:31] + bytes([e[31] ^ 128]) + e[32:]),  # X25519 ignores this bit
+        copied(first, 5, lambda e: bytes([e[0] ^ 1]) + e[1:]),  # another key, and the rest as it was
+        copied(first, 5, lambda e: e[:-1] + bytes([e[-1] ^ 1])),
+        changed(second, messages=[mine[0][:32] + mine[1][32:], *mine[1:]]),
         changed(second, messages=[theirs[0], *mine[1:]]),
         changed(second, messages=[mine[1], *mine[1:]]),
         changed(second, messages=[mine[1][:32] + mine[0][32:], *mine[1:]]),
@@ -514,9 +557,9 @@ def test_an_analyzer_opens_no_delivery_with_a_copied_envelope():
     public = collection("two", key=key)
     digest = digest_of(document(public))
     good = seal([bytes(4)] * 3, key, digest, 0)
-    for copy in (good[0], good[0][:32] + good[1][32:]):
+    for copy in (good[0], good[0][:32] + bytes(20), bytes(32) + good[1][32:], bytes([good[2][0] ^ 1]) + good[2][1:]):
         analyzer = Analyzer(public, private)
-        with pytest.raises(DataError, match="two envelopes of this delivery have one key"):
+        with pytest.raises(DataError, match="two envelopes of this delivery have one key or tag"):
             analyzer.receive(msgspec.msgpack.encode(Delivery(1, digest, 0, public.quorum, [*good, copy])))
         assert not analyzer.closed
         assert not analyzer.outcomes
@@ -584,6 +627,7 @@ def test_lost_and_forged_shares_are_noticed(played):
         with pytest.raises(DataError, match=words):
             analyzer.receive(with_messages(messages))
         assert not analyzer.closed
+        assert not analyzer.outcomes
     for clients in (public.quorum - 1, SMALL + 1):
         with pytest.raises((ArgumentError, DataError)):
             Analyzer(public).receive(with_messages(good.messages, clients))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TypeVar, final
+from typing import final
 
 import msgspec
 
@@ -18,16 +18,13 @@ from dpmean.trust import encoder as local
 from dpmean.trust import place
 from dpmean.trust.coins import Coins, SystemCoins
 from dpmean.trust.randomizers import WORD, Budget, HalfSpace, flips_are_covered, half_space_is_covered
-from dpmean.trust.schema import VERSION, Message, Task, check_form, is_asked, read_budget
+from dpmean.trust.schema import VERSION, Message, Task, check_form, is_asked, read_budget, read_document
 from dpmean.trust.shuffle import encoder as shuffled
 from dpmean.trust.shuffle.checks import check_collection, check_round, check_work
 from dpmean.trust.shuffle.costs import check_cost
 from dpmean.trust.shuffle.schema import VERSION as COLLECTED
 from dpmean.trust.shuffle.schema import Batch, Collection, Round, digest_of
 from dpmean.trust.shuffle.seal import check_seal, seal
-
-MOST_BYTES = 1 << 20
-"""Of a document that a device reads; its work with any other grows with the number of these."""
 
 
 @final
@@ -53,6 +50,8 @@ class Client:
         honest: Fraction = Fraction(4, 5),
         sealed: bool = True,
     ) -> None:
+        if type(user) is not int or not 0 <= user < 1 << 64:
+            raise ArgumentError(f"user must be an integer from 0 to 2^64 - 1, got {user!r}")
         self.user, self.budget = user, budget
         self._honest, self._sealed = honest, sealed
         self.memory = {} if memory is None else memory
@@ -67,7 +66,7 @@ class Client:
             return self._answer(document)
 
     def _answer(self, document: bytes) -> bytes | None:
-        task = _read(document, Task, "task")
+        task = read_document(document, Task, "task")
         self._check(task)
         if not is_asked(task, self.user):
             return None
@@ -92,7 +91,7 @@ class Client:
             return self._join(document)
 
     def _join(self, document: bytes) -> ApproxDp:
-        collection = _read(document, Collection, "collection")
+        collection = read_document(document, Collection, "collection")
         check_collection(collection)
         check_work(collection)
         if not isinstance(self.budget, ApproxDp):
@@ -130,7 +129,7 @@ class Client:
             raise ArgumentError("this device has agreed to no collection: call join first")
         agreed = self._kept("collection")
         collection = msgspec.json.decode(agreed, type=Collection)
-        asked = _read(document, Round, "round")
+        asked = read_document(document, Round, "round")
         stage = check_round(collection, asked)
         known = self.memory.get(f"round {asked.round}")
         if known is not None:
@@ -177,18 +176,6 @@ class Client:
             covered = half_space_is_covered(_half_space(task), budget)
         if not covered:
             raise OverspendError(f"the answer would cost more than the task says, {budget}")
-
-
-_Document = TypeVar("_Document", Task, Collection, Round)
-
-
-def _read(document: bytes, kind: type[_Document], name: str) -> _Document:
-    if len(document) > MOST_BYTES:
-        raise ArgumentError(f"this is not a {name}: it has {len(document)} bytes, and {MOST_BYTES} are the limit")
-    try:
-        return msgspec.json.decode(document, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"this is not a {name}: {error}") from None
 
 
 def _amount(budget: Budget) -> Fraction:

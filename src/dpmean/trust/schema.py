@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -29,6 +29,11 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 TICKET, COORDINATE, LEVEL, PATTERN = range(4)
 """What a public hash of a user's number is used for."""
+
+
+MOST_BYTES = 1 << 20
+"""Of a document that a device or a shuffler reads; its work with any other grows with the number of these."""
+Document = TypeVar("Document")
 
 
 class Outcome(StrEnum):
@@ -89,6 +94,18 @@ class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     round: int
     user: bytes
     body: bytes
+
+
+def read_document(document: bytes, kind: type[Document], name: str) -> Document:
+    """Read a public document (JSON), as the bytes that were published."""
+    if not isinstance(document, bytes):
+        raise ArgumentError(f"this is not a {name}: it must be bytes as they were published, got {type(document)}")
+    if len(document) > MOST_BYTES:
+        raise ArgumentError(f"this is not a {name}: it has {len(document)} bytes, and {MOST_BYTES} are the limit")
+    try:
+        return msgspec.json.decode(document, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"this is not a {name}: {error}") from None
 
 
 def read_budget(text: str) -> Zcdp | PureDp:

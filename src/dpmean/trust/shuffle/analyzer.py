@@ -34,7 +34,7 @@ from dpmean.trust.shuffle.schema import (
     read_budget,
     write_budget,
 )
-from dpmean.trust.shuffle.seal import keys_of, public_of, unseal
+from dpmean.trust.shuffle.seal import marks_of, public_of, unseal
 from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
 from dpmean.trust.wire import Lines
 from dpmean.types import Estimate, Ints
@@ -173,17 +173,17 @@ class Analyzer:
         stage = c.stages[self.round.round]
         messages: list[bytes | None] = list(read.messages)
         if c.key:
-            if len(keys_of(read.messages)) < len(read.messages):
+            if len(marks_of(read.messages)) < 2 * len(read.messages):
                 raise DataError(
-                    "two envelopes of this delivery have one key: a batch was copied, and the shuffler let it pass. "
-                    "Nothing was opened; start the collection anew, with a shuffler that refuses copies"
+                    "two envelopes of this delivery have one key or tag: a batch was copied, and the shuffler let it "
+                    "pass. Nothing was opened; start the collection anew, with a shuffler that refuses copies"
                 )
             messages = unseal(read.messages, self._private, self._digest, read.round)
         legal = [message for message in messages if message is not None and len(message) == stage.size]
-        self.outcomes["accepted"] += len(legal)
-        self.outcomes["rejected"] += len(messages) - len(legal)
         lines = np.frombuffer(b"".join(legal), dtype=np.uint8).reshape(-1, stage.size)
         self.close(read.clients, decoded(c, stage, lines, read.clients))
+        self.outcomes["accepted"] += len(legal)
+        self.outcomes["rejected"] += len(messages) - len(legal)
 
     def close(self, clients: int, numbers: Ints) -> None:
         """End the open round with what it told: counts by bucket, or the numbers of a sum."""

@@ -7,7 +7,7 @@ looks at these before it computes anything. Limits of work are beyond what ``des
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from dpmean.errors import ArgumentError
@@ -17,9 +17,11 @@ from dpmean.trust.shuffle.schema import LARGEST, VERSION, Collection, Counters, 
 from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
 
 MOST_USERS, MOST_ROUNDS, MOST_SHARES = 1 << 40, 32, 4096
-MOST_CELLS, MOST_BUCKETS, MOST_BLANKET = 1 << 16, 1 << 31, 1 << 30
+MOST_CELLS, MOST_LEVELS, MOST_BUCKETS, MOST_BLANKET = 1 << 16, 16, 1 << 31, 1 << 30
 MOST_MESSAGES = 1 << 20
 """On average, of one client in one round."""
+_Limit = tuple[str, int, int, int]
+"""A name, a value, the lowest and the highest that it may be."""
 SMALLEST_DELTA = Fraction(1, 10**30)
 WORK = {
     "messages": 1 << 16,
@@ -44,27 +46,37 @@ _LOW_ORDER = {
 def check_collection(collection: Collection) -> None:
     """Refuse a collection whose parts do not fit together, or whose numbers are beyond what messages can hold."""
     c = collection
-    width = 1 << (c.d - 1).bit_length() if 1 <= c.d <= MOST_COLUMNS else 0
-    wrong = {
-        "version": c.version != VERSION,
-        "name (16 hexadecimal digits)": len(c.name) != 16 or any(letter not in "0123456789abcdef" for letter in c.name),
-        "users": not 1 <= c.users <= MOST_USERS,
-        "honest": not 1 <= c.honest <= c.users,
-        "quorum": not c.users - (c.users - c.honest) // 2 <= c.quorum <= c.users,
-        "d": not width,
-        "step": not -1000 <= c.step <= 900,
-        "reach": not 1 <= c.reach <= LARGEST,
-        "stages": not 1 <= len(c.stages) <= MOST_ROUNDS,
-        "key": bool(c.key) and not _is_key(c.key),
-    }
+    _check_limits(_limits(c))
+    if len(c.name) != 16 or any(letter not in "0123456789abcdef" for letter in c.name):
+        raise ArgumentError("this is not a collection: its name must be 16 hexadecimal digits")
+    if c.key and not _is_key(c.key):
+        raise ArgumentError("this is not a collection: its key is not a public key of X25519 that hides what is sealed")
     for number, stage in enumerate(c.stages):
-        right = _counters_fit(stage, width, c.honest) if isinstance(stage, Counters) else _sums_fit(stage, c)
-        wrong[f"stage {number}"] = not right
-    for name, is_wrong in wrong.items():
-        if is_wrong:
-            raise ArgumentError(f"this is not a collection: its {name} cannot be right")
-    if read_budget(c.budget).delta < SMALLEST_DELTA:
-        raise ArgumentError(f"this is not a collection: its delta is below {float(SMALLEST_DELTA):g}")
+        limits = _limits_of_counters(stage, c) if isinstance(stage, Counters) else _limits_of_sums(stage, c)
+        _check_limits(limits, f" in round {number}")
+    delta = read_budget(c.budget).delta
+    if delta < SMALLEST_DELTA:
+        raise ArgumentError(
+            f"this is not a collection: delta must be at least {float(SMALLEST_DELTA):g}, got {float(delta):g}"
+        )
+
+
+def _check_limits(limits: Iterable[_Limit], where: str = "") -> None:
+    for name, value, lowest, highest in limits:
+        if not lowest <= value <= highest:
+            span = f"{lowest}" if lowest == highest else f"{lowest} to {highest}"
+            raise ArgumentError(f"this is not a collection: {name}{where} must be {span}, got {value}")
+
+
+def _limits(c: Collection) -> Iterator[_Limit]:
+    yield "version", c.version, VERSION, VERSION
+    yield "users", c.users, 1, MOST_USERS
+    yield "honest", c.honest, 1, c.users
+    yield "quorum", c.quorum, c.users - (c.users - c.honest) // 2, c.users
+    yield "number of columns", c.d, 1, MOST_COLUMNS
+    yield "step", c.step, -1000, 900
+    yield "reach", c.reach, 1, LARGEST
+    yield "number of rounds", len(c.stages), 1, MOST_ROUNDS
 
 
 def _is_key(key: str) -> bool:
@@ -113,29 +125,27 @@ def _draws(stage: Stage, d: int, honest: int) -> int:
     return 2 * d * (1 + stage.variance // (2 * honest * LARGEST_PIECE))
 
 
-def _counters_fit(stage: Counters, width: int, honest: int) -> bool:
-    return (
-        stage.lines == (width if stage.about == "median" else 1)
-        and 2 <= stage.cells <= MOST_CELLS
-        and 1 <= len(stage.levels) <= 16
-        and all(0 <= level < 16 for level in stage.levels)
-        and len(set(stage.levels)) == len(stage.levels)
-        and stage.buckets <= MOST_BUCKETS
-        and 1 <= stage.blanket <= MOST_BLANKET
-        and stage.buckets * stage.blanket <= MOST_MESSAGES * honest
-    )
+def _limits_of_counters(stage: Counters, c: Collection) -> Iterator[_Limit]:
+    """Yield one after the other: those that come later can be computed only if the earlier ones hold."""
+    lines = 1 << (c.d - 1).bit_length() if stage.about == "median" else 1
+    yield "lines", stage.lines, lines, lines
+    yield "cells", stage.cells, 2, MOST_CELLS
+    yield "number of levels", len(stage.levels), 1, MOST_LEVELS
+    for level in stage.levels:
+        yield "level", level, 0, MOST_LEVELS - 1
+    yield "number of different levels", len(set(stage.levels)), len(stage.levels), len(stage.levels)
+    yield "number of buckets", stage.buckets, 1, MOST_BUCKETS
+    yield "blanket", stage.blanket, 1, MOST_BLANKET
+    yield "messages of a client, on average,", -(-stage.buckets * stage.blanket // c.honest), 1, MOST_MESSAGES
 
 
-def _sums_fit(stage: Sums, c: Collection) -> bool:
-    return (
-        1 <= stage.radius <= 1 << 30
-        and 4 * stage.radius**2 > c.d
-        and 1 <= stage.variance <= 1 << 53
-        and 2 <= stage.bits <= 120
-        and 1 <= stage.packed <= c.d
-        and stage.packs == -(-c.d // stage.packed)
-        and 2 <= stage.shares <= MOST_SHARES
-    )
+def _limits_of_sums(stage: Sums, c: Collection) -> Iterator[_Limit]:
+    yield "radius", stage.radius, math.isqrt(c.d // 4) + 1, 1 << 30  # 4 radius^2 > d, or rounding takes it all
+    yield "variance", stage.variance, 1, 1 << 53
+    yield "bits", stage.bits, 2, 120
+    yield "packed", stage.packed, 1, c.d
+    yield "packs", stage.packs, -(-c.d // stage.packed), -(-c.d // stage.packed)
+    yield "shares", stage.shares, 2, MOST_SHARES
 
 
 def check_round(collection: Collection, asked: Round) -> Stage:

@@ -63,7 +63,8 @@ def whole_vector(stage: Sums, asked: Round, row: Sequence[int]) -> list[int]:
     """
     moved = place.moved(row, asked.centre)
     longest = 2 * max(place.length(moved), asked.radius)
-    return [(2 * x * twice_inner(stage.radius, len(row)) + longest) // (2 * longest) for x in moved]
+    inner = twice_inner(stage.radius, len(row))
+    return [(2 * x * inner + longest) // (2 * longest) for x in moved]
 
 
 def twice_inner(radius: int, d: int) -> int:

@@ -8,9 +8,10 @@ digest, and the journal is refused.
 What digests cannot show is a file that ends early, at the end of an entry or inside one: it looks as if the process had
 died while it wrote. In an open round that is harmless: what is cut off was never acknowledged, and nothing has been
 handed on. So the end of a round is kept in two places. Its last entry says that it is closed; when that is on disk, a
-second file, ``NAME.closed``, is put in place whole, with the last link in it; when that is on disk, messages are handed
-on. Where the second file exists, the journal must end with the link that it names, to the last byte: nothing may be
-missing, and nothing is dropped. If the second file alone is lost, the last entry keeps the round closed.
+second file, ``NAME.closed``, is put in place whole, with the last link in it, unless there is one already that says
+something else; when that is on disk, messages are handed on. Where the second file exists, the journal must end with
+the link that it names, to the last byte: nothing may be missing, and nothing is dropped. If the second file alone is
+lost, the last entry keeps the round closed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import os
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO, final
 
 from dpmean.errors import ArgumentError, DataError
@@ -35,6 +37,8 @@ class Journal:
     """One round's journal, open for writing by one shuffler; ``entries`` reads what it held, once."""
 
     def __init__(self, path: Path, round_id: bytes) -> None:
+        _check_locks()
+        path = path.resolve()  # both files stay where they are, whatever the working directory or a link becomes
         self._path, self._title = path, _TITLE + round_id
         self._marker = path.with_name(path.name + ".closed")
         self._link = _digest(_LINK, self._title)
@@ -42,6 +46,7 @@ class Journal:
         self._file = path.open("a+b")
         try:
             _lock(self._file)
+            self._check_place()
             if new:
                 _keep_folder(path.parent)
         except BaseException:
@@ -75,6 +80,7 @@ class Journal:
 
     def append(self, entry: bytes) -> None:
         """Put an entry on disk."""
+        self._check_place()
         length = len(entry).to_bytes(_LENGTH)
         link = _digest(_LINK, self._link, length, entry)
         self._write(length + _digest(_CHECK, self._link, length) + entry + link)
@@ -142,6 +148,15 @@ class Journal:
 
     # --- writing -----------------------------------------------------------------------------------------------
 
+    def _check_place(self) -> None:
+        """Insist that the open file is the one at its path; at another one, another shuffler may be at work."""
+        try:
+            same = os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise self._damage("it was deleted, moved or replaced while a shuffler used it")
+
     def _write(self, content: bytes) -> None:
         self._file.write(content)
         self._file.flush()
@@ -151,13 +166,19 @@ class Journal:
         return _CLOSED_TITLE + self._link
 
     def _write_marker(self) -> None:
-        """Put the second file in place, whole or not at all."""
-        fresh = self._marker.with_name(self._marker.name + ".new")
-        with fresh.open("wb") as file:
-            file.write(self._closed_marker())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, self._marker)
+        """Put the second file in place, whole or not at all; refuse if there is one that says something else."""
+        fresh = self._marker.with_name(f"{self._marker.name}.{token_hex(8)}")
+        try:
+            with fresh.open("xb") as file:
+                file.write(self._closed_marker())
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(fresh, self._marker)
+        except FileExistsError:
+            if self._read_marker() != self._closed_marker():
+                raise self._damage(f"it does not end as {self._marker.name} says") from None
+        finally:
+            fresh.unlink(missing_ok=True)
         _keep_folder(self._marker.parent)
 
 
@@ -169,12 +190,20 @@ def _digest(size: int, *parts: bytes) -> bytes:
     return whole.digest()
 
 
+def _check_locks() -> None:
+    """Refuse to write a journal where two shufflers could share it."""
+    try:
+        import fcntl  # noqa: F401  # whether there is one
+    except ImportError:
+        raise ArgumentError(
+            "a journal needs file locks of a POSIX system, and this one has none: run the shuffler on Linux or macOS"
+        ) from None
+
+
 def _lock(file: BinaryIO) -> None:
     """Insist on being the only shuffler of a journal; two could hand on sets of messages that differ."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system
-        return
+    import fcntl
+
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -183,7 +212,6 @@ def _lock(file: BinaryIO) -> None:
 
 def _keep_folder(folder: Path) -> None:
     """See to it that a new file is still there after a crash."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        os.fsync(handle)
-        os.close(handle)
+    handle = os.open(folder, os.O_RDONLY)
+    os.fsync(handle)
+    os.close(handle)

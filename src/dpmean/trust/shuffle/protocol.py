@@ -50,6 +50,7 @@ class Protocol:
     """Asks the rounds of one collection; each may depend on what earlier ones told."""
 
     def __init__(self, collection: Collection) -> None:
+        _check_kinds(collection)
         self.collection = collection
         self._number = 0
         self._signs = np.array(signs(collection.name, 1 << (collection.d - 1).bit_length()), dtype=np.float64)
@@ -182,3 +183,13 @@ class Protocol:
         cells = (lows or [], widths or [], gaps or [])
         self._number += 1
         return Round(VERSION, self.collection.name, self._number - 1, *cells, centre or [], radius)
+
+
+def _check_kinds(collection: Collection) -> None:
+    """Refuse rounds that are not those of the variant, before anybody answers one."""
+    variant = collection.variant
+    for_centre = {"mean": ["sum"], "twice": ["sum", "radius", "sum"], "two": ["median"] * 2, "tree": ["median"]}
+    right = [*for_centre.get(variant, ["median"] * HALVINGS), "radius", "sum"]
+    found = [stage.about if isinstance(stage, Counters) else "sum" for stage in collection.stages]
+    if found != right:
+        raise ArgumentError(f"the rounds of variant {variant} are {', '.join(right)}; these are {', '.join(found)}")

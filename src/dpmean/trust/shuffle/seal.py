@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.hpke import Suite
 
 _PURPOSE = b"dpmean shuffle 1 "
-_TELLING = 16  # bytes of a key that tell it from all others; its last bit, which X25519 ignores, is not among them
+_MARK = 16
+"""Bytes of a key that tell it from all others (its last bit, which X25519 ignores, is not among them), and of a tag."""
 
 
 def _suite() -> Suite:
@@ -74,9 +75,9 @@ def unseal(envelopes: list[bytes], private: bytes, digest: bytes, number: int) -
     return found
 
 
-def keys_of(envelopes: list[bytes]) -> set[bytes]:
-    """Return the first bytes of the keys in envelopes, which are fresh in every honest one."""
-    return {envelope[:_TELLING] for envelope in envelopes}
+def marks_of(envelopes: list[bytes]) -> set[bytes]:
+    """Return the first bytes of keys, and the tags, of envelopes: both are fresh in every honest one."""
+    return {mark for envelope in envelopes for mark in (envelope[:_MARK], b"t" + envelope[-_MARK:])}
 
 
 def _context(digest: bytes, number: int) -> bytes:

@@ -3,11 +3,13 @@
 It reads nothing: messages are sealed to the analyzer. What it must not do is talk to the analyzer about batches. What
 has been accepted is in a journal before the client is told so, and what has been handed on stays what it was: a
 shuffler that is restarted accepts no batch twice, and never hands on two sets of messages that differ. Envelopes that
-occur twice would tell the analyzer which ones came together, so a batch with a key that was seen before is refused.
+occur twice would tell the analyzer which ones came together, so a batch with a key or a tag that was seen before is
+refused.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from hashlib import blake2b
 from pathlib import Path
@@ -17,29 +19,27 @@ import msgspec
 
 from dpmean.errors import ArgumentError, DataError
 from dpmean.trust.coins import SystemCoins
-from dpmean.trust.schema import Outcome
+from dpmean.trust.schema import Outcome, read_document
 from dpmean.trust.shuffle.checks import check_collection, check_work
 from dpmean.trust.shuffle.journal import Journal
 from dpmean.trust.shuffle.schema import VERSION, Batch, Collection, Delivery, digest_of
-from dpmean.trust.shuffle.seal import keys_of
+from dpmean.trust.shuffle.seal import marks_of
 from dpmean.trust.shuffle.sizes import SEAL_BYTES, fewest_messages, most_messages
 
 _UNSURE = "the journal could not be written, and may differ from what is in memory: start this shuffler again from it"
 _CLOSED = "this shuffler was closed: start another one from its journal"
+_FORKED = "this shuffler belongs to the process that started it, and this is another one: let that process do the work"
 
 
 @final
 class Shuffler:
     """Shuffles one round of a collection; ``journal`` names a file that survives. Threads may share a shuffler.
 
-    It keeps every message, and of each envelope's key 16 bytes in a set: about 90 bytes of memory a message.
+    It keeps every message, and 32 bytes of each envelope in a set.
     """
 
     def __init__(self, collection: bytes, number: int, journal: Path | str | None = None) -> None:
-        try:
-            self.collection = msgspec.json.decode(collection, type=Collection)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"this is not a collection: {error}") from None
+        self.collection = read_document(collection, Collection, "collection")
         check_collection(self.collection)
         check_work(self.collection)
         if not 0 <= number < len(self.collection.stages):
@@ -49,11 +49,12 @@ class Shuffler:
         self.number = number
         self.closed = False
         self._stopped = ""  # why nothing is done any more
+        self._process = os.getpid()  # a fork would share the lock of the journal
         self._alone = threading.RLock()  # one at a time: what is on disk is what is in memory
         self._digest = digest_of(collection)
         self._digests: dict[int, bytes] = {}
         self._messages: list[bytes] = []
-        self._keys: set[bytes] = set()
+        self._marks: set[bytes] = set()
         self._journal: Journal | None = None
         if journal is not None:
             self._journal = Journal(Path(journal), self._digest + number.to_bytes(2))
@@ -89,9 +90,9 @@ class Shuffler:
         if self.closed:
             return Outcome.REJECTED, "a closed round"
         if self.collection.key:
-            keys = keys_of(read.messages)
-            if len(keys) < len(read.messages) or not self._keys.isdisjoint(keys):
-                return Outcome.REJECTED, "an envelope whose key was used before"
+            marks = marks_of(read.messages)
+            if len(marks) < 2 * len(read.messages) or not self._marks.isdisjoint(marks):
+                return Outcome.REJECTED, "an envelope whose key or tag was used before"
         self._stopped = _UNSURE
         if self._journal is not None:
             self._journal.append(batch)
@@ -121,7 +122,7 @@ class Shuffler:
         self._digests[user] = digest
         self._messages += messages
         if self.collection.key:
-            self._keys |= keys_of(messages)
+            self._marks |= marks_of(messages)
 
     def hand_on(self) -> bytes:
         """Close the round and return its messages in random order, with the number of clients; refuse too few.
@@ -158,6 +159,8 @@ class Shuffler:
             self._accept(int.from_bytes(batch.user), _digest(entry), batch.messages)
 
     def _check_running(self) -> None:
+        if os.getpid() != self._process:
+            raise DataError(_FORKED)
         if self._stopped:
             raise DataError(self._stopped)
 
