@@ -158,7 +158,7 @@ def test_columns_are_chosen_by_name_and_checked(wide):
         release(frame, "clipped", 2, vector_column="c0")
     with pytest.raises(ArgumentError, match="there is no column 'w'"):
         release(frame, "clipped", 2, columns=["w"])
-    with pytest.raises(DataError, match="no rows"):
+    with pytest.raises(DataError, match="X is empty"):
         release(frame.filter("c0 IS NULL"), "clipped", 2, columns=NAMES)
 
 

@@ -143,10 +143,11 @@ def _as_rows(block: Any, vector_column: str | None) -> NDArray[Any]:
     """Return a block as an array: it is one, or a part of a data frame."""
     if vector_column is not None:
         return _vectors(block[vector_column].tolist())
-    plain = not hasattr(block, "columns") or all(isinstance(kind, np.dtype) for kind in block.dtypes)
-    found: NDArray[Any] = np.asarray(block) if plain else block.to_numpy(dtype=np.float64, na_value=np.nan)
-    if found.dtype.kind not in "fiub":
+    kinds = list(block.dtypes) if hasattr(block, "columns") else [block.dtype]
+    if any(getattr(kind, "kind", "O") not in "fiub" for kind in kinds):
         raise DataError("X must hold real numbers, so nothing was released: a block holds something else than it says")
+    plain = all(isinstance(kind, np.dtype) for kind in kinds)
+    found: NDArray[Any] = np.asarray(block) if plain else block.to_numpy(dtype=np.float64, na_value=np.nan)
     return found
 
 
