@@ -60,10 +60,10 @@ class Fidelity(StrEnum):
     MESSAGES = "messages"
 
 
-def read_name(kind: type[_Kind], value: object, argument: str) -> _Kind:
-    """Read a name of a closed list, or refuse it and say which there are."""
+def read_name(kind: type[_Kind], value: object, argument: str, hint: str = "") -> _Kind:
+    """Read a name of a closed list, or refuse it and say which there are, with a hint."""
     for member in kind:
         if isinstance(value, str) and value == member:
             return member
     *names, last = (f'"{member}"' for member in kind)
-    raise ArgumentError(f"{argument} must be {', '.join(names)} or {last}, got {value!r}")
+    raise ArgumentError(f"{argument} must be {', '.join(names)} or {last}, got {value!r}{hint and f' ({hint})'}")

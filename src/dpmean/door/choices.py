@@ -19,7 +19,7 @@ from dpmean.noise.source import SecureNoise, SeededNoise, secure, seeded
 
 def read_neighbours(neighbours: str) -> Neighbours:
     """Read which pairs of data sets are to be hard to tell apart."""
-    return read_name(Neighbours, neighbours, "neighbours")
+    return read_name(Neighbours, neighbours, "neighbours", "the latter keeps the number of rows private")
 
 
 def read_rounds(rounds: str) -> bool:

@@ -71,7 +71,7 @@ def read_columns(d: int, trust: Trust) -> None:
 
 def read_nan(nan: str) -> bool:
     """Read what to do about values that are not finite: whether the public centre takes their place."""
-    return read_name(Missing, nan, "nan") is Missing.IMPUTE
+    return read_name(Missing, nan, "nan", "dropping rows would change their number") is Missing.IMPUTE
 
 
 def read_nan_of_columns(nan: str | Mapping[str, str], names: tuple[str, ...] | None, d: int) -> NDArray[np.bool_]:
