@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 ENGINES := .venv/.engines
 
-.PHONY: help demo test check bench bench-scale bench-gpu accuracy audit dist docs java browser clean fuzz coverage campaign
+.PHONY: help demo test test-fast check bench bench-scale bench-gpu accuracy audit dist docs java browser clean fuzz coverage campaign
 
 help:             ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -24,6 +24,9 @@ demo: $(READY)    ## the private mean of scikit-learn's digits, drawn in the ter
 
 test: $(ENGINES)  ## all tests; Spark's need Java, see make java, and those of pages a browser, see make browser
 	$(BIN)/python -m pytest
+
+test-fast: $(ENGINES) ## the tests for daily work, in two minutes: neither clusters nor browsers nor long campaigns
+	$(BIN)/python -m pytest -m "not slow"
 
 check: $(READY)   ## style, types, layers
 	$(BIN)/ruff check .
