@@ -76,7 +76,9 @@ def checked_rows(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
         if array.dtype.kind in "fiub":
             return array
         words = ""
-    except (ValueError, OverflowError) as error:
+    except TypeError:
+        raise  # as scikit-learn's own checks demand
+    except Exception as error:  # of whichever library X comes from
         words = _FEATURES.sub("another number of features", _SHAPE.sub("", str(error)))
     # Raised out here, as an error keeps the one that it was raised beside, and whoever stores it stores what that says.
     if words.startswith(_DISCREET):
