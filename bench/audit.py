@@ -9,9 +9,9 @@ from rich.progress import Progress
 from rich.table import Table
 from tests.audit.broken import broken_targets, weaker_targets
 
-from dpmean.attacks.catalogue import targets
-from dpmean.attacks.target import Target, attack, runs_of
-from dpmean.audit import Finding
+from dpmean.audit.attacks.catalogue import targets
+from dpmean.audit.attacks.target import Target, attack, runs_of
+from dpmean.audit.judge import Finding
 
 RUNS = 24_000
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-import sklearn
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -23,6 +22,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
 
 import dpmean
+import sklearn
 from bench import diffprivlib_mean
 from bench.clock import track
 from bench.problem import Floats

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from bench.clock import track
 from dpmean import ApproxDp
-from dpmean.accountant import zcdp_that_implies
+from dpmean.privacy.conversions import zcdp_that_implies
 from dpmean.trust.client import Client
 from dpmean.trust.shuffle.checks import MOST_ROUNDS, WORK, too_much, work_of
 from dpmean.trust.shuffle.costs import OUTSIDE

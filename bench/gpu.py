@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from dpmean.budget import Zcdp
-from dpmean.coins import PublicCoins
 from dpmean.estimators.clipped import ClippedMean
-from dpmean.estimators.refined import RefinedMean
+from dpmean.estimators.refined.estimator import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
-from dpmean.frame import Frame
-from dpmean.grid import Grid, power_of_two_at_most
-from dpmean.interfaces import Estimator, Rows
+from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import secure, seeded
+from dpmean.numerics.grid import Grid, power_of_two_at_most
+from dpmean.privacy.budgets import Zcdp
+from dpmean.queries.domain import Frame
+from dpmean.queries.protocols import Estimator, Rows
+from dpmean.queries.queries import Estimate
 from dpmean.rows.memory import MemoryRows
-from dpmean.rows.torch import TensorSource
-from dpmean.trust.central import Central
-from dpmean.types import Estimate
+from dpmean.rows.torch.source import TensorSource
+from dpmean.trust.central.model import Central
 
 _PAGE = Path(__file__).parent.parent / "docs" / "gpu.md"
 _BOUND = 50.0

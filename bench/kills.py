@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from tests.kills import MOMENTS, Figures, campaign
+from tests.support.kills import MOMENTS, Figures, campaign
 
 
 def main() -> int:

@@ -230,7 +230,7 @@ def _compile_anew(module: str, *, keep: bool) -> None:
     import numba
     from numba.core.caching import FunctionCache
 
-    from dpmean import compiled as room
+    from dpmean.noise import jit as room
 
     if not keep:
         FunctionCache.save_overload = lambda *_: None  # type: ignore[method-assign]  # there is no switch for it
@@ -335,7 +335,7 @@ def _key(mutant: dict[str, Any]) -> tuple[Any, ...]:
 def main() -> int:
     """Run mutants and print what became of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("modules", nargs="*", help="such as trust/central.py; all if none is named")
+    parser.add_argument("modules", nargs="*", help="such as trust/central/model.py; all if none is named")
     parser.add_argument("--most", type=int, help="at most so many of each module")
     parser.add_argument("--all", action="store_true", help="every mutant, also where mutants.toml says how many")
     parser.add_argument(

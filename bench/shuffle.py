@@ -22,10 +22,10 @@ from rich.table import Table
 import dpmean
 from bench.clock import track
 from dpmean.noise.source import seeded
+from dpmean.queries.queries import Floats
 from dpmean.trust.shuffle.analyzer import Analyzer, collection_for
-from dpmean.trust.shuffle.crowd import Crowd
 from dpmean.trust.shuffle.design import VARIANTS, Design, calibrated, design
-from dpmean.types import Floats
+from dpmean.trust.shuffle.simulation import Crowd
 
 _EPSILON, _DELTA = 1.0, 1e-9
 _BUDGET, _PARTS = dpmean.ApproxDp(_EPSILON, _DELTA), (Fraction(1), Fraction(4, 5))

@@ -11,9 +11,9 @@ import numpy as np
 
 import dpmean
 from dpmean import ApproxDp, Zcdp
-from dpmean.trust.analyzer import Analyzer
 from dpmean.trust.client import Client
-from dpmean.trust.protocol import setup_for
+from dpmean.trust.local.analyzer import Analyzer
+from dpmean.trust.local.protocol import setup_for
 from dpmean.trust.shuffle.analyzer import Analyzer as ShuffleAnalyzer
 from dpmean.trust.shuffle.analyzer import collection_for
 from dpmean.trust.shuffle.design import calibrated

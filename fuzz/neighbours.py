@@ -18,8 +18,10 @@ from typing import Any
 
 import dpmean
 from dpmean.errors import ArgumentError, DpMeanError
-from dpmean.rows import columnar, npy, text
-from dpmean.rows.parted import BLOCK_ROWS
+from dpmean.rows.files import csv as text
+from dpmean.rows.files import npy
+from dpmean.rows.files import parquet as columnar
+from dpmean.rows.files.reader import BLOCK_ROWS
 from fuzz.alike import difference
 from fuzz.forms import FORMS
 from fuzz.lines import TEXTS, mangled

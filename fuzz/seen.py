@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 import dpmean.api
-import dpmean.front
+import dpmean.pipeline.central
 from dpmean.errors import DataError, TooFewRowsError
-from dpmean.estimators.enough import ANY_NUMBER
-from dpmean.rows.counted import CountedRows
-from dpmean.rows.streamed import CHANGED, StreamedRows
-from dpmean.rows.uncounted import UncountedRows
+from dpmean.estimators.feasibility import ANY_NUMBER
+from dpmean.rows.engine import CHANGED, StreamedRows
+from dpmean.rows.pass_counter import CountedRows
+from dpmean.rows.private_size import UncountedRows
 
 Vector = bytes
 """A row in working units, its float64 as bytes: two are equal if nothing could tell them apart."""
@@ -100,7 +100,7 @@ def watch(call: Callable[[], object]) -> Seen:
         return np.arange(n)
 
     with _instead(dpmean.api._METHODS, "refined", lambda grid, coins, trust: _Watcher(trust, seen)):  # noqa: ARG005
-        kept, dpmean.front.shuffled = dpmean.front.shuffled, in_order
+        kept, dpmean.pipeline.central.shuffled = dpmean.pipeline.central.shuffled, in_order
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -108,7 +108,7 @@ def watch(call: Callable[[], object]) -> Seen:
         except TooFewRowsError:
             pass
         finally:
-            dpmean.front.shuffled = kept
+            dpmean.pipeline.central.shuffled = kept
     return seen
 
 

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import settings
 
-from tests.browser import find_browser, running
-from tests.conformance.problems import missing
+from tests.rows.conformance.problems import missing
+from tests.support.browser import find_browser, running
 
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")

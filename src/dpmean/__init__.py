@@ -8,23 +8,7 @@ from typing import TYPE_CHECKING
 from dpmean.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from dpmean.account import Ledger
-    from dpmean.accountant import (
-        compose_advanced,
-        compose_basic,
-        compose_zcdp,
-        simple_epsilon,
-        tight_delta,
-        tight_epsilon,
-        to_approx,
-        zcdp_implied_by,
-        zcdp_that_implies,
-    )
     from dpmean.api import mean
-    from dpmean.books.pages import Entry
-    from dpmean.books.recordable import Recordable
-    from dpmean.budget import ApproxDp, PureDp, Zcdp
-    from dpmean.by_group import mean_by
     from dpmean.errors import (
         ArgumentError,
         ArgumentTypeError,
@@ -36,14 +20,30 @@ if TYPE_CHECKING:
         TooFewRowsError,
         TooFewRowsWarning,
     )
-    from dpmean.forecast import plan
-    from dpmean.found import Found
-    from dpmean.groups import GroupedRelease, Refusal
-    from dpmean.neighbours import Neighbours
-    from dpmean.outlook import Outlook
-    from dpmean.pages.document import report
-    from dpmean.receipt import Receipt
-    from dpmean.release import Release
+    from dpmean.ledger.account import Entry
+    from dpmean.ledger.entries import Recordable
+    from dpmean.ledger.ledger import Ledger
+    from dpmean.pipeline.forecast import plan
+    from dpmean.pipeline.grouped import mean_by
+    from dpmean.pipeline.outlook import Outlook
+    from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
+    from dpmean.privacy.conversions import (
+        compose_advanced,
+        compose_basic,
+        compose_zcdp,
+        simple_epsilon,
+        tight_delta,
+        tight_epsilon,
+        to_approx,
+        zcdp_implied_by,
+        zcdp_that_implies,
+    )
+    from dpmean.privacy.neighbours import Neighbours
+    from dpmean.privacy.receipts import Receipt
+    from dpmean.release.diagnostics import Found
+    from dpmean.release.grouped import GroupedRelease, Refusal
+    from dpmean.release.release import Release
+    from dpmean.reports.document import report
 
 __all__ = [
     "ApproxDp",
@@ -85,21 +85,21 @@ __all__ = [
 
 _ROOMS = (
     "errors",
-    "budget",
-    "accountant",
-    "neighbours",
-    "receipt",
-    "found",
-    "release",
-    "groups",
-    "books.pages",
-    "books.recordable",
-    "account",
-    "pages.document",
+    "privacy.budgets",
+    "privacy.conversions",
+    "privacy.neighbours",
+    "privacy.receipts",
+    "release.diagnostics",
+    "release.release",
+    "release.grouped",
+    "ledger.account",
+    "ledger.entries",
+    "ledger.ledger",
+    "reports.document",
     "api",
-    "by_group",
-    "outlook",
-    "forecast",
+    "pipeline.grouped",
+    "pipeline.outlook",
+    "pipeline.forecast",
 )
 
 

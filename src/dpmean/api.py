@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from dpmean.account import Ledger
-from dpmean.budget import Number
-from dpmean.devices import Devices, run_local, run_shuffle
-from dpmean.door.asked import read_arguments
-from dpmean.door.bounds import Bounds, columns_bounded
-from dpmean.door.budgets import read_local_budget, read_shuffle_budget
-from dpmean.door.choices import read_flag, read_honest, read_ledger, read_rounds, read_seed
-from dpmean.door.rows import read_array, read_nan, read_rows
+from dpmean.arguments.bounds import Bounds, columns_bounded
+from dpmean.arguments.budgets import read_local_budget, read_shuffle_budget
+from dpmean.arguments.choices import read_flag, read_honest, read_ledger, read_rounds, read_seed
+from dpmean.arguments.request import read_arguments
+from dpmean.arguments.rows import read_array, read_nan, read_rows
 from dpmean.enums import Fidelity, Newlines, Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import ClippedMean
-from dpmean.estimators.refined import RefinedMean
+from dpmean.estimators.refined.estimator import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
-from dpmean.front import Build, run
-from dpmean.release import Release
-from dpmean.rows.tables import Key, open_table, people
+from dpmean.ledger.ledger import Ledger
+from dpmean.pipeline.central import Build, run
+from dpmean.pipeline.simulation import Devices, run_local, run_shuffle
+from dpmean.privacy.budgets import Number
+from dpmean.release.release import Release
+from dpmean.rows.tables.table import Key, open_table, people
 
 _METHODS: dict[str, Build] = {
     "refined": lambda grid, coins, trust: RefinedMean(grid, coins, trust=trust),

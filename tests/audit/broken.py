@@ -10,18 +10,26 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.attacks.catalogue import targets
-from dpmean.attacks.central import UNCOUNTED, bins_step, choice_step, gap_step, number_step, radius_step, release_step
-from dpmean.attacks.devices import SHUFFLED, local_step, shuffle_step
-from dpmean.attacks.noise import repeatable
-from dpmean.attacks.target import MakeNoise, Target
-from dpmean.budget import PureDp, Zcdp
-from dpmean.frame import Frame
-from dpmean.interfaces import Sampler
+from dpmean.audit.attacks.catalogue import targets
+from dpmean.audit.attacks.central import (
+    UNCOUNTED,
+    bins_step,
+    choice_step,
+    gap_step,
+    number_step,
+    radius_step,
+    release_step,
+)
+from dpmean.audit.attacks.devices import SHUFFLED, local_step, shuffle_step
+from dpmean.audit.attacks.noise import repeatable
+from dpmean.audit.attacks.target import MakeNoise, Target
 from dpmean.noise.source import seeded
+from dpmean.privacy.budgets import PureDp, Zcdp
+from dpmean.queries.domain import Frame
+from dpmean.queries.protocols import Sampler
+from dpmean.queries.queries import Ball, Ints
 from dpmean.rows.memory import MemoryRows
-from dpmean.trust.central import Central
-from dpmean.types import Ball, Ints
+from dpmean.trust.central.model import Central
 
 
 class ScaledNoise:

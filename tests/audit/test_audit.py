@@ -9,11 +9,11 @@ from functools import lru_cache, partial
 import numpy as np
 import pytest
 
-from dpmean.attacks.catalogue import targets
-from dpmean.audit import judge
-from dpmean.budget import PureDp, Zcdp
-from dpmean.renyi import renyi_of
-from dpmean.separation import separation_at_least
+from dpmean.audit.attacks.catalogue import targets
+from dpmean.audit.judge import judge
+from dpmean.audit.separation import separation_at_least
+from dpmean.privacy.budgets import PureDp, Zcdp
+from dpmean.privacy.renyi import renyi_of
 from tests.audit.broken import broken_targets, weaker_targets
 
 PART = 500  # runs that a worker does at a time

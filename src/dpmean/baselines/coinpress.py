@@ -9,16 +9,16 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpmean.arguments.bounds import read_sigmas
 from dpmean.baselines.floats import FloatCurator
 from dpmean.baselines.peer import last_release, noisy_mean_in_ball, only_basics, read_whole, run_peer
-from dpmean.budget import Zcdp, positive
-from dpmean.door.bounds import read_sigmas
-from dpmean.front import Basics
-from dpmean.grid import Grid
-from dpmean.interfaces import Noise, Rows
-from dpmean.release import Release
-from dpmean.trust.curator import Curator
-from dpmean.types import Estimate, Floats
+from dpmean.numerics.grid import Grid
+from dpmean.pipeline.central import Basics
+from dpmean.privacy.budgets import Zcdp, positive
+from dpmean.queries.protocols import Noise, Rows
+from dpmean.queries.queries import Estimate, Floats
+from dpmean.release.release import Release
+from dpmean.trust.central.curator import Curator
 
 _MEAN_FAILURE, _COVARIANCE_FAILURE = 0.01, 0.1
 

@@ -13,13 +13,13 @@ from typing import final
 
 import numpy as np
 
-from dpmean.budget import Zcdp
 from dpmean.errors import ArgumentTypeError
-from dpmean.interfaces import Noise, Rows
-from dpmean.quantile import questions, search
+from dpmean.numerics.noisy_search import questions, search
+from dpmean.privacy.budgets import Zcdp
+from dpmean.queries.protocols import Noise, Rows
+from dpmean.queries.queries import Floats, Ints
 from dpmean.rows.memory import MemoryRows
-from dpmean.trust.curator import Curator
-from dpmean.types import Floats, Ints
+from dpmean.trust.central.curator import Curator
 
 _UNIT_BITS = 30  # noise is drawn in multiples of 2^-30 standard deviations
 

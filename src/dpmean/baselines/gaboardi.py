@@ -14,23 +14,23 @@ from typing import Unpack, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpmean.arguments.bounds import read_frame
+from dpmean.arguments.budgets import read_budget
+from dpmean.arguments.choices import read_randomness
+from dpmean.arguments.rows import read_array, read_nan
 from dpmean.baselines.peer import only_basics
-from dpmean.budget import Zcdp, positive
-from dpmean.door.bounds import read_frame
-from dpmean.door.budgets import read_budget
-from dpmean.door.choices import read_randomness
-from dpmean.door.rows import read_array, read_nan
 from dpmean.enums import Trust
 from dpmean.errors import ArgumentError
-from dpmean.front import Basics
-from dpmean.grid import padded, power_of_two_at_most
-from dpmean.neighbours import Neighbours
 from dpmean.noise.source import SecureNoise, SeededNoise
-from dpmean.receipt import Receipt
-from dpmean.release import Release
-from dpmean.rotation import hadamard
-from dpmean.trust.randomizers import WORD, lies
-from dpmean.types import Floats, Ints
+from dpmean.numerics.grid import padded, power_of_two_at_most
+from dpmean.numerics.rotation import hadamard
+from dpmean.pipeline.central import Basics
+from dpmean.privacy.budgets import Zcdp, positive
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.privacy.receipts import Receipt
+from dpmean.queries.queries import Floats, Ints
+from dpmean.release.release import Release
+from dpmean.trust.local.randomizers import WORD, lies
 from dpmean.version import __version__
 
 _STEPS_PER_BOUND = 2.0**24

@@ -11,18 +11,18 @@ from typing import Unpack, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmean.budget import Zcdp
-from dpmean.door.asked import read_arguments
-from dpmean.door.rows import read_rows
+from dpmean.arguments.request import read_arguments
+from dpmean.arguments.rows import read_rows
 from dpmean.errors import ArgumentError, ArgumentTypeError
-from dpmean.estimators.enough import ANY_NUMBER, Need
-from dpmean.front import Basics, Common, run
-from dpmean.grid import Grid
-from dpmean.interfaces import Noise, Rows
-from dpmean.release import Release
-from dpmean.trust.central import Central
-from dpmean.trust.curator import Curator
-from dpmean.types import Estimate, Floats
+from dpmean.estimators.feasibility import ANY_NUMBER, Need
+from dpmean.numerics.grid import Grid
+from dpmean.pipeline.central import Basics, Common, run
+from dpmean.privacy.budgets import Zcdp
+from dpmean.queries.protocols import Noise, Rows
+from dpmean.queries.queries import Estimate, Floats
+from dpmean.release.release import Release
+from dpmean.trust.central.curator import Curator
+from dpmean.trust.central.model import Central
 
 Ask = Callable[[Grid, Rows, Zcdp, Noise], Estimate]
 

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpmean.baselines.peer import last_release, read_fraction, read_whole, run_peer
-from dpmean.budget import Zcdp, exact
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import clipped_around
-from dpmean.front import Common
-from dpmean.grid import Grid, radius_at, radius_index
-from dpmean.interfaces import Noise, Rows
-from dpmean.release import Release
-from dpmean.trust.central import Central
-from dpmean.trust.curator import Curator
-from dpmean.types import Estimate
+from dpmean.numerics.grid import Grid, radius_at, radius_index
+from dpmean.pipeline.central import Common
+from dpmean.privacy.budgets import Zcdp, exact
+from dpmean.queries.protocols import Noise, Rows
+from dpmean.queries.queries import Estimate
+from dpmean.release.release import Release
+from dpmean.trust.central.curator import Curator
+from dpmean.trust.central.model import Central
 
 
 def gaussian_mechanism(X: ArrayLike, **common: Unpack[Common]) -> Release:

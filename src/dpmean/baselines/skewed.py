@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 
 from dpmean.baselines.floats import FloatCurator
 from dpmean.baselines.peer import run_peer
-from dpmean.budget import Zcdp
 from dpmean.estimators.clipped import FAILURE
-from dpmean.front import Common
-from dpmean.grid import Grid
-from dpmean.interfaces import Noise, Rows
-from dpmean.quantile import questions, rank_error
-from dpmean.release import Release
-from dpmean.types import Estimate, Floats, Ints
+from dpmean.numerics.grid import Grid
+from dpmean.numerics.noisy_search import questions, rank_error
+from dpmean.pipeline.central import Common
+from dpmean.privacy.budgets import Zcdp
+from dpmean.queries.protocols import Noise, Rows
+from dpmean.queries.queries import Estimate, Floats, Ints
+from dpmean.release.release import Release
 
 _FOR_MEDIANS, _FOR_SPREADS, _FOR_RADIUS = Fraction(1, 5), Fraction(1, 10), Fraction(1, 20)
 _MEDIAN_OF_SQUARE = 0.4549  # of a standard normal number

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpmean.budget import Number
+from dpmean.privacy.budgets import Number
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]

@@ -25,8 +25,8 @@ def audit(ctx: click.Context, runs: int, only: str | None, *, as_json: bool) -> 
     Gaussians that are as hard to tell apart: rho allows sqrt(2 rho). More runs find more,
     and take longer. Whole estimators get a quarter of the runs.
     """
-    from dpmean.attacks.catalogue import targets
-    from dpmean.attacks.target import attack, runs_of
+    from dpmean.audit.attacks.catalogue import targets
+    from dpmean.audit.attacks.target import attack, runs_of
     from dpmean.cli.tables import table
 
     chosen = {name: target for name, target in targets().items() if only is None or only.lower() in name.lower()}

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from dpmean.budget import ApproxDp, Number, PureDp, Zcdp
 from dpmean.cli import arguments, show
+from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 
 
 @click.command(
@@ -36,7 +36,7 @@ from dpmean.cli import arguments, show
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
     """Tell what a mean would be worth, before any data are touched."""
-    from dpmean.forecast import plan as look_ahead
+    from dpmean.pipeline.forecast import plan as look_ahead
 
     with show.working("planning"):
         outlook = look_ahead(asked.pop("n"), asked.pop("d"), **asked)
@@ -77,8 +77,8 @@ def convert(*, rho: Number | None, epsilon: Number | None, delta: Number | None,
     Two of rho, epsilon and delta give the third; epsilon alone is pure DP. All
     results are rounded to the safe side.
     """
-    from dpmean.accountant import tight_delta, tight_epsilon, zcdp_implied_by, zcdp_that_implies
-    from dpmean.books.pages import digits
+    from dpmean.ledger.account import digits
+    from dpmean.privacy.conversions import tight_delta, tight_epsilon, zcdp_implied_by, zcdp_that_implies
 
     if rho is not None and epsilon is None and delta is not None:
         name, found, up = "epsilon", tight_epsilon(Zcdp(rho), delta), True
@@ -117,9 +117,9 @@ def ledger() -> None:
 @arguments.as_json
 def show_ledger(file: Path, dataset: str | None, *, as_json: bool) -> None:
     """Show what was spent when, and what is left."""
-    from dpmean.account import Ledger, datasets
-    from dpmean.books.pages import Account
     from dpmean.cli.tables import ledger_table
+    from dpmean.ledger.account import Account
+    from dpmean.ledger.ledger import Ledger, datasets
 
     names = datasets(file)
     ledgers = [Ledger(file, dataset=name) for name in (names if dataset is None else [dataset])]

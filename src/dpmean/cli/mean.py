@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from dpmean.budget import Number
 from dpmean.cli import arguments, show
+from dpmean.privacy.budgets import Number
 
 _SECTIONS = {
     "The budget": ("rho", "epsilon", "delta", "ledger", "dataset", "ledger_rho", "ledger_epsilon", "ledger_delta"),
@@ -104,8 +104,8 @@ def mean(
     Without --privacy-unit one row is protected: a person with several rows is protected less.
     """
     from dpmean.cli import release
-    from dpmean.cli.apart import check_apart
-    from dpmean.cli.target import Target
+    from dpmean.cli.destinations import Target
+    from dpmean.cli.file_conflicts import check_apart
 
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     if "=" in asked.get("nan", ""):

@@ -10,8 +10,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from dpmean.release import Release
-from dpmean.types import Floats
+from dpmean.queries.queries import Floats
+from dpmean.release.release import Release
 
 HEIGHT, WIDTH = 22, 22
 LONGEST = 11.0

@@ -12,16 +12,16 @@ import click
 import numpy as np
 
 import dpmean
-from dpmean.account import datasets
-from dpmean.books.pages import Account, digits
-from dpmean.books.paper import clean
-from dpmean.budget import Number
+from dpmean.arguments.rows import read_rows
 from dpmean.cli import show
-from dpmean.cli.target import Releases
-from dpmean.door.rows import read_rows
+from dpmean.cli.destinations import Releases
 from dpmean.enums import Newlines, Trust, read_name
 from dpmean.errors import ArgumentError
-from dpmean.rows.streamed import Streamed
+from dpmean.ledger.account import Account, digits
+from dpmean.ledger.codec import clean
+from dpmean.ledger.ledger import datasets
+from dpmean.privacy.budgets import Number
+from dpmean.rows.engine import Streamed
 
 _FILE_NAME = re.compile(r"[/\\]|\.(?:txt|csv|tsv|json|lst|list|dat)$", re.IGNORECASE)
 """What is more likely the name of a file than a label."""

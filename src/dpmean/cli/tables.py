@@ -9,11 +9,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from dpmean.books.pages import Account, digits
 from dpmean.cli.show import printable
-from dpmean.groups import GroupedRelease
-from dpmean.neighbours import Neighbours
-from dpmean.release import Release
+from dpmean.ledger.account import Account, digits
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.release.grouped import GroupedRelease
+from dpmean.release.release import Release
 
 
 @final

@@ -8,15 +8,15 @@ from typing import final
 
 import numpy as np
 
-from dpmean.budget import Zcdp
-from dpmean.estimators.enough import Need, rows_for_radius_and_mean
-from dpmean.grid import Grid, radius_at
-from dpmean.interfaces import Noise, Rows, TrustModel
-from dpmean.quantile import questions, rank_error, search
-from dpmean.shells import shell_sums, shells_of
-from dpmean.trust.central import Central
-from dpmean.trust.curator import Curator
-from dpmean.types import Estimate, Floats
+from dpmean.estimators.feasibility import Need, rows_for_radius_and_mean
+from dpmean.numerics.grid import Grid, radius_at
+from dpmean.numerics.noisy_search import questions, rank_error, search
+from dpmean.numerics.shells import shell_sums, shells_of
+from dpmean.privacy.budgets import Zcdp
+from dpmean.queries.protocols import Noise, Rows, TrustModel
+from dpmean.queries.queries import Estimate, Floats
+from dpmean.trust.central.curator import Curator
+from dpmean.trust.central.model import Central
 
 FAILURE = 0.1
 """beta: the chance that is left for a comparison to err by more than the rank error."""

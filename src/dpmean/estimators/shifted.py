@@ -12,17 +12,17 @@ from typing import final
 
 import numpy as np
 
-from dpmean.budget import Zcdp
-from dpmean.coins import PublicCoins
 from dpmean.estimators.clipped import FAILURE, clipped_around, clipped_in_one_pass
-from dpmean.estimators.enough import Need, rows_for_radius_and_mean
-from dpmean.grid import Grid
-from dpmean.interfaces import Noise, Rows, TrustModel
-from dpmean.quantile import questions, rank_error, search
-from dpmean.receipt import Receipt
-from dpmean.rotation import Rotation
-from dpmean.trust.central import Central
-from dpmean.types import Estimate, Floats
+from dpmean.estimators.feasibility import Need, rows_for_radius_and_mean
+from dpmean.noise.public import PublicCoins
+from dpmean.numerics.grid import Grid
+from dpmean.numerics.noisy_search import questions, rank_error, search
+from dpmean.numerics.rotation import Rotation
+from dpmean.privacy.budgets import Zcdp
+from dpmean.privacy.receipts import Receipt
+from dpmean.queries.protocols import Noise, Rows, TrustModel
+from dpmean.queries.queries import Estimate, Floats
+from dpmean.trust.central.model import Central
 
 ROWS_PER_RANK = 24
 """Rows that find the centre, per unit of noise in their counts: the noise then moves it by a tenth of the spread."""

@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from dpmean.experiments import mnist
-from dpmean.types import Floats
+from dpmean.queries.queries import Floats
 
 Generator = np.random.Generator
 

@@ -12,16 +12,16 @@ import numpy as np
 
 import dpmean
 from dpmean import baselines
-from dpmean.budget import Zcdp
 from dpmean.errors import TooFewRowsError
 from dpmean.experiments.data import Sample
 from dpmean.experiments.figures import SIGMA_MIN, Cell, Figure
-from dpmean.frame import Frame
 from dpmean.noise.source import seeded
-from dpmean.quantile import search
+from dpmean.numerics.noisy_search import search
+from dpmean.privacy.budgets import Zcdp
+from dpmean.queries.domain import Frame
+from dpmean.queries.queries import Coordinates, Floats
 from dpmean.rows.memory import MemoryRows
-from dpmean.trust.central import Central
-from dpmean.types import Coordinates, Floats
+from dpmean.trust.central.model import Central
 
 TOO_FEW_ROWS = "too few rows"
 """dpmean.mean would have refused."""

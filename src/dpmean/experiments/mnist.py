@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import DpMeanError
-from dpmean.types import Floats
+from dpmean.queries.queries import Floats
 
 VARIABLE = "DPMEAN_MNIST"
 DOWNLOAD = "openml"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from dpmean.estimators.clipped import FAILURE
 from dpmean.experiments.figures import Cell
-from dpmean.quantile import questions, rank_error
+from dpmean.numerics.noisy_search import questions, rank_error
 
 
 def optimality_ratio(cell: Cell) -> float:

@@ -13,8 +13,8 @@ from typing import Any, final
 import numpy as np
 
 from dpmean.errors import ArgumentError
-from dpmean.types import Floats
-from dpmean.uncertainty import normal_quantile
+from dpmean.numerics.error_quantiles import normal_quantile
+from dpmean.queries.queries import Floats
 
 TRIM = 0.1
 FEWEST_TRIALS = 20

@@ -30,12 +30,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.compiled import compiled
 from dpmean.errors import ArgumentError
 from dpmean.noise import exact
 from dpmean.noise import poisson as tables
 from dpmean.noise.exact import Bits, exactly_below, exp_bounds
-from dpmean.types import Ints
+from dpmean.noise.jit import compiled
+from dpmean.queries.queries import Ints
 
 Words = NDArray[np.uint64]
 MoreWords = Callable[[int], Words]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpmean.noise import fast
 from dpmean.noise.entropy import entropy
 from dpmean.noise.fast import Words
-from dpmean.types import Ints
+from dpmean.queries.queries import Ints
 
 _Kind = TypeVar("_Kind", np.int64, np.uint64)
 _GROUP = 256  # seeded variates are made in groups of this size, each from its own key

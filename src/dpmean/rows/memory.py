@@ -10,12 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import DataError
-from dpmean.frame import Frame
-from dpmean.interfaces import Tally
-from dpmean.rows import kernels
-from dpmean.rows.kernel import NOT_FINITE, Kernel, as_it_is, bin_sums, block_rows, convert, run
-from dpmean.rows.threads import each, threads_to_use
-from dpmean.types import (
+from dpmean.queries.domain import Frame
+from dpmean.queries.protocols import Tally
+from dpmean.queries.queries import (
     Ball,
     Bins,
     BinSums,
@@ -30,6 +27,9 @@ from dpmean.types import (
     ShellSums,
     View,
 )
+from dpmean.rows import numba_kernels as kernels
+from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, bin_sums, block_rows, convert, run
+from dpmean.rows.threads import each, threads_to_use
 
 _SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentTypeError, DataError
-from dpmean.frame import Frame
+from dpmean.queries.domain import Frame
 from dpmean.rows.memory import MemoryRows
 
 

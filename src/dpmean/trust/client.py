@@ -12,13 +12,13 @@ from typing import final
 
 import msgspec
 
-from dpmean.budget import ApproxDp, PureDp, Zcdp
 from dpmean.errors import ArgumentError, OverspendError
-from dpmean.trust import encoder as local
-from dpmean.trust import place
-from dpmean.trust.coins import Coins, SystemCoins
-from dpmean.trust.randomizers import WORD, Budget, HalfSpace, flips_are_covered, half_space_is_covered
-from dpmean.trust.schema import VERSION, Message, Task, check_form, is_asked, read_budget, read_document
+from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
+from dpmean.trust.devices import lattice as place
+from dpmean.trust.devices.randomness import Coins, SystemCoins
+from dpmean.trust.local import encoder as local
+from dpmean.trust.local.randomizers import WORD, Budget, HalfSpace, flips_are_covered, half_space_is_covered
+from dpmean.trust.local.schema import VERSION, Message, Task, check_form, is_asked, read_budget, read_document
 from dpmean.trust.shuffle import encoder as shuffled
 from dpmean.trust.shuffle.checks import check_collection, check_round, check_work
 from dpmean.trust.shuffle.costs import check_cost

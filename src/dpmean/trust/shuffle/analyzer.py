@@ -15,9 +15,11 @@ import numpy as np
 
 from dpmean.enums import Trust
 from dpmean.errors import ArgumentError, DataError
-from dpmean.neighbours import Neighbours
-from dpmean.receipt import Receipt
-from dpmean.release import Release
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.privacy.receipts import Receipt
+from dpmean.queries.queries import Estimate, Ints
+from dpmean.release.release import Release
+from dpmean.trust.devices.hashing import Lines
 from dpmean.trust.shuffle import counters, secure_sum
 from dpmean.trust.shuffle.checks import check_collection
 from dpmean.trust.shuffle.costs import stage_costs
@@ -36,8 +38,6 @@ from dpmean.trust.shuffle.schema import (
 )
 from dpmean.trust.shuffle.seal import marks_of, public_of, unseal
 from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
-from dpmean.trust.wire import Lines
-from dpmean.types import Estimate, Ints
 from dpmean.version import __version__
 
 _GRID_BITS = 28

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from dpmean.errors import ArgumentError
 from dpmean.noise.poisson import LARGEST_PIECE
-from dpmean.trust.randomizers import MOST_COLUMNS
+from dpmean.trust.local.randomizers import MOST_COLUMNS
 from dpmean.trust.shuffle.schema import LARGEST, VERSION, Collection, Counters, Round, Stage, Sums, read_budget
 from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpmean.budget import ApproxDp
 from dpmean.errors import ArgumentError, OverspendError
-from dpmean.renyi import Renyi, compose, poisson_counts, security_of, skellam_sum
+from dpmean.privacy.budgets import ApproxDp
+from dpmean.privacy.renyi import Renyi, compose, poisson_counts, security_of, skellam_sum
 from dpmean.trust.shuffle.schema import Collection, Counters, Stage, read_budget
 
 OUTSIDE = Fraction(1, 20)

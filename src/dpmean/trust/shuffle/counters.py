@@ -12,9 +12,9 @@ from typing import final
 
 import numpy as np
 
+from dpmean.queries.queries import Floats, Ints
+from dpmean.trust.devices.hashing import Lines
 from dpmean.trust.shuffle.schema import BUCKET_BYTES, Counters
-from dpmean.trust.wire import Lines
-from dpmean.types import Floats, Ints
 
 SLACK, SIGHT, CROWDED = 5.0, 2.5, 0.2
 """Rows are clearly there if they are five times the noise, and seen in the cells ahead if they are 2.5 times. A cell

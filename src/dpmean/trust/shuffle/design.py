@@ -8,9 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
-from dpmean.accountant import zcdp_that_implies
-from dpmean.budget import ApproxDp
 from dpmean.errors import ArgumentError
+from dpmean.numerics.error_quantiles import length_quantile
+from dpmean.privacy.budgets import ApproxDp
+from dpmean.privacy.conversions import zcdp_that_implies
 from dpmean.trust.shuffle.checks import too_much
 from dpmean.trust.shuffle.costs import OUTSIDE, total_cost
 from dpmean.trust.shuffle.encoder import twice_inner
@@ -26,7 +27,6 @@ from dpmean.trust.shuffle.stages import (
     per_octave,
     stages_worth,
 )
-from dpmean.uncertainty import length_quantile
 
 VARIANTS: tuple[Variant, ...] = ("mean", "twice", "two", "tree", "binary")
 """How the centre is found: a coarse mean; a second one, of rows clipped around the first; or medians: in two rounds of

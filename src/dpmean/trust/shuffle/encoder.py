@@ -8,9 +8,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from dpmean.trust import place
-from dpmean.trust.coins import Coins
-from dpmean.trust.schema import COORDINATE, TICKET, hashed
+from dpmean.trust.devices import lattice as place
+from dpmean.trust.devices.randomness import Coins
+from dpmean.trust.local.schema import COORDINATE, TICKET, hashed
 from dpmean.trust.shuffle.schema import BUCKET_BYTES, Collection, Counters, Round, Stage, Sums
 from dpmean.trust.shuffle.sizes import blanket_mean, noise_mean
 

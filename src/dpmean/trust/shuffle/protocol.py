@@ -10,17 +10,17 @@ from typing import TypeVar, final
 import numpy as np
 
 from dpmean.errors import ArgumentError
-from dpmean.rotation import hadamard
-from dpmean.trust.schema import COORDINATE
-from dpmean.trust.search import WeighedSearch, farthest, ladder_up_to
+from dpmean.numerics.rotation import hadamard
+from dpmean.queries.queries import Floats, Ints
+from dpmean.trust.devices.hashing import hashed_all
+from dpmean.trust.devices.search import WeighedSearch, farthest, ladder_up_to
+from dpmean.trust.local.schema import COORDINATE
 from dpmean.trust.shuffle import counters
 from dpmean.trust.shuffle.counters import Counts
 from dpmean.trust.shuffle.design import CLIP
 from dpmean.trust.shuffle.encoder import signs, twice_inner
 from dpmean.trust.shuffle.schema import VERSION, Collection, Counters, Round, Sums
 from dpmean.trust.shuffle.stages import CELLS, HALVINGS, LINE_BITS, OCTAVES
-from dpmean.trust.wire import hashed_all
-from dpmean.types import Floats, Ints
 
 _Stage = TypeVar("_Stage", Counters, Sums)
 

@@ -18,8 +18,8 @@ from typing import Literal
 
 import msgspec
 
-from dpmean.budget import ApproxDp
 from dpmean.errors import ArgumentError
+from dpmean.privacy.budgets import ApproxDp
 
 VERSION = 1
 Variant = Literal["mean", "twice", "two", "tree", "binary"]

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from dpmean.compiled import compiled
 from dpmean.errors import DataError
+from dpmean.noise.jit import compiled
+from dpmean.queries.queries import Ints
+from dpmean.trust.devices.hashing import Lines
 from dpmean.trust.shuffle.schema import Collection, Sums
-from dpmean.trust.wire import Lines
-from dpmean.types import Ints
 
 _RELIABLE = 13.0
 """Standard deviations that honest noise does not exceed in the life of the universe."""

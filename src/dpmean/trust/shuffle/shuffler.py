@@ -18,8 +18,8 @@ from typing import final
 import msgspec
 
 from dpmean.errors import ArgumentError, DataError
-from dpmean.trust.coins import SystemCoins
-from dpmean.trust.schema import Outcome, read_document
+from dpmean.trust.devices.randomness import SystemCoins
+from dpmean.trust.local.schema import Outcome, read_document
 from dpmean.trust.shuffle.checks import check_collection, check_work
 from dpmean.trust.shuffle.journal import Journal
 from dpmean.trust.shuffle.schema import VERSION, Batch, Collection, Delivery, digest_of

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from dpmean.budget import ApproxDp
-from dpmean.grid import padded
-from dpmean.renyi import security_needed, shares_needed
+from dpmean.numerics.grid import padded
+from dpmean.privacy.budgets import ApproxDp
+from dpmean.privacy.renyi import security_needed, shares_needed
 from dpmean.trust.shuffle.costs import OUTSIDE
 from dpmean.trust.shuffle.schema import Counters, Stage, Sums, Variant
 from dpmean.trust.shuffle.sizes import SEAL_BYTES

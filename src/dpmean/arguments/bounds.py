@@ -1,0 +1,163 @@
+"""What is known of the rows in advance: how large they can be, and how fine a grid is of use."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.estimators.clipped import FAILURE
+from dpmean.numerics.grid import Grid, as_power, finest_step, power_of_two_at_most
+from dpmean.privacy.budgets import positive
+from dpmean.queries.domain import Frame
+from dpmean.queries.queries import Floats
+
+Bounds = tuple[ArrayLike, ArrayLike] | Mapping[str, tuple[float, float]]
+"""Lower and upper bounds, or those of each column by name."""
+_LARGEST = 2.0**500
+_STEPS_PER_BOUND = 2.0**28  # the grid of the general setting: finer than any noise, 30 questions or so
+
+
+def read_frame(
+    d: int,
+    norm_bound: float | None,
+    bounds: Bounds | None,
+    *,
+    impute: bool,
+    names: tuple[str, ...] | None = None,
+) -> Frame:
+    """Read the bound on the rows."""
+    if norm_bound is None and bounds is not None:
+        return _box(d, _by_name(bounds, names) if isinstance(bounds, Mapping) else bounds, impute=impute, names=names)
+    if norm_bound is None:
+        raise ArgumentError(
+            "exactly one of norm_bound and bounds is needed, since how large a row can be must be known in advance: "
+            "give bounds=(0, 130), say, or norm_bound=600.0; it may be loose"
+        )
+    if bounds is not None:
+        raise ArgumentError("exactly one of norm_bound and bounds is needed, got both: leave one out")
+    reach = float(positive(norm_bound, "norm_bound"))
+    if not 1 / _LARGEST <= reach <= _LARGEST:
+        raise ArgumentError(f"norm_bound must lie between 2^-500 and 2^500, got {norm_bound}: change units")
+    return Frame.within_norm(d, reach, impute=impute)
+
+
+def _by_name(bounds: Mapping[str, tuple[float, float]], names: tuple[str, ...] | None) -> tuple[ArrayLike, ArrayLike]:
+    """Return the bounds of columns in the order in which these come."""
+    if names is None:
+        raise ArgumentError("bounds={...} is for columns that have names, which these do not: give (lower, upper)")
+    for name in names:
+        if name not in bounds:
+            raise ArgumentError(f"bounds: column {name!r} has none: give its lower and upper bound, or leave it out")
+    sides = [bounds[name] for name in names]
+    if not all(isinstance(side, tuple | list) and len(side) == 2 for side in sides):
+        raise ArgumentError('bounds: give (lower, upper) for every column, {"age": (0, 130), ...}')
+    return [side[0] for side in sides], [side[1] for side in sides]
+
+
+def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool, names: tuple[str, ...] | None) -> Frame:
+    try:
+        lower, upper = bounds
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"bounds must be (lower, upper), each one number or one per column, got {bounds!r}: "
+            "if you have one pair per column, pass bounds=tuple(zip(*pairs))"
+        ) from None
+    if d == 2 and isinstance(bounds, list) and all(isinstance(side, list | tuple) for side in bounds):
+        raise ArgumentError(
+            f"bounds={bounds!r} may be (lower, upper) or one pair per column, which for two columns cannot be told: "
+            "pass a tuple of (lower, upper), that is tuple(zip(*pairs)) if you have pairs"
+        )
+    low, high = _side(d, lower, "lower"), _side(d, upper, "upper")
+    narrow = np.flatnonzero(high / 2 - low / 2 < 1 / _LARGEST)
+    if len(narrow):
+        j = narrow[0]
+        which = j if names is None else repr(names[j])
+        cure = "swap them" if low[j] > high[j] else "move them apart, or leave the column out"
+        raise ArgumentError(
+            f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column {which}: {cure}"
+        )
+    return Frame.within_box(low, high, impute=impute)
+
+
+def _side(d: int, side: ArrayLike, name: str) -> Floats:
+    try:
+        given = np.asarray(side)
+    except ValueError:
+        raise ArgumentError(f"bounds: {name} must be a number or {d} numbers, got {side!r}") from None
+    if given.dtype.kind not in "fiu":
+        raise ArgumentTypeError(f"bounds: {name} must be a number or {d} numbers, got {side!r}")
+    values = given.astype(np.float64)
+    if values.shape not in ((), (d,)):
+        raise ArgumentError(f"bounds: {name} must be one number or one per column (d={d}), got shape {values.shape}")
+    if not np.all(np.abs(values) <= _LARGEST):  # catches NaN too
+        raise ArgumentError(f"bounds: {name} must be finite numbers of at most 2^500, got {side!r}")
+    return np.broadcast_to(values, (d,)).copy()
+
+
+def columns_bounded(
+    X: Any, columns: Sequence[str] | None, vector_column: str | None, bounds: Bounds | None
+) -> Sequence[str] | None:
+    """Return the columns of a table to use: those with bounds, if nobody said otherwise."""
+    if columns is not None or vector_column is not None or not isinstance(bounds, Mapping):
+        return columns
+    tabular = isinstance(X, str | os.PathLike) and not str(X).endswith(".npy")
+    return list(bounds) if tabular or hasattr(X, "columns") else None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How large rows can be and how fine the grid is, for any number of rows: that may be told with noise, later."""
+
+    frame: Frame
+    sigmas: tuple[float, float] | None
+    """In the statistical setting, between what the standard deviations lie; the frame then bounds the mean."""
+    step: float | None
+
+    def at(self, n: int) -> tuple[Frame, Grid]:
+        """Return the frame and the grid of n rows."""
+        frame, finest = self.frame, self.frame.reach / _STEPS_PER_BOUND
+        if self.sigmas is not None:
+            low, high = self.sigmas
+            reach = frame.reach + 2 * high * math.sqrt(frame.d + math.log(4 * n / FAILURE))
+            if reach > _LARGEST:
+                raise ArgumentError(f"sigma_max={high:g} is too large: change units")
+            frame = Frame.within_norm(frame.d, reach, impute=frame.impute)
+            finest = max(low / math.sqrt(n), finest_step(reach, frame.d))
+        return frame, Grid(power_of_two_at_most(finest) if self.step is None else self.step, frame.reach, frame.d)
+
+
+def read_sigmas(sigma_min: float | None, sigma_max: float | None, bounds: Bounds | None) -> tuple[float, float] | None:
+    """Read between what the standard deviations lie, in the statistical setting; None in the general one."""
+    if sigma_min is None and sigma_max is None:
+        return None
+    if sigma_min is None or sigma_max is None:
+        raise ArgumentError("the statistical setting needs both sigma_min and sigma_max, or neither")
+    if bounds is not None:
+        raise ArgumentError("the statistical setting needs norm_bound (a bound on the mean), not bounds")
+    low, high = float(positive(sigma_min, "sigma_min")), float(positive(sigma_max, "sigma_max"))
+    if low > high:
+        raise ArgumentError(f"sigma_min must not exceed sigma_max, got {sigma_min} and {sigma_max}")
+    return low, high
+
+
+def read_step(step: float | None) -> float | None:
+    """Read the step of the grid, if one is given: a power of two."""
+    if step is None:
+        return None
+    wanted = positive(step, "step")
+    value = float(wanted)
+    rounded = isinstance(step, Rational | Decimal) and Fraction(value) != wanted
+    if math.frexp(value)[0] != 0.5 or rounded:
+        raise ArgumentError(f"step must be a power of two, got {step}: {as_power(power_of_two_at_most(value))} is one")
+    return value

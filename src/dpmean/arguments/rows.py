@@ -1,0 +1,86 @@
+"""Rows: where they are, whether they are rows of numbers, and what to do about those that are not finite."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpmean.enums import Missing, Newlines, Trust, read_name
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.dtype_names import KINDS
+from dpmean.rows.engine import Source
+from dpmean.rows.opening import InMemory, elsewhere
+from dpmean.trust.local.randomizers import MOST_COLUMNS
+
+
+def read_rows(
+    X: Any,
+    columns: Sequence[str] | None = None,
+    vector_column: str | None = None,
+    *,
+    fewest: int = 1,
+    newlines: Newlines = Newlines.RECORDS,
+) -> Source:
+    """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
+    source = elsewhere(X, columns, vector_column, newlines)
+    if source is None:
+        return InMemory(read_array(X, fewest=fewest))
+    if source.shape[0] < fewest:
+        raise DataError("X is empty: it needs at least one row")
+    return source
+
+
+def read_array(X: ArrayLike, *, fewest: int = 1) -> NDArray[Any]:
+    """Read the rows as a two-dimensional array of numbers, without copying them; so many at least."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise ArgumentTypeError('X is a masked array: pass X.filled(numpy.nan) and nan="impute" instead')
+    array = None
+    with contextlib.suppress(ValueError):  # what it says tells how many rows there are
+        array = np.asarray(X)
+    if array is None:
+        raise DataError("X must be a rectangular array of numbers: its rows differ in length")
+    if array.dtype.kind not in "fiub":
+        kind = KINDS.get(array.dtype.kind, "something else")
+        raise ArgumentTypeError(
+            f"X must hold real numbers, got {kind}: leave out what is not a number, and "
+            "convert the rest, with numpy.asarray(X, dtype=float) or frame[columns].astype(float), say"
+        )
+    if array.ndim == 1:
+        array = array[:, np.newaxis]
+    if array.ndim != 2:
+        raise DataError(
+            f"X must have shape (n, d), or (n,) for one dimension, got {array.ndim} dimensions: "
+            "flatten each row with X.reshape(len(X), -1), say"
+        )
+    if not array.shape[1]:
+        raise DataError("X is empty: it has no columns, and needs at least one")
+    if len(array) < fewest:
+        raise DataError(f"X is empty: got shape {array.shape}, need at least one row")
+    return array
+
+
+def read_columns(d: int, trust: Trust) -> None:
+    """Refuse more columns than devices can answer about."""
+    if d > MOST_COLUMNS:
+        raise ArgumentError(f"the {trust} model takes at most {MOST_COLUMNS} columns, got {d}")
+
+
+def read_nan(nan: str) -> bool:
+    """Read what to do about values that are not finite: whether the public centre takes their place."""
+    return read_name(Missing, nan, "nan", "dropping rows would change their number") is Missing.IMPUTE
+
+
+def read_nan_of_columns(nan: str | Mapping[str, str], names: tuple[str, ...] | None, d: int) -> NDArray[np.bool_]:
+    """Read the same column by column: in which of them every value must be finite."""
+    if not isinstance(nan, Mapping):
+        return np.full(d, not read_nan(nan))
+    if names is None:
+        raise ArgumentError('nan={...} is for columns that have names, which these do not: give "raise" or "impute"')
+    for name in nan:
+        if name not in names:
+            raise ArgumentError(f"nan: there is no column {name!r}: there are {', '.join(names[:20])}")
+    return np.array([not read_nan(nan.get(name, "raise")) for name in names])

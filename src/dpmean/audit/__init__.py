@@ -1,0 +1,1 @@
+"""Audits: attacks that tell whether the promise is kept."""

@@ -1,0 +1,41 @@
+"""Everything that is attacked, by name."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpmean.audit.attacks.central import (
+    UNCOUNTED,
+    bins_step,
+    choice_step,
+    gap_step,
+    number_step,
+    radius_step,
+    release_step,
+)
+from dpmean.audit.attacks.collections import whole_collections
+from dpmean.audit.attacks.devices import SHUFFLED, local_step, shuffle_step
+from dpmean.audit.attacks.noise import repeatable
+from dpmean.audit.attacks.target import MakeNoise, Target
+from dpmean.audit.attacks.whole import whole_estimators
+from dpmean.privacy.budgets import PureDp, Zcdp
+from dpmean.trust.central.model import Central
+
+
+def targets(make_noise: MakeNoise = repeatable) -> dict[str, Target]:
+    """Return each private step, and each whole estimator and collection."""
+    return {
+        "noisy sum": release_step(Central(), make_noise),
+        "noisy sum, private number": release_step(UNCOUNTED, make_noise),
+        "private number": number_step(make_noise),
+        "search for the radius": radius_step(Central(), make_noise),
+        "choice of the radius": choice_step(make_noise),
+        "bias gap": gap_step(make_noise),
+        "sum by bins, in one pass": bins_step(make_noise),
+        "local bit": local_step("median", PureDp(1), make_noise),
+        "local vector, zCDP": local_step("vector", Zcdp(Fraction(1, 2)), make_noise),
+        "local vector, pure": local_step("vector", PureDp(1), make_noise),
+        **{name: shuffle_step(stage, make_noise) for name, stage in SHUFFLED.items()},
+        **whole_estimators(make_noise),
+        **whole_collections(make_noise),
+    }

@@ -1,0 +1,113 @@
+"""What an adversary makes of a release who knows all rows but one, and two values that this one may have.
+
+Odds are the logarithm of how much likelier an answer is with the second of two neighbouring data sets. No other score
+tells them apart as well, and those of independent answers add up.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from dpmean.noise.public import PublicCoins
+from dpmean.numerics.grid import Grid
+from dpmean.numerics.rotation import Rotation, hadamard
+from dpmean.privacy.budgets import Zcdp
+from dpmean.queries.queries import Estimate, Floats
+from dpmean.trust.central.model import Central
+
+Count = Callable[[int], int]
+"""The exact count of rows at or below a point."""
+COINS = PublicCoins("attacks")
+"""With these, a row far on the other side is the lowest in every rotated coordinate: counts there tell of it."""
+FAR = 8.0
+"""The bound; others have norm 1. One row lies there, on one side or on the other, and is clipped at any radius."""
+
+ROUNDED = 8
+"""A centre is rounded to the grid, and tells of a search by so many points only."""
+
+
+def circle(n: int) -> Floats:
+    """Return rows all around zero, so that the radius is found there and clipping them changes nothing."""
+    turns = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    return np.stack((np.cos(turns), np.sin(turns)), axis=1)
+
+
+def lumps(n: int) -> Floats:
+    """Return rows in two lumps: every comparison between them, in a search for the median, hangs on one row."""
+    rows = np.zeros((n, 2))
+    rows[: n // 2, 0], rows[n // 2 :, 0] = -1.0, 1.0
+    return rows
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two neighbouring data sets, the last row of which is on one side, or not there, or on the other side."""
+
+    sides: tuple[Floats, Floats]
+
+    @staticmethod
+    def around(others: Floats, *, replaced: bool = True) -> Pair:
+        """Return others with a row far on one side, or without it, and with a row far on the other side."""
+        far = np.zeros((1, others.shape[1]))
+        far[0, 0] = FAR
+        return Pair((np.vstack((others, far)) if replaced else others, np.vstack((others, -far))))
+
+    def odds_of_mean(self, found: Estimate, n: int) -> float:
+        """Return the odds of a mean, by centre, radius and noise, if the sum was divided by ``n``."""
+        moved = [side - found.centre for side in self.sides]
+        shares = [np.minimum(1.0, found.radius / np.maximum(np.linalg.norm(rows, axis=1), 1e-300)) for rows in moved]
+        one, other = (found.centre + share @ rows / n for share, rows in zip(shares, moved, strict=True))
+        return float((found.mean - (one + other) / 2) @ (other - one)) / found.noise_std**2
+
+
+@final
+class Medians:
+    """The rotated coordinates of both neighbours: what a private centre is the median of."""
+
+    def __init__(self, pair: Pair, grid: Grid) -> None:
+        self._rotation = Rotation.draw(grid, COINS)
+        matrix = np.array([hadamard(row) for row in np.eye(self._rotation.width)])
+        self._turn = self._rotation.signs[: grid.d, np.newaxis] * matrix[: grid.d] / grid.step
+        self._sorted = [np.sort(rows @ self._turn, axis=0).T.tolist() for rows in pair.sides]
+
+    def odds(self, found: Estimate, n: int, budget: Zcdp) -> float:
+        """Return the odds of a centre: of all comparisons that led to it, if half of ``n`` was searched for."""
+        rotation, total = self._rotation, 0.0
+        std = Central().count_std(rotation.points, rotation.width, budget)
+        places = found.centre @ self._turn / rotation.spacing + rotation.half_points + 0.5
+        for line, place in enumerate(places.tolist()):
+            counts = [self._counts(side[line]) for side in self._sorted]
+            total += odds_of_search(round(place), rotation.points, counts, n // 2, std, ROUNDED)
+        return total
+
+    def _counts(self, values: list[float]) -> Count:
+        low, spacing = self._rotation.half_points, self._rotation.spacing
+        return lambda index: bisect_right(values, (index - low) * spacing)
+
+
+def odds_of_search(found: int, points: int, counts: Sequence[Count], rank: float, std: float, known: int = 1) -> float:
+    """Return the odds of all comparisons that led a binary search to a point, given the exact counts of both sides.
+
+    If the point is only known roughly, the comparisons that led to fewer than ``known`` points are left out.
+    """
+    left, right, odds = 0, points - 1, 0.0
+    while right - left >= known:
+        middle = (left + right) // 2
+        p, q = (_beyond((count(middle) - math.floor(rank) - 0.5) / std) for count in counts)
+        if found > middle:
+            left, odds = middle + 1, odds + math.log(q / p)
+        else:
+            right, odds = middle, odds + math.log((1 - q) / (1 - p))
+    return odds
+
+
+def _beyond(value: float) -> float:
+    """Return the chance that a normal number is at least this, away from 0 and 1."""
+    return min(max(math.erfc(value / math.sqrt(2)) / 2, 1e-9), 1 - 1e-9)

@@ -1,0 +1,190 @@
+"""Where a release goes: to files, to a page, to whoever reads the output. It is paid for, and must not get lost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import click
+import numpy as np
+
+import dpmean
+from dpmean.cli import show, tables
+from dpmean.errors import DataError
+from dpmean.privacy.renyi import renyi_of
+from dpmean.release.text import Paragraph
+
+"""Where the words of a release begin."""
+_KINDS = {".json": "json", ".csv": "csv", ".npy": "npy"}
+
+Releases = dpmean.Release | dpmean.GroupedRelease
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a release goes, and how it is written; found out before anything is spent."""
+
+    file: Path | None
+    kind: str | None
+    report: Path | None
+    as_json: bool
+    grouped: bool = False
+    seeded: bool = False
+
+    def __post_init__(self) -> None:
+        for file in (self.file, self.report):
+            if file is not None:
+                _check_writable(file)
+        kind = self.kind or ("" if self.file is None else _KINDS.get(self.file.suffix.lower()))
+        if kind == "npy" and self.grouped:
+            raise click.UsageError("npy is for one mean: write those of groups as json or csv")
+        if kind == "npy" and self.seeded:
+            raise click.UsageError("npy has no room to say that --seed protects nobody: write json or csv")
+        if self.file is None:
+            if self.as_json and self.kind not in (None, "json"):
+                raise click.UsageError(f"--json prints JSON: give --out FILE for {self.kind}, or leave one out")
+            if self.kind == "npy" and sys.stdout.isatty():
+                raise click.UsageError("--format npy is no text for a terminal: give --out FILE")
+            return
+        if kind is None:
+            raise click.UsageError(f"--out {self.file} should end in .json, .csv or .npy; or give --format")
+        object.__setattr__(self, "kind", kind)
+
+    def write(self, release: Releases) -> None:
+        """Write a release to its files, and then print it, or what there is to say of it.
+
+        What cannot be written is printed, and what cannot be printed goes to the error output: it is paid for.
+        """
+        written, trouble = [], ""
+        for file, save in ((self.file, self._save), (self.report, dpmean.report)):
+            if file is None:
+                continue
+            try:
+                save(release, file)
+                written.append(str(file))
+            except (OSError, UnicodeError) as error:
+                instead = ", so it is printed" if file is self.file else ""
+                trouble = trouble or f"cannot write {file}{instead}: {_reason(error)}"
+        if trouble and self.as_json:  # the output is for what went wrong
+            click.echo(release.to_json(), err=True)
+        elif self.file is not None and str(self.file) not in written:
+            self._say(lambda: click.echo(release.to_json()), release, kept=bool(written))
+        else:
+            self._say(lambda: self._print(release), release, kept=bool(written))
+        if written and not self.as_json:
+            show.err().print(f"written to {' and '.join(written)}", soft_wrap=True)
+        if trouble:
+            raise DataError(trouble)
+
+    def _save(self, release: Releases, file: Path) -> None:
+        file.write_bytes(_document(release, self.kind))
+
+    def _say(self, say: Callable[[], None], release: Releases, *, kept: bool) -> None:
+        """Print something; where that fails and no file has the release, the error output gets it."""
+        try:
+            say()
+        except (OSError, UnicodeError, SystemExit) as error:
+            broken = show.why_not_printed(error)
+            show.print_no_more()
+            if kept and isinstance(broken, BrokenPipeError):
+                return  # whoever read our output has seen enough
+            if not kept:
+                click.echo(release.to_json(), err=True)
+            where = "it is in the files named" if kept else "the release stands above"
+            raise DataError(f"cannot print ({_reason(broken)}): {where}") from None
+
+    def _print(self, release: Releases) -> None:
+        if self.as_json:
+            click.echo(release.to_json())
+        elif self.file is None and self.kind is not None:
+            click.echo(_document(release, self.kind), nl=False)
+        else:
+            _print(release)
+
+
+def _reason(error: BaseException) -> str:
+    return (getattr(error, "strerror", None) or type(error).__name__).lower()
+
+
+def _check_writable(file: Path) -> None:
+    """Refuse a file that cannot be written before anything is spent."""
+    if not file.parent.is_dir():
+        raise DataError(f"cannot write {file}: there is no folder {file.parent}")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise DataError(f"cannot write {file}: permission denied")
+
+
+def _document(release: Releases, kind: str | None) -> bytes:
+    if kind == "json":
+        return release.to_json().encode() + b"\n"
+    if kind == "npy":
+        content = io.BytesIO()
+        np.save(content, release.mean if isinstance(release, dpmean.Release) else np.empty(0))
+        return content.getvalue()
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    head, mark = (("seeded",), ("protects nobody",)) if release.seeded else ((), ())
+    if isinstance(release, dpmean.Release):
+        lines.writerow(("column", "mean", "noise_std", "within", *head))
+        lines.writerows((*line, *mark) for line in _lines(release))
+    else:
+        lines.writerow((release.by, "column", "mean", "noise_std", "within", "n", "refused", *head))
+        for label, found in release.items():
+            if isinstance(found, dpmean.Release):
+                lines.writerows((label, *line, found.n, "", *mark) for line in _lines(found))
+            else:
+                lines.writerow((label, "", "", "", "", "", found.reason, *mark))
+    return text.getvalue().encode()
+
+
+def _lines(release: dpmean.Release) -> Iterator[tuple[str | int, float, float, float | str]]:
+    """Return names, means, the noise in them, and what they are within at 95 % confidence, if that is known."""
+    names = release.columns or range(release.d)
+    within = release.column_bounds().tolist() if tables.is_bounded(release) else [""] * release.d
+    return zip(names, release.mean.tolist(), release.noise_std.tolist(), within, strict=True)
+
+
+def _print(found: Releases) -> None:
+    """Print a release for people: a table, and what is to be known of it; the receipts are in its JSON."""
+    facts, remarks = found.told()
+    if isinstance(found, dpmean.Release):
+        few, unit = found.public.get("few_rows"), found.public.get("privacy_unit")
+        if few:
+            show.warning("FEW ROWS: this mean may be worthless, and no error can be given")
+            facts = _without_errors(facts)
+        show.table(found.title(), tables.release_table(found))
+        facts.append(("paid for", _shares(found)))
+    else:
+        unit = found.unit
+        small = [str(label) for label, one in found.released.items() if one.public.get("few_rows")]
+        if small:
+            show.warning(f"FEW ROWS: these means may be worthless, and no error can be given: {', '.join(small)}")
+        show.table(found.title(), tables.grouped_table(found))
+    if unit is None:
+        at = next(i for i, (_, words) in enumerate(facts) if words.startswith("neighbours: "))
+        several = "several rows: a person who has them is protected less, for each of them"
+        facts.insert(at + 1, ("", f"{several}; --privacy-unit NAME protects persons"))
+    show.sheet([*facts, *remarks])
+
+
+def _without_errors(facts: list[Paragraph]) -> list[Paragraph]:
+    """Return what is told where rows are too few to say anything of errors."""
+    start = next((i for i, (label, _) in enumerate(facts) if label == "error"), len(facts))
+    return facts[:start] + facts[start + 2 :]
+
+
+def _shares(found: dpmean.Release) -> str:
+    """Return which part of the budget went into which kind of step, the largest first."""
+    parts: dict[str, float] = {}
+    for receipt in found.receipts:
+        step = receipt.step.rstrip(" 0123456789")
+        parts[step] = parts.get(step, 0.0) + renyi_of(receipt.cost).curve[0]
+    total = sum(parts.values())
+    return ", ".join(f"{step} {part / total:.1%}" for step, part in sorted(parts.items(), key=lambda item: -item[1]))

@@ -1,0 +1,1 @@
+"""The refined mean, and its plan."""

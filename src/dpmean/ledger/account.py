@@ -1,0 +1,207 @@
+"""The pages of a ledger: what was paid on one data set, what is left of its budget, and both in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import final
+
+from dpmean.enums import read_name
+from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError
+from dpmean.ledger.filter import Cost, epsilon_left, epsilon_spent, fits, only_pure
+from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
+from dpmean.privacy.conversions import tight_epsilon, zcdp_implied_by
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.privacy.renyi import Renyi
+from dpmean.release.text import shown
+
+WITHIN = " within its "
+"""Follows the neighbours of groups whose sizes are public, before what groups are told apart by."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a ledger.
+
+    Attributes:
+        id: of a release, the hash of its JSON; else a random number.
+        when: the time of recording, in UTC.
+        what: the method of a release, or what was said to be paid for.
+        cost: what it cost.
+        n: how many rows the release says there were, if it does.
+        d: how many columns.
+        columns: their names, if they have any.
+        neighbours: which pairs of data sets the cost is about.
+        unit: the column that says whose row it is, where the cost is about all rows of one person.
+
+    """
+
+    id: str
+    when: str
+    what: str
+    cost: Cost
+    n: int | None = None
+    d: int | None = None
+    columns: tuple[str, ...] | None = None
+    neighbours: str | None = None
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise ArgumentTypeError(f"unit must be the name of a column, got {self.unit!r}")
+        if self.neighbours is not None:
+            name, within, _ = str(self.neighbours).partition(WITHIN)
+            if read_name(Neighbours, name, "neighbours") is not Neighbours.REPLACE_ONE and within:
+                raise ArgumentError(f"public sizes of groups go with neighbours that replace one, got {name!r}")
+
+    @property
+    def relation(self) -> tuple[str, str | None] | None:
+        """What the cost is about: which neighbours, and the column that says whose row it is; None if nobody said."""
+        return None if self.neighbours is None else (self.neighbours, self.unit)
+
+    @property
+    def protects(self) -> str:
+        """What the cost is about, in words; a column may be called rows, too."""
+        unit = "rows" if self.unit is None else "the column 'rows'" if self.unit == "rows" else shown(self.unit)
+        return f"{self.neighbours} of {unit}"
+
+    def __str__(self) -> str:
+        one = "row" if self.unit is None else "person"
+        rows = "" if self.n is None else f", {self.n} {one}{'s' if self.n != 1 else ''}"
+        wide = "" if self.d is None else f", {self.d} column{'s' if self.d != 1 else ''}"
+        return f"{self.what}{rows}{wide}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One data set: its budget, and what was paid from it."""
+
+    budget: Zcdp | ApproxDp
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        """What was paid, one after the other."""
+        return tuple(entry.cost for entry in self.entries)
+
+    @property
+    def spent(self) -> Fraction:
+        """What was paid in all, in the unit of the budget; an epsilon is rounded up."""
+        if isinstance(self.budget, ApproxDp):
+            return epsilon_spent(self.budget, self.costs)
+        return sum((cost.rho for cost in self.costs if isinstance(cost, Zcdp)), start=Fraction(0))
+
+    @property
+    def left(self) -> Fraction:
+        """What one more release may cost, in the unit of the budget; an epsilon is rounded down."""
+        if isinstance(self.budget, ApproxDp):
+            return epsilon_left(self.budget, self.costs)
+        return self.budget.rho - self.spent
+
+    @property
+    def prices(self) -> list[str]:
+        """What each entry costs by itself, in the unit of the budget, rounded up."""
+        return [digits(_amount(cost, self.budget), up=True) for cost in self.costs]
+
+    @property
+    def unit(self) -> str:
+        """In what the budget is counted."""
+        return "rho" if isinstance(self.budget, Zcdp) else "epsilon"
+
+    @property
+    def ever(self) -> str:
+        """What to say beside what was spent, if it is told at an order that was fixed beforehand."""
+        return ", whenever you stop" if isinstance(self.budget, ApproxDp) else ""
+
+    @property
+    def pure(self) -> str:
+        """What to say beside what is left, if only pure costs fit."""
+        return ", for pure costs only" if only_pure(self.budget, self.costs) else ""
+
+    def is_within(self) -> bool:
+        """Whether the budget holds all entries."""
+        if isinstance(self.budget, ApproxDp):
+            return fits(self.budget, self.costs)
+        return self.left >= 0 and all(isinstance(cost, Zcdp) for cost in self.costs)
+
+    def with_entry(self, entry: Entry, what: str) -> Account:
+        """Return the account after one more entry, or refuse it."""
+        known = next((known for known in self.entries if known.relation is not None), None)
+        if known is not None and entry.relation is not None and known.relation != entry.relation:
+            raise ArgumentError(
+                f"{what} is about {entry.protects}, and earlier ones on this data set are about {known.protects}: "
+                "costs do not add up. Give neighbours and privacy_unit as before; a new name would be a second budget "
+                "for the same people"
+            )
+        after = replace(self, entries=(*self.entries, entry))
+        if after.is_within():
+            return after
+        asked, left = _amount(entry.cost, self.budget), self.left
+        if asked is None or asked <= left:  # the notions differ, or more than this delta is needed
+            raise OverspendError(
+                f"{what} does not fit beside what was paid before: its cost is of another kind, or needs more delta. "
+                "Give the two kinds data sets, and budgets, of their own"
+            )
+        delta = f", at delta = {float(self.budget.delta):g}" if isinstance(self.budget, ApproxDp) else ""
+        most = digits(left, up=False)
+        cure = "nothing more may be asked" if most == "0" else f"ask for at most {self.unit}={most}"
+        raise OverspendError(
+            f"{what} costs {self.unit} = {digits(asked, up=True)}, and only {self.unit} = {most} is left{delta}: {cure}"
+        )
+
+    def in_words(self) -> list[str]:
+        """Return what was paid when, and what is left, line by line."""
+        delta = f", at delta = {float(self.budget.delta):g}" if isinstance(self.budget, ApproxDp) else ""
+        prices = [f"{self.unit} = {price}" for price in self.prices]
+        wide = max(map(len, prices), default=0)
+        return [
+            *(
+                f"  {entry.when[:16].replace('T', ' ')}  {price:<{wide}}  {entry}"
+                for entry, price in zip(self.entries, prices, strict=True)
+            ),
+            f"  spent   {self.unit} = {digits(self.spent, up=True)}{delta}{self.ever}",
+            f"  left    {self.unit} = {digits(self.left, up=False)}{self.pure}",
+            f"  budget  {self.budget}",
+        ]
+
+
+def as_paid(cost: Cost, budget: Zcdp | ApproxDp) -> Cost:
+    """Return a cost as an account with this budget keeps it; refuse what has no rho where rho is counted."""
+    if not isinstance(cost, Zcdp | PureDp | ApproxDp | Renyi):
+        kind = type(cost).__name__
+        raise ArgumentTypeError(f"a cost such as dpmean.Zcdp(0.5) or release.cost is needed, got a {kind}")
+    if isinstance(budget, ApproxDp):
+        return cost
+    if isinstance(cost, ApproxDp | Renyi):
+        raise ArgumentError(
+            "what costs an epsilon and a delta, as releases of the shuffle model do, has no rho: "
+            "use a ledger with such a budget, Ledger(epsilon=3.0, delta=1e-6), say"
+        )
+    return zcdp_implied_by(cost)
+
+
+def digits(value: Fraction | None, *, up: bool) -> str:
+    """Return a number in six digits, rounded up or down: of two that differ, the larger up, both are never the same."""
+    if value is None:
+        return "?"
+    rounding = Context(prec=6, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{float(rounding.divide(Decimal(value.numerator), Decimal(value.denominator))):.6g}"
+
+
+def _amount(cost: Cost, budget: Zcdp | ApproxDp) -> Fraction | None:
+    """Return what a cost is by itself, in the unit of a budget; None if it is none at the delta of the budget."""
+    if isinstance(budget, Zcdp):
+        return cost.rho if isinstance(cost, Zcdp) else None
+    if isinstance(cost, PureDp):
+        return cost.epsilon
+    if isinstance(cost, Zcdp):
+        return tight_epsilon(cost, budget.delta)
+    if isinstance(cost, ApproxDp):
+        return cost.epsilon if cost.delta <= budget.delta else None
+    try:
+        return cost.epsilon(budget.delta)
+    except ArgumentError:  # more than this delta lies outside the curve
+        return None

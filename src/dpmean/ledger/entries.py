@@ -1,0 +1,147 @@
+"""What a ledger takes, and the line that it writes of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, Protocol
+
+from dpmean.enums import Sizes
+from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.ledger.account import WITHIN, Entry, as_paid
+from dpmean.ledger.filter import Cost
+from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
+from dpmean.privacy.receipts import Receipt
+from dpmean.privacy.renyi import Renyi, compose
+
+_COINS = re.compile(r'"coins": "[0-9a-f]{32}"')
+
+
+class Recordable(Protocol):
+    """What a ledger takes: a release, or several that belong together."""
+
+    @property
+    def receipts(self) -> Sequence[Receipt]:
+        """What was paid for."""
+        ...
+
+    @property
+    def cost(self) -> Zcdp:
+        """What all of it costs; not asked for where a receipt is a Rényi curve."""
+        ...
+
+    @property
+    def seeded(self) -> bool:
+        """Whether noise came from a seed."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether all noise was exact."""
+        ...
+
+    @property
+    def method(self) -> str:
+        """Which estimator."""
+        ...
+
+    def to_json(self) -> str:
+        """Return all that may be published, with the public coins, which tell any two releases apart."""
+        ...
+
+
+def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
+    """Return the line for a release in the books of a budget, or refuse it."""
+    _check(release)
+    return Entry(
+        id=_identity(release),
+        when=_now(),
+        what=_title(release),
+        cost=_cost(release, budget),
+        n=_said_by(release, "n", int),
+        d=_said_by(release, "d", int),
+        columns=_names(release),
+        neighbours=_relation(release),
+        unit=_unit(release),
+    )
+
+
+def entry_for(
+    cost: Cost, what: str, budget: Zcdp | ApproxDp, neighbours: str | None = None, unit: str | None = None
+) -> Entry:
+    """Return the line for what was paid without a release, and for whom, if that is known."""
+    paid = as_paid(cost, budget)
+    return Entry(id=os.urandom(16).hex(), when=_now(), what=what, cost=paid, neighbours=neighbours, unit=unit)
+
+
+def _title(release: Recordable) -> str:
+    trust = getattr(release, "trust", "central")
+    return release.method if trust == "central" else f"{release.method}, {trust} model"
+
+
+def _unit(release: Recordable) -> str | None:
+    """Return the column that says whose row it is; groups that were released together have the same."""
+    of_groups, public = getattr(release, "unit", None), getattr(release, "public", {})
+    unit = public.get("privacy_unit") if of_groups is None else of_groups
+    return unit if isinstance(unit, str) else None  # "" is a name like any other
+
+
+def _relation(release: Recordable) -> str | None:
+    """Return which neighbours a cost is about; where sizes of groups are public, a row stays in its group."""
+    found: str | None = _said_by(release, "neighbours", str)
+    if found is None:
+        return None
+    return relation_of(found, getattr(release, "sizes", None), str(getattr(release, "by", "group")))
+
+
+def relation_of(neighbours: str, sizes: Sizes | None, by: str) -> str:
+    """Return which neighbours a cost is about, of groups that have such sizes, if there are groups."""
+    return f"{neighbours}{WITHIN}{by}" if sizes is Sizes.PUBLIC else str(neighbours)
+
+
+def _names(release: Recordable) -> tuple[str, ...] | None:
+    """Return the names of the columns, as text that can be written."""
+    names = _said_by(release, "columns", tuple)
+    return None if names is None else tuple(str(name).encode("utf-8", "replace").decode() for name in names)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check(release: object) -> None:
+    if not all(hasattr(release, name) for name in ("receipts", "seeded", "exact", "method", "to_json")):
+        raise ArgumentTypeError(f"a release is needed, got {release!r} of type {type(release).__name__}")
+    if getattr(release, "seeded", True):
+        raise ArgumentError("this release was made with a seed and protects nobody: make it again without one")
+    if not getattr(release, "exact", False):
+        raise ArgumentError(
+            f"this release of {getattr(release, 'method', '?')} has noise in floating point, which may give rows away: "
+            "use dpmean.mean for what is to be published"
+        )
+
+
+def _cost(release: Recordable, budget: Zcdp | ApproxDp) -> Cost:
+    """Return what a release takes from a budget: a curve where receipts are curves, and else what it says."""
+    prices = [receipt.cost for receipt in release.receipts]
+    if any(isinstance(price, Renyi) for price in prices):
+        return as_paid(compose(prices), budget)
+    pure = [price.epsilon for price in prices if isinstance(price, PureDp)]
+    if isinstance(budget, ApproxDp) and len(pure) == len(prices):
+        return PureDp(sum(pure, start=Fraction(0)))
+    return as_paid(release.cost, budget)
+
+
+def _identity(release: Recordable) -> str:
+    """Return the hash of what is published of a release; a random number if nothing tells it from all others."""
+    text = release.to_json()
+    return hashlib.sha256(text.encode()).hexdigest()[:32] if _COINS.search(text) else os.urandom(16).hex()
+
+
+def _said_by(release: object, name: str, kind: type[Any]) -> Any:
+    value = getattr(release, name, None)
+    return kind(value) if isinstance(value, kind) else None

@@ -1,0 +1,67 @@
+"""Where the books are kept: in memory, or in a file."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import final
+
+from dpmean.errors import ArgumentError
+from dpmean.ledger import codec as paper
+from dpmean.ledger.atomic_file import Vault
+from dpmean.ledger.codec import Book
+
+
+@final
+class Memory:
+    """A book that is forgotten with the process."""
+
+    name = place = ""
+
+    def __init__(self) -> None:
+        self._book: Book = {}
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def read(self) -> Book:
+        """Return all data sets."""
+        self._check_process()
+        return self._book
+
+    def change(self, edit: Callable[[Book], Book]) -> None:
+        """Put what ``edit`` makes of the book in its place, while nobody else does."""
+        self._check_process()  # a lock that was held at the fork is never given back
+        with self._lock:
+            self._book = edit(self._book)
+
+    def _check_process(self) -> None:
+        """Refuse to be a copy, which another process has after a fork: both would spend the same budget."""
+        if os.getpid() != self._process:
+            raise ArgumentError(
+                "a ledger in memory stays in its process, since a copy could be spent twice: give it a file, which "
+                "all processes share"
+            )
+
+
+@final
+class File:
+    """A book in a file."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._vault = Vault(path)
+        self.name, self.place = self._vault.name, self._vault.place
+
+    def read(self) -> Book:
+        """Return all data sets."""
+        return paper.read(self._vault.read(), self.name)
+
+    def change(self, edit: Callable[[Book], Book]) -> None:
+        """Put what ``edit`` makes of the book in its place, while nobody else does."""
+
+        def edit_bytes(content: bytes | None) -> bytes | None:
+            old = paper.read(content, self.name)
+            new = edit(old)
+            return None if new is old else paper.write(new)
+
+        self._vault.change(edit_bytes)

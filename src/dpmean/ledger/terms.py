@@ -1,0 +1,56 @@
+"""What a ledger is opened with: the name of a data set, and a budget; both are read here, and said."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.ledger.codec import Book, clean
+from dpmean.privacy.budgets import ApproxDp, Number, Zcdp
+
+_LONGEST_NAME = 200
+
+
+def read_name(dataset: object) -> str:
+    """Read the name of a data set."""
+    if not isinstance(dataset, str):
+        raise ArgumentTypeError(f"dataset must be a name of your choice for the rows, got a {type(dataset).__name__}")
+    if not dataset.strip() or not dataset.isprintable() or len(dataset) > _LONGEST_NAME:
+        raise ArgumentError(f"dataset must be a name of 1 to {_LONGEST_NAME} printable characters, got {dataset!r}")
+    return clean(dataset)
+
+
+def read_limit(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp | ApproxDp | None:
+    """Read a budget, if one is given."""
+    if rho is not None and (epsilon is not None or delta is not None):
+        raise ArgumentError("give either rho, or epsilon and delta, not both")
+    if rho is not None:
+        return Zcdp(rho)
+    if epsilon is None and delta is None:
+        return None
+    if epsilon is None or delta is None:
+        raise ArgumentError(f"a budget needs epsilon and delta, got {epsilon} and {delta}: give both, or rho")
+    budget = ApproxDp(epsilon, delta)
+    if not Fraction(1, 10**6) <= budget.epsilon <= 1000:
+        raise ArgumentError(f"the epsilon of a ledger must lie between 1e-6 and 1000, got {epsilon}")
+    return budget
+
+
+def unknown(dataset: str, found: Book, file: str) -> str:
+    """Return what to do where a data set is not in the file."""
+    cure = "give a budget: rho=1.0, say, or epsilon=3.0 and delta=1e-6"
+    if not found:
+        return f"a new ledger needs a budget: {cure.removeprefix('give a budget: ')}"
+    names = ", ".join(map(repr, list(found)[:5])) + ", ..." * (len(found) > 5)
+    return f"there is no data set {dataset!r} in {file}, only {names}: name one of these, or {cure}"
+
+
+def said(budget: Zcdp | ApproxDp) -> str:
+    """Return a budget as it is given."""
+    if isinstance(budget, Zcdp):
+        return f"rho = {_exactly(budget.rho)}"
+    return f"epsilon = {_exactly(budget.epsilon)} and delta = {_exactly(budget.delta)}"
+
+
+def _exactly(value: Fraction) -> str:
+    return f"{float(value):g}" if Fraction(f"{float(value):g}") == value else str(value)

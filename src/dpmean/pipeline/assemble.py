@@ -1,0 +1,116 @@
+"""What every run has in common: are there enough rows, and the answer in the user's units."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpmean.enums import Trust
+from dpmean.errors import TooFewRowsError, TooFewRowsWarning
+from dpmean.estimators.feasibility import Need, Verdict
+from dpmean.privacy.budgets import Number
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.privacy.receipts import Receipt
+from dpmean.queries.domain import Frame
+from dpmean.queries.queries import Estimate
+from dpmean.release.release import Release
+from dpmean.version import __version__
+
+TWO_SIDED = 1.2
+"""Bounds allow for a bias on one side; noise on the number of rows may go either way."""
+
+
+def check_rows(
+    need: Need, n: int, rows: str, setting: str, *, allow_few_rows: bool, paid: tuple[Receipt, ...] = ()
+) -> str:
+    """Return a warning if there are so few rows that the answer is unreliable, or else ""; refuse too few.
+
+    ``rows`` says how many there are in words, and ``paid`` what it cost to know that. The warning is for after the
+    release is recorded, as it may tell a number that was paid for.
+    """
+    fine, risky = math.ceil(need.fine), math.ceil(need.risky)
+    verdict = need.verdict(n)
+    if verdict is Verdict.FINE:
+        return ""
+    if verdict is Verdict.RISKY:
+        return f"{rows} are few for {setting}: expect a larger error than usual. {fine} would do well."
+    if not allow_few_rows:
+        raise TooFewRowsError(
+            f"{rows} are too few for {setting}: {risky} would do, {fine} would do well. Use more rows "
+            "(rows are people, columns are what is measured) or a larger budget, or go on at your own risk with "
+            "allow_few_rows=True",
+            rows_needed=risky,
+            receipts=paid,
+        )
+    return f"{rows} are too few for {setting}: the answer may be far off, whatever noise_std says."
+
+
+def warn(few_rows: str, delta: Number | None, n: int) -> None:
+    """Warn of few rows, and of a delta that protects single rows badly."""
+    if few_rows:
+        warnings.warn(few_rows, TooFewRowsWarning, stacklevel=4)
+    if delta is not None and delta * n >= 1:
+        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=4)
+
+
+def in_user_units(
+    estimate: Estimate,
+    frame: Frame,
+    *,
+    n: int,
+    method: str,
+    trust: Trust,
+    seeded: bool,
+    public: dict[str, Any],
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    number_std: float = 0.0,
+) -> Release:
+    """Put an estimate back into the user's units.
+
+    If the number of rows is private, the noise on it, of ``number_std`` rows, is noise on the mean as well: what was
+    added up, relative to a centre, was divided by it.
+    """
+    moved = (estimate.mean - estimate.centre if estimate.moved is None else estimate.moved) * (number_std / n)
+    found = estimate.found
+    if found is not None and number_std:
+        found = replace(found, bias_std=math.hypot(found.bias_std, TWO_SIDED * float(np.linalg.norm(moved))))
+    unit = float(frame.scale[0])
+    same = bool(np.all(frame.scale == unit))
+    length = unit if same else 1.0
+    radius_unit = estimate.radius_unit or ("" if same else " half-widths of the bounds")
+    return Release(
+        mean=frame.to_user(estimate.mean),
+        noise_std=frame.scale * np.hypot(estimate.noise_std, moved),
+        centre=frame.to_user(estimate.centre),
+        radius=estimate.radius * length,
+        receipts=estimate.receipts,
+        n=n,
+        d=frame.d,
+        method=method,
+        trust=trust,
+        neighbours=neighbours,
+        seeded=seeded,
+        public={
+            **public,
+            "dpmean": __version__,
+            **({"radius_unit": radius_unit} if radius_unit else {}),
+            **({"note": estimate.note} if estimate.note else {}),
+        },
+        found=found and found.times(length),
+    )
+
+
+def remarks(delta: Number | None, *, few_rows: str) -> dict[str, Any]:
+    """Return what a release says of its budget and its rows, beside the numbers."""
+    return {**({} if delta is None else {"delta": float(delta)}), **({"few_rows": True} if few_rows else {})}
+
+
+def bound_of(frame: Frame, norm_bound: float | None) -> dict[str, Any]:
+    """Return the bound as the release keeps it."""
+    if frame.lower is not None and frame.upper is not None:
+        return {"lower": frame.lower.tolist(), "upper": frame.upper.tolist()}
+    return {"norm_bound": frame.reach if norm_bound is None else float(norm_bound), "reach": frame.reach}

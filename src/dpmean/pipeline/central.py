@@ -1,0 +1,187 @@
+"""Run an estimator for a user: ask what its arguments say, and put the answer back into the user's units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypedDict, TypeVar, final
+
+from dpmean.arguments.bounds import Bounds
+from dpmean.arguments.choices import read_randomness
+from dpmean.arguments.request import Asked
+from dpmean.estimators.feasibility import Planned
+from dpmean.ledger.ledger import Ledger
+from dpmean.noise.public import PublicCoins
+from dpmean.numerics.grid import Grid
+from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, remarks, warn
+from dpmean.privacy.budgets import Number, Zcdp
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.privacy.receipts import Receipt, total_cost
+from dpmean.queries.domain import Frame
+from dpmean.queries.protocols import Noise, Rows
+from dpmean.release.release import Release
+from dpmean.release.text import shown
+from dpmean.rows.engine import Source
+from dpmean.rows.opening import InMemory
+from dpmean.rows.pass_counter import CountedRows
+from dpmean.rows.permutation import shuffled
+from dpmean.rows.private_size import UncountedRows
+from dpmean.trust.central.model import FOR_NUMBER, Central
+
+Build = Callable[[Grid, PublicCoins, Central], Planned]
+"""How an estimator is made."""
+_Found = TypeVar("_Found")
+
+
+class Basics(TypedDict, total=False):
+    """What every way to a mean understands; ``dpmean.mean`` explains it."""
+
+    rho: Number | None
+    epsilon: Number | None
+    delta: Number | None
+    step: float | None
+    nan: str
+    seed: int | None
+
+
+class Common(Basics, total=False):
+    """And what most of them understand: bounds."""
+
+    norm_bound: float | None
+    bounds: Bounds | None
+    sigma_min: float | None
+    sigma_max: float | None
+
+
+def run(build: Build, asked: Asked, counted: Callable[[], None] | None = None) -> Release:
+    """Release the mean of rows with the estimator that ``build`` makes for a grid.
+
+    ``counted`` is told when a private number of rows has been drawn. Every argument was read before: from here on,
+    what goes wrong is about rows.
+    """
+    given, source, trust = asked.arguments, asked.source, Central(asked.arguments.neighbours)
+    books = Books(given.ledger, given.budget, str(given.neighbours), unit_of(source))
+    books.check()
+    noise, coins = read_randomness(given.seed)
+    number = _number(source, trust, given.budget, noise)
+    if number.paid:
+        books.pay(total_cost(number.paid))
+        if counted is not None:
+            counted()
+
+    def ask() -> tuple[Release, str]:
+        frame, grid = asked.setting.at(number.n)
+        estimator = build(grid, coins, trust)
+        setting = f"d={frame.d}, rho={float(given.budget.rho):.4g} and method {estimator.name}"
+        need, allowed = estimator.rows_needed(number.left), given.allow_few_rows
+        few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allowed, paid=number.paid)
+
+        rows = CountedRows(_seen(source, replace(frame, strict=asked.strict), number, noise))
+        estimate = estimator(rows, number.left, noise)
+        estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
+        total_cost(estimate.receipts, given.budget)
+        public = {"bound": bound_of(frame, given.norm_bound), "step": grid.step, "coins": coins.key}
+        public |= {"passes": rows.passes, "sample": rows.sampled}
+        release = in_user_units(
+            estimate,
+            frame,
+            n=number.n,
+            number_std=number.std,
+            method=estimator.name,
+            trust=trust.name,
+            neighbours=trust.neighbours,
+            seeded=noise.seeded,
+            public={**public, **_told(source, frame, asked.strict), **remarks(given.delta, few_rows=few_rows)},
+        )
+        return release, few_rows
+
+    release, few_rows = books.charged(ask, "the number of rows, without a mean")
+    if not number.paid:  # a number that was paid for is told after that was recorded
+        warn(few_rows, given.delta, number.n)
+    if given.ledger is not None:
+        given.ledger.record(release, asked=given.budget)
+    if number.paid:
+        warn(few_rows, given.delta, number.n)
+    return release
+
+
+@final
+@dataclass(slots=True)
+class Books:
+    """The ledger that a call pays from, if there is one, what it asks for, whom that is about, and what was drawn."""
+
+    ledger: Ledger | None
+    asked: Zcdp
+    neighbours: str
+    unit: str | None
+    paid: Zcdp | None = None
+
+    def pay(self, cost: Zcdp) -> None:
+        """Remember what was drawn, before anybody can have seen it."""
+        self.paid = cost
+
+    def check(self) -> None:
+        """Refuse what would be refused in the end, before anything is drawn."""
+        if self.ledger is not None:
+            self.ledger.check(self.asked, neighbours=self.neighbours, unit=self.unit)
+
+    def charged(self, work: Callable[[], _Found], what: str) -> _Found:
+        """Do some work; if anything goes wrong, take what was drawn so far from the ledger, since that may tell of it.
+
+        Outside of any handler: were the ledger to refuse, its error must not carry the other one along.
+        """
+        failed = None
+        try:
+            return work()
+        except BaseException as error:
+            failed = error
+        if self.ledger is not None and self.paid is not None:
+            self.ledger.charge(self.paid, what, neighbours=self.neighbours, unit=self.unit, asked=self.asked)
+        raise failed
+
+
+def _seen(source: Source, frame: Frame, number: _Number, noise: Noise) -> Rows:
+    """Return the rows as an estimator may see them: persons in a secret order, and a private number hidden."""
+    rows = source.rows(frame)
+    if unit_of(source) is not None:
+        rows = rows.take(shuffled(rows.n, noise, "persons"))
+    return UncountedRows(rows, number.n, noise) if number.paid else rows
+
+
+def _told(source: Source, frame: Frame, strict: tuple[int, ...]) -> dict[str, object]:
+    """Return what a release tells of its table: names, whose rows they are, where missing values were made up."""
+    names, unit = source.names, unit_of(source)
+    imputed = True if names is None else [name for j, name in enumerate(names) if j not in strict]
+    return {
+        **({} if names is None else {"columns": list(names)}),
+        **({} if unit is None else {"privacy_unit": unit}),
+        **({"imputed": imputed} if frame.impute else {}),
+    }
+
+
+def unit_of(source: Source) -> str | None:
+    """Return what all rows of one person are known by; None if every row is protected for itself."""
+    return source.unit if isinstance(source, InMemory) else None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """How many rows there are, as everybody may know, what it cost to know, and what is left of the budget."""
+
+    n: int
+    words: str
+    paid: tuple[Receipt, ...]
+    left: Zcdp
+    std: float = 0.0
+
+
+def _number(source: Source, trust: Central, budget: Zcdp, noise: Noise) -> _Number:
+    n, unit = source.shape[0], unit_of(source)
+    what = "rows" if unit is None else f"persons ({shown(unit)})"
+    if trust.neighbours is Neighbours.REPLACE_ONE:
+        return _Number(n, f"{n} {what}", (), budget)
+    for_count, left = trust.divide(budget, *FOR_NUMBER)
+    about, receipt = trust.count(n, for_count, noise, "number")
+    return _Number(about, f"about {about} {what}", (receipt,), left, math.sqrt(1 / (2 * for_count.rho)))

@@ -1,0 +1,200 @@
+"""What receipts add up to, and how the notions of privacy convert; every result is rounded to the safe side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from decimal import Context, Decimal
+from fractions import Fraction
+from numbers import Integral
+
+from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp, positive, proper_delta
+
+# Logarithms and exponentials are computed with 160 digits (the decimal module rounds them correctly) and then
+# moved to the safe side by far more than their error, at the 40th digit: a sum of terms of any size by 1e-40 and
+# 1e-40 of itself, a product by 1e-40 of itself.
+_DIGITS = Context(prec=160)
+_MARGIN = Fraction(1, 10**40)
+_KEPT = 10**30
+_SMALLEST_DELTA = Fraction(1, 10**300)
+
+
+def _ln(x: Fraction) -> Fraction:
+    return Fraction(_DIGITS.ln(_decimal(x)))
+
+
+def _exp(x: Fraction) -> Fraction:
+    return Fraction(_DIGITS.exp(_decimal(x)))
+
+
+def _decimal(x: Fraction) -> Decimal:
+    return _DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def _kept(x: Fraction) -> int:
+    """Return a power of ten that keeps 30 digits of x after the first that is not zero."""
+    zeros = max(0, x.denominator.bit_length() - x.numerator.bit_length()) * 3 // 10
+    return _KEPT * int(10**zeros)
+
+
+def _up(x: Fraction, *, product: bool = False) -> Fraction:
+    x += _MARGIN * (abs(x) if product else 1 + abs(x))
+    return Fraction(math.ceil(x * _kept(x)), _kept(x)) if x > 0 else Fraction(0)
+
+
+def _down(x: Fraction) -> Fraction:
+    x -= _MARGIN * (1 + abs(x))
+    return Fraction(math.floor(x * _kept(x)), _kept(x)) if x > 0 else Fraction(0)
+
+
+def rounded_up(value: Fraction) -> float:
+    """Return the nearest float that is not below a fraction."""
+    nearest = float(value)
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+
+
+def _best_order(objective: Callable[[float], float]) -> Fraction:
+    """Find the order alpha > 1 that minimises a function with one valley (in floats: any order is valid)."""
+    low, high, golden = -30.0, 80.0, (math.sqrt(5) - 1) / 2
+    for _ in range(150):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if objective(1 + math.exp(left)) <= objective(1 + math.exp(right)):
+            high = right
+        else:
+            low = left
+    return 1 + Fraction(math.exp((low + high) / 2))
+
+
+def _tight_term(alpha: Fraction, delta: Fraction) -> Fraction:
+    """Return ``ln(1 - 1/alpha) - ln(delta alpha)/(alpha - 1)``, what the conversion adds to ``rho alpha``."""
+    return _ln(1 - 1 / alpha) - _ln(delta * alpha) / (alpha - 1)
+
+
+def _tight_term_float(alpha: float, log_delta: float) -> float:
+    return math.log1p(-1 / alpha) - (log_delta + math.log(alpha)) / (alpha - 1) if alpha > 1 else math.inf
+
+
+def tight_epsilon(budget: Zcdp, delta: Number) -> Fraction:
+    """Return an epsilon such that zCDP implies (epsilon, delta)-DP (Canonne, Kamath, Steinke 2020, Prop. 12).
+
+    The proposition holds at every order alpha > 1, so an order found in floats gives a valid epsilon.
+    """
+    delta = proper_delta(delta)
+    budget = _concentrated(budget)
+    rho, log_delta = float(budget.rho), float(_ln(delta))
+    alpha = _best_order(lambda a: rho * a + _tight_term_float(a, log_delta))
+    return _up(budget.rho * alpha + _tight_term(alpha, delta))
+
+
+def tight_epsilon_at(order: Fraction, divergence: Fraction, delta: Fraction) -> Fraction:
+    """Return an epsilon that a Rényi divergence at one order implies, by the same proposition."""
+    return max(_up(divergence + _tight_term(order, delta)), Fraction(1, _KEPT))
+
+
+def simple_epsilon(budget: Zcdp, delta: Number) -> Fraction:
+    """Return the paper's simpler and larger epsilon, ``rho + 2 sqrt(rho ln(1/delta))``."""
+    root = Fraction(_DIGITS.sqrt(_decimal(_concentrated(budget).rho * -_ln(proper_delta(delta)))))
+    return _up(budget.rho + 2 * root)
+
+
+def tight_delta(budget: Zcdp, epsilon: Number) -> Fraction:
+    """Return a delta such that zCDP implies (epsilon, delta)-DP, by the same proposition."""
+    wanted = positive(epsilon, "epsilon")
+    rho, eps = float(_concentrated(budget).rho), float(wanted)
+
+    def log_delta(a: float) -> float:
+        return (a - 1) * (a * rho - eps + math.log1p(-1 / a)) - math.log(a) if a > 1 else math.inf
+
+    alpha = _best_order(log_delta)
+    log = (alpha - 1) * (alpha * budget.rho - wanted + _ln(1 - 1 / alpha)) - _ln(alpha)
+    return max(_up(_exp(log), product=True), _SMALLEST_DELTA) if log < 0 else Fraction(1)
+
+
+def order_for_zcdp(budget: ApproxDp) -> Fraction:
+    """Return the order at which the largest zCDP budget implies the given one."""
+    eps, log_delta = float(budget.epsilon), float(_ln(budget.delta))
+    return _best_order(lambda a: -(eps - _tight_term_float(a, log_delta)) / a)
+
+
+def divergence_allowed(order: Fraction, budget: ApproxDp) -> Fraction:
+    """Return a Rényi divergence at one order that implies the given budget, zero if there is none."""
+    return _down(budget.epsilon - _tight_term(order, budget.delta))
+
+
+def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
+    """Return the largest zCDP budget that we can show to imply the given one: what may be spent."""
+    if not isinstance(budget, ApproxDp):
+        kind = type(budget).__name__
+        raise ArgumentTypeError(f"a budget such as dpmean.ApproxDp(1.0, 1e-6) is needed, got a {kind}")
+    epsilon, delta = budget.epsilon, budget.delta
+    alpha = order_for_zcdp(budget)
+    # The way back may settle on an order that differs in a float's last digits: a hair less keeps it below epsilon.
+    rho = _down((epsilon - _tight_term(alpha, delta)) / alpha * (1 - Fraction(1, 10**13)))
+    if rho <= 0:
+        raise ArgumentError(f"{budget} is too small to be expressed in zCDP: raise epsilon or delta")
+    return Zcdp(rho)
+
+
+def zcdp_implied_by(cost: Zcdp | PureDp) -> Zcdp:
+    """Return the concentrated cost of a step that was paid in either notion (pure: ``epsilon^2 / 2``)."""
+    if isinstance(cost, PureDp):
+        return Zcdp(cost.epsilon**2 / 2)
+    return _concentrated(cost)
+
+
+def _concentrated(budget: Zcdp) -> Zcdp:
+    """Refuse what is no zCDP budget: numbers and releases are easily mistaken for one."""
+    if not isinstance(budget, Zcdp):
+        kind = type(budget).__name__
+        raise ArgumentTypeError(f"a budget such as dpmean.Zcdp(0.5) or release.cost is needed, got a {kind}")
+    return budget
+
+
+def to_approx(budget: Zcdp | PureDp, delta: Number) -> ApproxDp:
+    """Return the (epsilon, delta) that a budget implies."""
+    if isinstance(budget, PureDp):
+        return ApproxDp(budget.epsilon, delta)
+    return ApproxDp(max(tight_epsilon(budget, delta), Fraction(1, _KEPT)), delta)
+
+
+def cost_of_flips(lie: Fraction) -> Fraction:
+    """Return a rho for a bit that is flipped with probability ``lie`` < 1/2: randomized response in zCDP.
+
+    With epsilon = ln((1 - lie) / lie) it is epsilon tanh(epsilon / 2), and tanh(epsilon / 2) = 1 - 2 lie.
+    """
+    return _up((1 - 2 * lie) * _ln((1 - lie) / lie), product=True)
+
+
+def compose_zcdp(costs: Iterable[Zcdp | PureDp]) -> Zcdp:
+    """Add up concentrated costs (Lemma 2.2, item 3); the sum is exact."""
+    return Zcdp(sum((zcdp_implied_by(cost).rho for cost in costs), start=Fraction(0)))
+
+
+def compose_basic(costs: Iterable[ApproxDp | PureDp]) -> ApproxDp | PureDp:
+    """Add up epsilons and deltas (Lemma 2.2, item 1)."""
+    costs = tuple(_with_epsilon(cost) for cost in costs)
+    epsilon = sum((cost.epsilon for cost in costs), start=Fraction(0))
+    delta = sum((cost.delta for cost in costs if isinstance(cost, ApproxDp)), start=Fraction(0))
+    return ApproxDp(epsilon, delta) if delta else PureDp(epsilon)
+
+
+def _with_epsilon(cost: ApproxDp | PureDp) -> ApproxDp | PureDp:
+    if not isinstance(cost, ApproxDp | PureDp):
+        kind = type(cost).__name__
+        raise ArgumentTypeError(f"a cost such as dpmean.ApproxDp(1.0, 1e-6) or PureDp(1.0) is needed, got a {kind}")
+    return cost
+
+
+def compose_advanced(cost: ApproxDp | PureDp, times: int, slack: Number) -> ApproxDp:
+    """Compose ``times`` equal costs at the price of an extra delta ``slack`` (Lemma 2.2, item 2)."""
+    if _with_epsilon(cost).epsilon > 1000:
+        raise ArgumentError(f"advanced composition of an epsilon of {float(cost.epsilon):g} says nothing: above 1000")
+    if isinstance(times, bool) or not isinstance(times, Integral) or times < 1:
+        raise ArgumentError(f"times must be a whole number of at least 1, got {times}")
+    times = int(times)
+    spare = proper_delta(slack)
+    root = Fraction(_DIGITS.sqrt(_decimal(2 * times * -_ln(spare))))
+    epsilon = _up(root * cost.epsilon + times * cost.epsilon * (_exp(cost.epsilon) - 1))
+    delta = cost.delta if isinstance(cost, ApproxDp) else Fraction(0)
+    return ApproxDp(epsilon, times * delta + spare)

@@ -1,0 +1,1 @@
+"""What may be asked of rows: queries as data, who answers them, and the domain of the rows."""

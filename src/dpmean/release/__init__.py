@@ -1,0 +1,1 @@
+"""Releases: what may be published."""

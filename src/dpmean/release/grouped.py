@@ -1,0 +1,249 @@
+"""The means of groups: what was released for each, or why nothing was, and what it cost together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, final
+
+from dpmean.enums import Sizes, Trust, read_name
+from dpmean.errors import ArgumentError
+from dpmean.privacy.budgets import Number, Zcdp
+from dpmean.privacy.conversions import rounded_up, tight_epsilon
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.privacy.receipts import Receipt, receipt_from_dict, receipt_to_dict, total_cost
+from dpmean.release import text as summary
+from dpmean.release.dataframe import frame_of
+from dpmean.release.release import Release
+
+_FORMAT = "dpmean.grouped/1"
+MOVED = 4
+"""What a row that is replaced costs, in multiples of what one row more or less costs.
+
+In its own group it is one row less and another more, two steps, whose cost grows with the square: four times. If it
+moves to another group, each of two separate releases changes by one step: twice.
+"""
+_PROTECTED = {
+    (Sizes.PRIVATE, Neighbours.ADD_OR_REMOVE_ONE): "whether any one is there, and in which group",
+    (Sizes.PRIVATE, Neighbours.REPLACE_ONE): "what any one contributed, and in which group",
+    (Sizes.PUBLIC, Neighbours.REPLACE_ONE): "what any one contributed; who is in which group is public",
+}
+"""What is protected; public sizes tell who is there."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A group of which no mean was released: why, and what it cost to know."""
+
+    reason: str
+    receipts: tuple[Receipt, ...] = ()
+    rows_needed: int = 1
+    """How many rows would do."""
+
+    @property
+    def rho(self) -> Fraction:
+        """The zCDP budget that was spent, exactly."""
+        return total_cost(self.receipts).rho if self.receipts else Fraction(0)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedRelease(Mapping[Any, Release | Refusal]):
+    """The private means of publicly listed groups. All of it may be published.
+
+    Attributes:
+        by: what groups are told apart by.
+        groups: for every listed label, a ``Release`` or a ``Refusal``.
+        sizes: whether the numbers of rows in the groups are ``"private"`` or ``"public"``.
+        neighbours: which pairs of data sets the guarantee makes hard to tell apart.
+        seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
+        delta: at which epsilon is told, if the budget was given as epsilon and delta; or else a usual one.
+        coins: the salt of the hash that chose a group for persons with rows in several.
+        unit: what all rows of one person are known by; None if every row is protected for itself.
+
+    """
+
+    by: str
+    groups: Mapping[Any, Release | Refusal]
+    sizes: Sizes
+    neighbours: Neighbours
+    seeded: bool = False
+    delta: float = 1e-6
+    coins: str = ""
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", read_name(Sizes, self.sizes, "sizes"))
+        object.__setattr__(self, "neighbours", read_name(Neighbours, self.neighbours, "neighbours"))
+        central = all(release.trust is Trust.CENTRAL for release in self.released.values())
+        if not central or (self.sizes, self.neighbours) not in _PROTECTED:
+            raise ArgumentError("groups have the central model, and public sizes only where neighbours replace one")
+
+    def __getitem__(self, label: Any) -> Release | Refusal:
+        if label not in self.groups:
+            raise KeyError(f"there is no group {label!r}: there are {', '.join(map(repr, list(self.groups)[:20]))}")
+        return self.groups[label]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def cost(self) -> Zcdp:
+        """What was spent, exactly: a row is in one group, so groups do not add up, and the dearest one counts.
+
+        If the neighbours of private sizes replace a row, that may change one group twice, or two groups (see MOVED).
+        """
+        return Zcdp(self.rho)
+
+    @property
+    def rho(self) -> Fraction:
+        """The zCDP budget that was spent, exactly; zero if all groups were refused for their public sizes."""
+        dearest = max(found.rho for found in self.groups.values())
+        moves = self.neighbours is Neighbours.REPLACE_ONE and self.sizes is Sizes.PRIVATE
+        return dearest * MOVED if moves else dearest
+
+    def epsilon(self, delta: Number) -> float:
+        """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
+        return rounded_up(tight_epsilon(self.cost, delta)) if self.rho else 0.0
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """The receipts of all groups; those of different groups do not add up, see ``cost``."""
+        return tuple(
+            replace(receipt, step=f"{label}: {receipt.step}")
+            for label, found in self.groups.items()
+            for receipt in found.receipts
+        )
+
+    @property
+    def released(self) -> dict[Any, Release]:
+        """The groups of which there is a mean."""
+        return {label: found for label, found in self.groups.items() if isinstance(found, Release)}
+
+    @property
+    def refused(self) -> dict[Any, str]:
+        """The others, with the reason."""
+        return {label: found.reason for label, found in self.groups.items() if isinstance(found, Refusal)}
+
+    @property
+    def exact(self) -> bool:
+        """False if any noise was drawn in floats."""
+        return all(receipt.exact for receipt in self.receipts)
+
+    @property
+    def method(self) -> str:
+        """Which estimator."""
+        return next((release.method for release in self.released.values()), "none")
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame of pandas, polars or pyarrow, a line per group and column."""
+        group = f"{self.by} (group)" if self.by in ("column", "mean", "noise_std", "n") else self.by
+        lines: dict[str, list[Any]] = {group: [], "column": [], "mean": [], "noise_std": [], "within": [], "n": []}
+        for label, found in self.released.items():
+            lines[group] += [label] * found.d
+            lines["column"] += list(found.columns or (f"column {j}" for j in range(found.d)))
+            lines["mean"] += found.mean.tolist()
+            lines["noise_std"] += found.noise_std.tolist()
+            lines["within"] += [None] * found.d if found.found is None else found.column_bounds().tolist()
+            lines["n"] += [found.n] * found.d
+        return frame_of(lines, library)
+
+    def to_json(self) -> str:
+        """Return the whole release as JSON; labels must be text, numbers or truth values to survive it."""
+        entries = [
+            {"label": label, "release": json.loads(found.to_json())}
+            if isinstance(found, Release)
+            else {
+                "label": label,
+                "refused": found.reason,
+                "receipts": [receipt_to_dict(r) for r in found.receipts],
+                "rows_needed": found.rows_needed,
+            }
+            for label, found in self.groups.items()
+        ]
+        document = {
+            "format": _FORMAT,
+            "by": self.by,
+            "sizes": str(self.sizes),
+            "neighbours": str(self.neighbours),
+            "seeded": self.seeded,
+            "delta": self.delta,
+            "coins": self.coins,
+            "privacy_unit": self.unit,
+            "rho": str(self.rho),
+            "groups": entries,
+        }
+        return json.dumps(document, allow_nan=False, default=str)
+
+    @staticmethod
+    def from_json(text: str) -> GroupedRelease:
+        """Read a release that ``to_json`` wrote."""
+        try:
+            document = json.loads(text)
+            if not isinstance(document, dict) or document.get("format") != _FORMAT:
+                raise ValueError("it does not name this format")
+            groups: dict[Any, Release | Refusal] = {
+                entry["label"]: Release.from_json(json.dumps(entry["release"]))
+                if "release" in entry
+                else Refusal(
+                    str(entry["refused"]),
+                    tuple(receipt_from_dict(r) for r in entry["receipts"]),
+                    int(entry.get("rows_needed", 1)),
+                )
+                for entry in document["groups"]
+            }
+            found = GroupedRelease(
+                str(document["by"]),
+                groups,
+                document["sizes"],
+                document["neighbours"],
+                document["seeded"] is not False,
+                float(document["delta"]),
+                str(document["coins"]),
+                None if document["privacy_unit"] is None else str(document["privacy_unit"]),
+            )
+            if not 0 < found.delta < 1 or len(groups) < len(document["groups"]) or str(found.rho) != document["rho"]:
+                raise ValueError("its groups do not cost what it says")
+        except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
+        return found
+
+    def __str__(self) -> str:
+        facts, remarks = self.told()
+        lines = [self.title(), *summary.lines_of(facts)]
+        for label, found in self.groups.items():
+            words = f"no mean: {found.reason}" if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
+            lines += summary.wrapped("  ", f"{label}: {words}", 4)
+        return "\n".join([*lines, *summary.lines_of(remarks)])
+
+    def title(self) -> str:
+        """Return what this is, in one line."""
+        return f"Private means of {len(self)} groups by {summary.shown(self.by)}"
+
+    def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
+        """Return what is to be known of all groups, and what a reader must not miss: labels and words."""
+        what = _PROTECTED[self.sizes, self.neighbours]
+        epsilon = f"epsilon = {summary.four_digits_up(self.epsilon(self.delta)):.4g} at delta = {self.delta:g}"
+        facts = [
+            ("privacy", f"rho = {float(self.rho):.6g} zCDP for all together, that is {epsilon}"),
+            ("", f"neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}"),
+        ]
+        if self.unit is not None:
+            facts.append(
+                ("", f"every {summary.shown(self.unit)} counts in one group; what they have in others is left out")
+            )
+        if self.refused:
+            facts.append(("labels", "where more were expected, check the spelling: labels must match, also in case"))
+        one = next(iter(self.released.values()), None)
+        return facts, summary.remarks({} if one is None else one.public, exact=True, seeded=self.seeded)
+
+    def __repr__(self) -> str:
+        seeded = ", seeded" if self.seeded else ""
+        groups = f"{len(self)} groups, {len(self.refused)} refused"
+        return f"<GroupedRelease by {summary.shown(self.by)}: {groups}, rho={float(self.rho):.6g}{seeded}>"

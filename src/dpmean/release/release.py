@@ -1,0 +1,294 @@
+"""A release: a private mean, what it cost and what may be said of its error; all of it may be published.
+
+This is one file because every field and every promise of the public class is explained where it is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.enums import Fidelity, Trust, read_name
+from dpmean.errors import ArgumentError
+from dpmean.numerics.error_quantiles import error_quantile, normal_quantile
+from dpmean.privacy.budgets import Number, Zcdp
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.privacy.receipts import Receipt, epsilon_of, receipt_from_dict, receipt_to_dict, zcdp_of
+from dpmean.release import text as summary
+from dpmean.release.dataframe import frame_of
+from dpmean.release.diagnostics import Found, is_sound
+
+_FORMAT = "dpmean.release.release/1"
+
+
+@final
+@dataclass(frozen=True, eq=False, slots=True)
+class Release:
+    """A private mean and everything that may be said about it: no row and no exact statistic is in it.
+
+    Attributes:
+        mean: the private mean, one number per column, in the user's units.
+        noise_std: the standard deviation of the noise in each of them, in the user's units. Clipping may add bias.
+        centre: the centre around which rows were clipped, in the user's units: privately found (methods refined and
+            shifted), or public (method clipped).
+        radius: the privately chosen clipping radius, in the user's units; in half-widths of the bounds when columns
+            have different ones.
+        receipts: what each step asked, with which mechanism, at which exact cost.
+        n: how many rows there were.
+        d: how many columns.
+        method: which estimator.
+        trust: which trust model.
+        neighbours: which pairs of data sets the guarantee makes hard to tell apart.
+        seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
+        public: the public choices of the run: the bound, the step of the grid, the public coins, the version; and in
+            the central model how often all rows were read (``passes``), and how many by position (``sample``).
+        found: what method refined found out on its way, privately: spread, radii, rounds, bias.
+
+    """
+
+    mean: NDArray[np.float64]
+    noise_std: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    radius: float
+    receipts: tuple[Receipt, ...]
+    n: int
+    d: int
+    method: str
+    trust: Trust
+    neighbours: Neighbours
+    seeded: bool
+    public: Mapping[str, Any] = field(default_factory=dict)
+    found: Found | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "noise_std", "centre"):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "public", MappingProxyType(dict(self.public)))
+        object.__setattr__(self, "trust", read_name(Trust, self.trust, "trust"))
+        object.__setattr__(self, "neighbours", read_name(Neighbours, self.neighbours, "neighbours"))
+
+    @property
+    def cost(self) -> Zcdp:
+        """What was spent, exactly. Costs of releases on the same rows add up: see ``dpmean.compose_zcdp``."""
+        return zcdp_of(self.receipts)
+
+    @property
+    def rho(self) -> Fraction:
+        """The zCDP budget that was spent, exactly."""
+        return self.cost.rho
+
+    @property
+    def exact(self) -> bool:
+        """False if any noise was drawn in floats: then this is a measurement, and no protection to rely on."""
+        return all(receipt.exact for receipt in self.receipts)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What the columns are called, if they have names."""
+        names = self.public.get("columns")
+        return None if names is None else tuple(names)
+
+    def __getitem__(self, column: str) -> float:
+        """Return the mean of one column by its name."""
+        names = self.columns or ()
+        if column not in names:
+            raise KeyError(f"there is no column {column!r}: there are {', '.join(names[:20]) or 'no names'}")
+        return float(self.mean[names.index(column)])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame of pandas, polars or pyarrow, a line per column: mean, noise and error."""
+        names = self.columns or tuple(f"column {j}" for j in range(self.d))
+        table: dict[str, Any] = {
+            "column": list(names),
+            "mean": self.mean.tolist(),
+            "noise_std": self.noise_std.tolist(),
+        }
+        if self.found is not None:
+            table["within"] = self.column_bounds().tolist()
+        return frame_of(table, library)
+
+    def epsilon(self, delta: Number) -> float:
+        """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
+        return epsilon_of(self.receipts, delta)
+
+    def error_bound(self, confidence: float = 0.95, *, of: str = "rows") -> float:
+        """Return a bound on the error of the mean, in l2 norm over all columns, that holds with this confidence.
+
+        The unit is that of ``radius``: yours, or half-widths of the bounds when columns have different ones. The
+        bound covers the noise, the bias that was measured, and that of the few rows beyond the ceiling if the tail
+        goes on as it began; with ``of="population"`` also the sampling error, as the spread tells it, of rows that
+        were drawn independently. It does not cover ``found.unseen`` rows, or fewer, that are much farther out than
+        all others, nor bounds that cut off rows, and for a population not the rare values of a heavy tail.
+        """
+        if of not in ("rows", "population"):
+            raise ArgumentError(f'of must be "rows" or "population", got {of!r}')
+        if self.found is None:
+            raise ArgumentError(_no_bound(self))
+        found = self.found
+        bound = error_quantile(self.d, found.noise_std, found.bias + found.tail, found.bias_std, confidence)
+        if of == "rows":
+            return bound
+        width = found.spread if found.spread > found.ceiling / 50 else found.ceiling  # too few pairs differ to tell
+        return math.hypot(bound, normal_quantile((1 + confidence) / 2) * width / math.sqrt(self.n))
+
+    def column_bounds(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """Return a bound on the error of each column to the mean of these rows, in your units, each at this confidence.
+
+        What ``error_bound`` does not cover, these do not cover either.
+        """
+        if self.found is None:
+            raise ArgumentError(_no_bound(self))
+        found = self.found
+        bound = error_quantile(1, found.noise_std, found.bias + found.tail, found.bias_std, confidence)
+        given = self.public.get("bound", {})
+        if "radius_unit" not in self.public or "lower" not in given:
+            return np.full(self.d, bound)
+        half_widths: NDArray[np.float64] = np.array(given["upper"]) / 2 - np.array(given["lower"]) / 2
+        return half_widths * bound
+
+    def to_json(self) -> str:
+        """Return the whole release as JSON; numbers survive the way there and back unchanged."""
+        document = {
+            "format": _FORMAT,
+            "mean": self.mean.tolist(),
+            "noise_std": self.noise_std.tolist(),
+            "centre": self.centre.tolist(),
+            "radius": self.radius,
+            "receipts": [receipt_to_dict(receipt) for receipt in self.receipts],
+            "n": self.n,
+            "d": self.d,
+            "method": self.method,
+            "trust": str(self.trust),
+            "neighbours": str(self.neighbours),
+            "seeded": self.seeded,
+            "public": dict(self.public),
+            "found": None if self.found is None else asdict(self.found),
+        }
+        return json.dumps(document, allow_nan=False)
+
+    @staticmethod
+    def from_json(text: str) -> Release:
+        """Read a release that ``to_json`` wrote."""
+        try:
+            document = json.loads(text)
+            if not isinstance(document, dict) or document.pop("format", None) != _FORMAT:
+                raise ValueError("it does not name this format")
+            receipts = tuple(receipt_from_dict(entry) for entry in document.pop("receipts"))
+            details = document.pop("found", None)
+            found = None if details is None else Found(**details)
+            release = Release(receipts=receipts, found=found, **document)
+        except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
+        _check(release)
+        return release
+
+    def __str__(self) -> str:
+        facts, remarks = self.told()
+        lines = [
+            self.title(),
+            *summary.warning(self.public),
+            *summary.estimate(self.columns, self.mean, self.noise_std, self._bounds_to_tell()),
+            *summary.lines_of(facts),
+            *summary.wrapped("    ", "what it paid for:"),
+            *summary.paid(self.receipts),
+            *summary.lines_of(remarks),
+        ]
+        return "\n".join(lines)
+
+    def title(self) -> str:
+        """Return what this is, in one line."""
+        return f"Private mean of {self._number()} in {self.d} dimension{'s' if self.d > 1 else ''}"
+
+    def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
+        """Return what is to be known beside the numbers, and what a reader must not miss: labels and words."""
+        public, delta = self.public, self.public.get("delta", 1e-6)
+        facts = [
+            ("bound", summary.bound(public)),
+            *self._radius(),
+            ("privacy", summary.price(self.receipts, delta)),
+            ("", summary.protected(self.neighbours, public.get("privacy_unit"))),
+            *summary.protocol(self.trust, public),
+            ("method", f"{self.method}, {self.trust} model"),
+        ]
+        return facts, summary.remarks(public, exact=self.exact, seeded=self.seeded)
+
+    def in_brief(self) -> str:
+        """Return one line: how many rows, and the mean, with what it is within at 95 % confidence if that is known."""
+        if self.d > summary.FEW_COLUMNS:
+            return f"{self._number()}: {summary.numbers(self.mean)}"
+        errors = self.noise_std * 1.96 if self.found is None else self.column_bounds()
+        return f"{self._number()}: {summary.with_errors(self.columns, self.mean, errors)}"
+
+    def _number(self) -> str:
+        return summary.number(self.n, self.neighbours, self.public.get("privacy_unit"))
+
+    def _bounds_to_tell(self) -> NDArray[np.float64] | None:
+        """Return the bounds on the errors of the columns, if these are told one by one and may be relied upon."""
+        many = self.d > summary.FEW_COLUMNS
+        return None if many or self.found is None or self.public.get("few_rows") else self.column_bounds()
+
+    def _radius(self) -> list[summary.Paragraph]:
+        unit, one = self.public.get("radius_unit", ""), "person" if "privacy_unit" in self.public else "row"
+        if self.found is None:
+            return summary.clipping(self.radius, unit)
+        bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}
+        imputed = bool(self.public.get("imputed"))
+        return summary.findings(self.found, self.radius, unit, one, **bounds, imputed=imputed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Release.from_json, (self.to_json(),)
+
+    def __repr__(self) -> str:
+        seeded = ", seeded" if self.seeded else ""
+        price = summary.price_in_brief(self.receipts, self.public.get("delta", 1e-6))
+        return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, {price}{seeded}>"
+
+
+def _no_bound(release: Release) -> str:
+    if release.trust is not Trust.CENTRAL:
+        return (
+            f"there is no error bound in the {release.trust} model: see noise_std, and dpmean.plan for what to expect"
+        )
+    return f'method {release.method} does not measure its bias: use method="refined" for a bound'
+
+
+def _check(release: Release) -> None:
+    """Refuse a document whose fields are not what a release has."""
+    arrays = (release.mean, release.noise_std, release.centre)
+    delta, bound = release.public.get("delta", 0.5), release.public.get("bound", {})
+    names, unit = release.public.get("columns", []), release.public.get("privacy_unit", "")
+    right = (
+        type(release.n) is int
+        and type(release.d) is int
+        and release.n >= 1
+        and type(release.seeded) is bool
+        and type(release.radius) is float
+        and 0 <= release.radius < np.inf
+        and type(release.method) is str
+        and all(array.shape == (release.d,) and np.all(np.isfinite(array)) for array in arrays)
+        and bool(np.all(release.noise_std >= 0))
+        and len(release.receipts) > 0
+        and type(delta) is float
+        and 0 < delta < 1
+        and type(bound) is dict
+        and type(names) is list
+        and len(names) in (0, release.d)
+        and all(type(name) is str for name in [*names, unit])
+        and (release.found is None or is_sound(release.found))
+    )
+    if not right:
+        raise ArgumentError("this release has fields of the wrong type or size")
+    if "fidelity" in release.public:
+        read_name(Fidelity, release.public["fidelity"], "fidelity")
+    if release.trust is Trust.SHUFFLE and release.public.get("variant") not in summary.VARIANTS:
+        raise ArgumentError(f"variant must be one of {', '.join(summary.VARIANTS)} in the shuffle model")

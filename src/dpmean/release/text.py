@@ -1,0 +1,226 @@
+"""A release in words, as it is printed in 80 columns: each function makes the lines for one of its parts."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.enums import Trust
+from dpmean.privacy.budgets import PureDp
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
+from dpmean.privacy.renyi import Renyi, compose, renyi_of
+from dpmean.release.diagnostics import Found
+
+FEW_COLUMNS = 10
+"""So many are told one by one; of more, some."""
+VARIANTS = {
+    "mean": "a coarse mean",
+    "twice": "a coarse mean, taken twice",
+    "two": "quartiles, in two rounds",
+    "tree": "quartiles, in one round",
+    "binary": "medians, by halving",
+}
+"""Ways to the centre in the shuffle model, in words."""
+_PLAYED = "played in one process, which saw all rows"
+
+
+Paragraph = tuple[str, str]
+"""A label, or nothing, and what is said under it."""
+
+
+def lines_of(paragraphs: Sequence[Paragraph]) -> list[str]:
+    """Return labels and words in lines of 80 columns."""
+    return [line for label, words in paragraphs for line in wrapped(f"  {label:<11}", words)]
+
+
+def wrapped(start: str, words: str, indent: int | None = None) -> list[str]:
+    """Return words in lines of 80 columns, the first after a start, the others below it."""
+    rest = " " * (len(start) if indent is None else indent)
+    maker = textwrap.TextWrapper(80, start, rest, break_long_words=False, break_on_hyphens=False)
+    return maker.wrap(words)
+
+
+def shown(name: str) -> str:
+    """Return the name of a column as people read it; a blank one is a name too, and stands in quotes."""
+    return name if name.strip() else repr(name)
+
+
+def number(n: int, neighbours: Neighbours, unit: str | None) -> str:
+    """Return how many there are, and of what; a private number is not exact."""
+    private = neighbours is Neighbours.ADD_OR_REMOVE_ONE
+    return f"{'about ' * private}{n} {'rows' if unit is None else f'persons ({shown(unit)})'}"
+
+
+def warning(public: Mapping[str, Any]) -> list[str]:
+    """Return what a reader should know before any number."""
+    if not public.get("few_rows"):
+        return []
+    return ["  FEW ROWS: the mean may be far off, and what is said of its error worthless"]
+
+
+def estimate(
+    columns: tuple[str, ...] | None,
+    mean: NDArray[np.float64],
+    noise_std: NDArray[np.float64],
+    bounds: NDArray[np.float64] | None,
+) -> list[str]:
+    """Return the mean and its noise, column by column if there are few, with bounds on their errors if known."""
+    d = len(mean)
+    if d <= FEW_COLUMNS:
+        within = [""] * d if bounds is None else [f", within {bound:.3g} at 95 % confidence" for bound in bounds]
+        names = columns or [f"mean[{j}]" for j in range(d)]
+        width = min(max(10, *(len(name) for name in names)), 30)
+        found = zip(names, mean, noise_std, within, strict=True)
+        return [
+            f"  {name:<{width}} {value:.6g} with noise of std {std:.3g}{words}" for name, value, std, words in found
+        ]
+    lines = [f"  mean       {numbers(mean)}", f"  noise_std  {numbers(noise_std)}"]
+    if np.ptp(noise_std) == 0:
+        noise = math.hypot(*noise_std.tolist())
+        lines.append(f"             that is {noise:.4g} in l2 norm, all columns together")
+    return lines
+
+
+def with_errors(columns: tuple[str, ...] | None, mean: NDArray[np.float64], errors: NDArray[np.float64]) -> str:
+    """Return the mean in one line, column by column."""
+    names = [f"{name} " for name in columns] if columns else [""] * len(mean)
+    return ", ".join(f"{name}{value:.6g} ± {error:.2g}" for name, value, error in zip(names, mean, errors, strict=True))
+
+
+def bound(public: Mapping[str, Any]) -> str:
+    """Return the bound on the rows."""
+    given = public.get("bound", {})
+    if "lower" not in given:
+        lengths = {name: value for name, value in given.items() if name != "reach" or value != given.get("norm_bound")}
+        return ", ".join(f"{name} {value:g}" for name, value in lengths.items())
+    sides = list(zip(given["lower"], given["upper"], strict=True))
+    if len(set(sides)) == 1:
+        return f"every column from {sides[0][0]:g} to {sides[0][1]:g}"
+    shown = ", ".join(f"{low:g} to {high:g}" for low, high in sides[:4])
+    return shown + (f", ... ({len(sides)} columns)" if len(sides) > 4 else " (column by column)")
+
+
+def clipping(radius: float, unit: str) -> list[Paragraph]:
+    """Return where rows were clipped, if that is all that is known."""
+    beyond = "rows beyond it were clipped, which may add bias to the noise"
+    return [("radius", f"{radius:.5g}{unit} around the centre; {beyond}")]
+
+
+def findings(
+    found: Found, radius: float, unit: str, one: str, *, rows: float, population: float, imputed: bool
+) -> list[Paragraph]:
+    """Return what was found out on the way, and the bounds on the errors that follow from it."""
+    times = f"released {found.rounds} times, around better and better centres" if found.rounds > 1 else "released once"
+    error = (
+        f"at 95 % confidence the mean of these {one}s is within {rows:.3g}{unit} of this, in l2 norm over all columns"
+    )
+    sample = f"that of the population they are a sample of, within {population:.3g}{unit}"
+    missing = f"not covered: {'missing values, ' * imputed}up to {found.unseen} {one}s far beyond all others"
+    rare = "for a population rare large values, which add to its variance but not to the spread"
+    return [
+        ("spread", f"{found.spread:.4g}{unit}: the typical distance of a {one} from the mean of all"),
+        ("radius", f"{radius:.4g}{unit}: {one}s farther from the centre were clipped; the mean was {times}"),
+        ("error", f"{error}; {sample}"),
+        ("", f"{missing}, bounds that cut rows off, and {rare}"),
+    ]
+
+
+def price(receipts: Sequence[Receipt], delta: float) -> str:
+    """Return what all receipts cost together."""
+    costs = [receipt.cost for receipt in receipts]
+    if any(isinstance(cost, Renyi) for cost in costs):
+        return f"epsilon = {four_digits_up(epsilon_of(receipts, delta)):.4g}, delta = {delta:g}"
+    if all(isinstance(cost, PureDp) for cost in costs):
+        return f"epsilon = {four_digits_up(epsilon_of(receipts, delta)):.4g}, pure"
+    rho, epsilon = float(zcdp_of(receipts).rho), epsilon_of(receipts, delta)
+    return f"rho = {rho:.6g} zCDP, that is epsilon = {four_digits_up(epsilon):.4g} at delta = {delta:g}"
+
+
+def price_in_brief(receipts: Sequence[Receipt], delta: float) -> str:
+    """Return the same in as few words as possible."""
+    if any(isinstance(receipt.cost, Renyi) for receipt in receipts):
+        return price(receipts, delta).replace(" = ", "=")
+    return f"rho={float(zcdp_of(receipts).rho):.6g}"
+
+
+def protected(neighbours: Neighbours, unit: str | None) -> str:
+    """Return who is protected."""
+    one = "one row" if unit is None else f"all rows of one {shown(unit)}"
+    what = "rows" if unit is None else "persons"
+    number = {
+        Neighbours.REPLACE_ONE: "public",
+        Neighbours.ADD_OR_REMOVE_ONE: "private, and told with noise",
+    }[neighbours]
+    return f"neighbours: {neighbours}, that is, {one}; the number of {what} is {number}"
+
+
+def protocol(trust: Trust, public: Mapping[str, Any]) -> list[Paragraph]:
+    """Return what devices did, if every row is one."""
+    if trust is Trust.CENTRAL or "rounds" not in public:
+        return []
+    rounds, size = public["rounds"], f"{public['bytes_per_user']:.0f} bytes per user"
+    if trust is Trust.LOCAL:
+        sent = f"{rounds} rounds, {public['messages_per_user']} message of {size}; {public['answered']} users answered"
+        apart = "each device randomized its own answer, only messages were added up"
+        return [("protocol", f"{sent}; {_PLAYED if public.get('played_in_one_process') else apart}")]
+    sent = f"{rounds} rounds, {public['messages_per_user']:.1f} messages and {size}"
+    sealed = f"{public['sealed_bytes_per_user']:.0f} when sealed; centre by {VARIANTS[public['variant']]}"
+    honest = f"{public['answered']} users answered, of whom {public['honest']} must be honest"
+    played = f"; {_PLAYED}, by {public.get('fidelity', 'messages')}"
+    apart = f"shuffler and analyzer must not collude{played if public.get('played_in_one_process') else ''}"
+    return [("protocol", f"{sent}, {sealed}; {honest}; {apart}")]
+
+
+def paid(receipts: Sequence[Receipt]) -> list[str]:
+    """Return what every step asked, in brief, and its part of the cost."""
+    total = compose(receipt.cost for receipt in receipts).curve[0]
+    lines = []
+    for receipt in receipts:
+        cost = receipt.cost
+        part = f"{float(cost.epsilon):.5g}" if isinstance(cost, PureDp) else f"{renyi_of(cost).curve[0] / total:.1%}"
+        lines += wrapped(f"    {receipt.step:<11} {part:>6}  ", receipt.asked.split(",")[0])
+    return lines
+
+
+def remarks(public: Mapping[str, Any], *, exact: bool, seeded: bool) -> list[Paragraph]:
+    """Return what a reader should know after all numbers."""
+    told = []
+    if public.get("imputed"):
+        told.append(("IMPUTED", f"{imputed(public)}; what is said of errors does not cover that"))
+    if "note" in public:
+        told.append(("NOTE", public["note"]))
+    if not exact:
+        told.append(("FLOATS", "made with noise in floating point, to be measured; its rounding may give rows away"))
+    if seeded:
+        told.append(("SEEDED", "made with known noise, for experiments only; it protects nobody"))
+    return told
+
+
+def imputed(public: Mapping[str, Any]) -> str:
+    """Return what counted as something else, as it was missing; of persons, only what is missing in all their rows."""
+    which, unit = public["imputed"], public.get("privacy_unit")
+    columns = "" if which is True else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
+    if unit is None:
+        return f"values{columns} that were missing counted as the middle of the bounds, or zero"
+    persons = f"persons ({shown(unit)}) without any value{columns or ' in a column'}"
+    return f"{persons} counted as the middle of its bounds, or zero"
+
+
+def four_digits_up(epsilon: float) -> float:
+    """Return an epsilon with four digits that is not below it, but for a float's error: it is a promise."""
+    if not 0 < epsilon < math.inf:
+        return epsilon
+    place = 10.0 ** (math.floor(math.log10(epsilon)) - 3)
+    return math.ceil(epsilon / place - 1e-6) * place
+
+
+def numbers(values: NDArray[np.float64]) -> str:
+    """Return some of many numbers."""
+    with np.printoptions(precision=5, threshold=6, edgeitems=3, suppress=False, linewidth=200):
+        return str(values)

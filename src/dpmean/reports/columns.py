@@ -1,0 +1,85 @@
+"""What a page says of each column: its name, its estimate, the error, its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.numerics.error_quantiles import normal_quantile
+from dpmean.release.release import Release
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """All columns of a release.
+
+    Attributes:
+        names: what they are called, or "column 0" and so on.
+        named: whether these are names that somebody gave.
+        mean: the estimates.
+        noise_std: the standard deviations of the noise.
+        error: half the length of an error bar, at 95 % confidence.
+        measured: whether error bars cover the bias of clipping as it was measured, and not the noise alone.
+        lower: the lower bounds, if columns have bounds, and
+        upper: the upper ones.
+        few: whether there are too few rows to know the error, which is zero then.
+
+    """
+
+    names: tuple[str, ...]
+    named: bool
+    mean: Floats
+    noise_std: Floats
+    error: Floats
+    measured: bool
+    lower: Floats | None
+    upper: Floats | None
+    few: bool = False
+
+    @property
+    def d(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    @property
+    def share_a_unit(self) -> bool:
+        """Whether all can be drawn on one axis: a norm bounds them all, or all bounds are the same."""
+        if self.lower is None or self.upper is None:
+            return True
+        return bool(np.ptp(self.lower) == 0 and np.ptp(self.upper) == 0)
+
+
+def columns_of(release: Release, given: Sequence[str] | None = None) -> Columns:
+    """Read the columns of a release; their names are the given ones, or those that the release knows."""
+    given = release.public.get("columns") if given is None else given
+    names = tuple(map(str, given)) if isinstance(given, list | tuple) and len(given) == release.d else ()
+    bound = release.public.get("bound", {})
+    few = bool(release.public.get("few_rows"))
+    measured = release.found is not None and release.found.noise_std > 0 and not few
+    around = release.noise_std * (0.0 if few else normal_quantile((1 + CONFIDENCE) / 2))
+    return Columns(
+        names=names or tuple(f"column {j}" for j in range(release.d)),
+        named=bool(names),
+        mean=release.mean,
+        noise_std=release.noise_std,
+        error=release.column_bounds(CONFIDENCE) if measured else around,
+        measured=measured,
+        lower=_side(bound.get("lower"), release.d),
+        upper=_side(bound.get("upper"), release.d),
+        few=few,
+    )
+
+
+def _side(values: object, d: int) -> Floats | None:
+    if not isinstance(values, list | tuple) or len(values) != d:
+        return None
+    return np.array(values, dtype=np.float64)

@@ -1,0 +1,158 @@
+"""The estimate, drawn and in numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpmean.reports import charts
+from dpmean.reports.columns import Columns, Floats
+from dpmean.reports.markup import Html, join, tag
+from dpmean.reports.numbers import from_to, plain, with_error
+from dpmean.reports.scale import Scale
+from dpmean.reports.tables import is_listed, numbers
+
+_DOTS, _NAMED_DOTS = 12, 60
+"""As many columns are drawn as dots, one below the other: without names, and with."""
+
+
+def few(columns: Columns) -> bool:
+    """Whether there are so few columns that each gets a line of its own."""
+    return columns.d <= (_NAMED_DOTS if columns.named else _DOTS)
+
+
+def estimate(columns: Columns, image: tuple[int, int] | None = None, table: str = "numbers") -> Html:
+    """Return the estimate as a drawing, with words that say how to read it, and the numbers."""
+    if image is not None:
+        scale = Scale(float(columns.mean.min()), float(columns.mean.max()))
+        drawing, words = picture(columns, image, scale, table)
+    elif few(columns):
+        drawing, words = _dots(columns)
+    else:
+        drawing, words = curve(columns, Scale.around(reached(columns)), table)
+    caption = tag("figcaption", words, " ", covered(columns))
+    figure = tag("figure", drawing, caption, class_=None if image is None else "pictured")
+    return join(figure, numbers(columns, table))
+
+
+def _dots(columns: Columns) -> tuple[Html, str]:
+    shared = None
+    if columns.share_a_unit and (columns.d > 1 or columns.lower is None):
+        shared = Scale.around(reached(columns))
+    items = []
+    for j, name in enumerate(columns.names):
+        scale, ends = shared, None
+        if scale is None and columns.lower is not None and columns.upper is not None:
+            scale = Scale(float(columns.lower[j]), float(columns.upper[j]))
+            ends = (plain(scale.low, 6), plain(scale.high, 6))
+        scale = scale or Scale.around([float(columns.mean[j])])
+        items.append(dot(name, float(columns.mean[j]), float(columns.error[j]), scale, ends))
+    if shared is not None:
+        items.append(axis(shared))
+    kind = "dots" + (" own" if shared is None else "") + (" single" if columns.d == 1 else "")
+    words = "Dots are estimates, bars their errors; a bar that is narrower than its dot cannot be seen."
+    if columns.d == 1:
+        words = "The dot is the estimate, the bar its error; a bar that is narrower than the dot cannot be seen."
+    if columns.few:
+        words = "Dots are estimates."
+    if shared is None:
+        own = "Columns have units of their own: each" if columns.d > 1 else "It"
+        words += f" {own} is drawn between its public bounds."
+    if _beyond(columns):
+        words += " Noise can carry an estimate beyond its bounds; a hollow dot is at the end of its line."
+    return tag("ul", *items, class_=kind), words
+
+
+def dot(
+    name: str, mean: float, error: float, scale: Scale, ends: tuple[str, str] | None = None, ticks: int = 5
+) -> Html:
+    """Return one estimate as a line of a list: its name, a dot with a bar, the number."""
+    value, around = with_error(mean, error)
+    known = error > 0
+    within = f", give or take {around}" if known else ", with an error that is not known"
+    label = f"{name}: {value}{within}; drawn from {plain(scale.low, 6)} to {plain(scale.high, 6)}"
+    return tag(
+        "li",
+        tag("span", tag("bdi", name), class_="name"),
+        charts.track(mean, error, scale, label, ends=ends, ticks=ticks),
+        tag("span", value, tag("span", f" ± {around}", class_="soft") if known else None, class_="value"),
+    )
+
+
+def axis(scale: Scale, ticks: int = 5) -> Html:
+    """Return the last line of a list whose dots share a scale."""
+    return tag("li", tag("span", class_="name"), charts.axis(scale, ticks), class_="axis", aria_hidden="true")
+
+
+def reached(columns: Columns) -> list[float]:
+    """Return the ends of all error bars, as they are drawn."""
+    mean, error = _drawn(columns)
+    return [*(mean - error).tolist(), *(mean + error).tolist()]
+
+
+def _beyond(columns: Columns) -> bool:
+    if columns.lower is None or columns.upper is None or columns.share_a_unit:
+        return False
+    return bool(np.any((columns.mean < columns.lower) | (columns.mean > columns.upper)))
+
+
+def _drawn(columns: Columns) -> tuple[Floats, Floats]:
+    """Return means and errors as they are drawn: without a common unit, in per cent of the way between bounds."""
+    if columns.share_a_unit or columns.lower is None or columns.upper is None or few(columns):
+        return columns.mean, columns.error
+    width = columns.upper - columns.lower
+    return 100 * (columns.mean - columns.lower) / width, 100 * columns.error / width
+
+
+def curve(columns: Columns, scale: Scale, table: str) -> tuple[Html, str]:
+    """Return the estimates as a line in a band, and words that say how to read it."""
+    mean, error = _drawn(columns)
+    band = ", with errors that are not known" if columns.few else f", in a band of {from_to(error)} to either side"
+    label = f"Estimates of {columns.d} columns as a line, from {plain(mean.min(), 3)} to {plain(mean.max(), 3)}{band}"
+    words = f"The line goes through the estimates of columns 0 to {columns.d - 1}"
+    words += "." if columns.few else ", the band is their error."
+    if not columns.share_a_unit:
+        words += " Columns have units of their own: they are drawn in per cent of the way from lower to upper bound."
+    return charts.line(mean, error, scale, label, table=table if is_listed(columns) else None), words
+
+
+def picture(columns: Columns, shape: tuple[int, int], scale: Scale, table: str) -> tuple[Html, str]:
+    """Return the estimates as an image, and words that say how to read it."""
+    error, noise = float(columns.error.max()), float(columns.noise_std.max())
+    ends = (with_error(scale.low, error)[0], with_error(scale.high, error)[0])
+    label = (
+        f"Estimates as an image of {shape[0]} x {shape[1]} pixels, from {ends[0]}, black, to {ends[1]}, white, "
+        f"with noise of standard deviation {plain(noise, 2)}"
+    )
+    share = noise / (scale.high - scale.low) if scale.high > scale.low else math.inf
+    words = (
+        f"Black is {ends[0]}, white is {ends[1]}. The noise in each pixel has a standard deviation of "
+        f"{plain(noise, 2)}, {plain(100 * share, 2)} % of that range; the bar below the greys is a pixel's error bar."
+    )
+    hover = table if is_listed(columns) else None
+    drawing = join(charts.image(columns.mean, shape, label, scale=scale, table=hover), charts.greys(scale, error, ends))
+    return tag("div", drawing, class_="picture"), words
+
+
+def covered(columns: Columns) -> str:
+    """Return what error bars cover, in words."""
+    if columns.few:
+        return (
+            "There were too few rows to know the error: none is drawn, and the noise, whose standard deviation is in "
+            "the table, is only a part of it."
+        )
+    if columns.measured:
+        words = (
+            "At 95 % confidence, the mean of these rows lies within the error: it covers the noise, and the bias of "
+            "clipping as far as it could be measured."
+        )
+    else:
+        words = (
+            "The error is 1.96 standard deviations of the noise, which covers the noise in 95 % of cases; clipping may "
+            "add a bias, which it does not cover."
+        )
+    outside = round(columns.d / 20)
+    if columns.d >= 20:
+        words += f" This holds for each column by itself: of {columns.d}, some {outside} may lie outside."
+    return words

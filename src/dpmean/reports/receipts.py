@@ -1,0 +1,79 @@
+"""What was asked, which mechanism answered, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpmean.privacy.budgets import PureDp, Zcdp
+from dpmean.privacy.receipts import Receipt
+from dpmean.privacy.renyi import Renyi, renyi_of
+from dpmean.reports import charts
+from dpmean.reports import wording as words
+from dpmean.reports.markup import Html, join, tag
+from dpmean.reports.numbers import fraction, percent, plain
+
+_SHORT = 24
+_HEAD = ("step", "what was asked, and who answered", "cost", "share")
+
+
+def receipts(found: Sequence[Receipt], total: str) -> Html:
+    """Return a table of receipts; ``total`` says what they add up to."""
+    lines = [_line(receipt, share) for receipt, share in zip(found, _shares(found), strict=True)]
+    return tag(
+        "table",
+        tag("caption", f"Every number derived from rows, and its exact cost; together {total}."),
+        tag(
+            "thead",
+            tag("tr", *(tag("th", word, scope="col", role="columnheader") for word in _HEAD), role="row"),
+            role="rowgroup",
+        ),
+        tag("tbody", *lines, role="rowgroup"),
+        class_="receipts",
+        role="table",
+    )
+
+
+def _line(receipt: Receipt, share: float) -> Html:
+    purpose = words.STEPS.get(receipt.step.split()[0] if receipt.step.split() else "")
+    gloss = tag("span", purpose, class_="soft") if purpose else None
+    drawn = charts.bar(share, f"{percent(share)} of what was spent")
+    return tag(
+        "tr",
+        tag("th", receipt.step, gloss, scope="row", role="rowheader"),
+        tag("td", _sentence(receipt.asked), tag("span", _sentence(receipt.mechanism), class_="soft"), role="cell"),
+        tag("td", _price(receipt.cost), role="cell", class_="price"),
+        tag("td", tag("span", percent(share)), drawn, role="cell", class_="share"),
+        role="row",
+    )
+
+
+def _shares(found: Sequence[Receipt]) -> list[float]:
+    costs = [receipt.cost for receipt in found]
+    if all(isinstance(cost, PureDp) for cost in costs):
+        parts = [float(cost.epsilon) for cost in costs if isinstance(cost, PureDp)]
+    else:
+        parts = [renyi_of(cost).curve[0] for cost in costs]
+    return [part / sum(parts) for part in parts]
+
+
+def _price(cost: Zcdp | PureDp | Renyi) -> Html:
+    if isinstance(cost, Renyi):
+        return join(
+            "Rényi divergence ",
+            plain(cost.curve[0], 3),
+            " at order 2",
+            tag("span", "all orders are in the data", class_="soft"),
+        )
+    name, value = ("rho", cost.rho) if isinstance(cost, Zcdp) else ("epsilon", cost.epsilon)
+    exact = fraction(value)
+    if len(exact) <= _SHORT:
+        same = "/" not in exact
+        return join(
+            f"{name} {exact}" if same else f"{name} {plain(float(value))}",
+            None if same else tag("span", f"exactly {exact}", class_="soft"),
+        )
+    return join(f"{name} {plain(float(value))}", tag("details", tag("summary", "exactly"), tag("code", exact)))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "." if text else ""

@@ -1,0 +1,96 @@
+"""The page of one release."""
+
+from __future__ import annotations
+
+from dpmean.enums import Trust
+from dpmean.release.release import Release
+from dpmean.release.text import shown
+from dpmean.reports import wording as words
+from dpmean.reports.accuracy import accuracy, bound_in_words
+from dpmean.reports.columns import Columns
+from dpmean.reports.estimate import estimate
+from dpmean.reports.markup import Html, join, tag
+from dpmean.reports.numbers import plain
+from dpmean.reports.parts import alarms, data, entries, head, remark, section
+from dpmean.reports.privacy import privacy
+from dpmean.reports.promise import Promise, promise_of
+from dpmean.reports.provenance import choices
+from dpmean.reports.receipts import receipts
+
+_MODELS = {
+    Trust.CENTRAL: "central, a trusted curator",
+    Trust.LOCAL: "local, nobody is trusted",
+    Trust.SHUFFLE: "shuffle",
+}
+
+
+def body(release: Release, columns: Columns, image: tuple[int, int] | None, title: str, date: str | None) -> Html:
+    """Return all that is on the page."""
+    promise = promise_of(release)
+    how = words.how_persons_count(promise)
+    counted = None if how is None else tag("p", how)
+    return tag(
+        "main",
+        head(
+            title,
+            _subtitle(release, promise),
+            alarms(seeded=release.seeded, exact=release.exact),
+            _remarks(release),
+            entries(_facts(release, promise), "facts"),
+        ),
+        section("estimate", "The estimate", counted, estimate(columns, image)),
+        section("accuracy", "How accurate it is", accuracy(release)),
+        section("privacy", "Who is protected, and how well", privacy(promise)),
+        section("receipts", "What it cost", receipts(release.receipts, _total(promise))),
+        section(
+            "choices",
+            "How it was made",
+            join(entries(_choices(release, date), "choices"), data(release.to_json(), "Release")),
+        ),
+    )
+
+
+def _subtitle(release: Release, promise: Promise) -> str:
+    what = "one number" if release.d == 1 else f"{release.d} columns"
+    mean = f"The mean of {what} over {' '.join(words.number_of(release))}"
+    if promise.broken:
+        return f"{mean}, with noise that does not protect them."
+    return f"{mean}, with noise that protects every single one of them. Everything on this page may be published."
+
+
+def _remarks(release: Release) -> list[Html]:
+    found = []
+    if release.public.get("few_rows"):
+        few = "There were too few rows for this budget to find out where they lie, or how far off the estimate is."
+        found.append(remark("Few rows: this may be worthless.", few))
+    if "note" in release.public:
+        found.append(remark("Note.", str(release.public["note"])))
+    return found
+
+
+def _facts(release: Release, promise: Promise) -> list[tuple[str, str]]:
+    number, unit = words.number_of(release)
+    return [
+        (unit, number),
+        ("columns", str(release.d)),
+        ("privacy", promise.broken or words.in_brief(promise)),
+        ("trust", _MODELS[release.trust]),
+    ]
+
+
+def _total(promise: Promise) -> str:
+    if promise.pure is not None or promise.rho is None:
+        return words.in_brief(promise)
+    return f"rho {plain(float(promise.rho), 6)}"
+
+
+def _choices(release: Release, date: str | None) -> list[tuple[str, str]]:
+    return [
+        *([] if date is None else [("date", date)]),
+        ("method", release.method),
+        ("model", release.trust),
+        ("neighbours", str(release.neighbours)),
+        *([] if "privacy_unit" not in release.public else [("one person", shown(release.public["privacy_unit"]))]),
+        ("bounds", bound_in_words(release.public)),
+        *choices(release.public),
+    ]

@@ -1,0 +1,69 @@
+"""Tables of numbers, rounded to what their errors support; folded if they are long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpmean.reports.columns import Columns
+from dpmean.reports.markup import Html, tag
+from dpmean.reports.numbers import plain, with_error
+
+_OPEN, _LISTED = 12, 2000
+"""As many lines of a table are shown at once, and at all."""
+
+
+def is_listed(columns: Columns) -> bool:
+    """Whether a table has all columns."""
+    return columns.d <= _LISTED
+
+
+def numbers(columns: Columns, name: str) -> Html:
+    """Return a table of all columns; ``name`` is the identifier of its lines."""
+    title = "The numbers" if columns.d == 1 else f"The numbers of all {columns.d} columns"
+    return _folded(title, columns, [tag("tbody", *_lines(columns), id=name)], columns.d)
+
+
+def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], name: str) -> Html:
+    """Return a table of all columns of all groups, group by group."""
+    bodies = []
+    for place, (label, columns) in enumerate(groups.items()):
+        about = tag("span", sizes[label], class_="soft")
+        head = tag("tr", tag("th", tag("bdi", str(label)), " ", about, colspan=4, scope="rowgroup", class_="group"))
+        bodies.append(tag("tbody", head, *_lines(columns), id=f"{name}-{place}"))
+    first = next(iter(groups.values()))
+    return _folded(f"The numbers of {len(groups)} groups", first, bodies, (first.d + 1) * len(groups))
+
+
+def _folded(title: str, columns: Columns, bodies: list[Html], length: int) -> Html:
+    head = ["column, and its bounds" if _bounded(columns) else "column", "estimate", "± at 95 %", "noise"]
+    some = "" if is_listed(columns) else f"; the first {_LISTED} of {columns.d}, all are in the data below"
+    caption = (
+        f"Estimates, rounded to what their errors support{some}. Noise: its standard deviation. "
+        "Exact values are in the data below."
+    )
+    table = tag(
+        "table",
+        tag("caption", caption),
+        tag("thead", tag("tr", *(tag("th", word, scope="col") for word in head))),
+        *bodies,
+        class_="numbers",
+    )
+    return tag("details", tag("summary", title), tag("div", table, class_="wide"), open=length <= _OPEN)
+
+
+def _lines(columns: Columns) -> list[Html]:
+    lines = []
+    for j in range(min(columns.d, _LISTED)):
+        value, error = with_error(float(columns.mean[j]), float(columns.error[j]))
+        within = None
+        if _bounded(columns) and columns.lower is not None and columns.upper is not None:
+            within = tag("span", f"{plain(columns.lower[j], 6)} to {plain(columns.upper[j], 6)}", class_="soft")
+        cells = (value, "not known" if columns.few else error, plain(float(columns.noise_std[j]), 2))
+        name = tag("th", tag("bdi", columns.names[j]), within, scope="row")
+        lines.append(tag("tr", name, *(tag("td", cell) for cell in cells)))
+    return lines
+
+
+def _bounded(columns: Columns) -> bool:
+    return columns.lower is not None and columns.upper is not None and not columns.share_a_unit

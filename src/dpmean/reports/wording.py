@@ -1,0 +1,220 @@
+"""The promise in plain words: who is protected, from whom, and how well."""
+
+from __future__ import annotations
+
+import math
+
+from dpmean.enums import Sizes, Trust
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.release.release import Release
+from dpmean.release.text import four_digits_up, shown
+from dpmean.reports.numbers import percent_up, plain, small, times_up
+from dpmean.reports.promise import Promise, best_guess
+
+STEPS = {
+    "number": "how many there are",
+    "spread": "how far apart rows typically are",
+    "reach": "how far from zero, or from the middle of the bounds, rows lie",
+    "extremes": "how far out the outermost rows are",
+    "locate": "a first, rough mean, to look from",
+    "outline": "how many rows lie how far out",
+    "far": "how far out the farthest rows are",
+    "alarm": "whether some rows lie far beyond all others",
+    "radius": "where to clip",
+    "upper": "where to clip above",
+    "lower": "where to clip below",
+    "end": "where to clip",
+    "shrinkage": "how much clipping shortens rows",
+    "bias": "how far clipping moves the mean",
+    "centre": "where the rows are",
+    "medians": "where the rows are",
+    "spreads": "how wide each column is",
+    "mean": "the mean itself",
+    "answers": "what each device was asked",
+}
+"""What the steps of our estimators are for, by the first word of their names."""
+
+
+_DELTAS = (1e-5, 1e-6, 1e-9)
+_LARGE = 20  # an epsilon that lets things become half a billion times as likely
+
+
+def in_brief(promise: Promise) -> str:
+    """Return the cost in one line."""
+    if promise.pure is not None:
+        return f"epsilon {_up(float(promise.pure))}"
+    return f"epsilon {_up(promise.epsilon(promise.delta))} at delta {small(promise.delta)}"
+
+
+def who_is_protected(promise: Promise) -> str:
+    """Return, in plain words, which two worlds are hard to tell apart."""
+    seen = {
+        Trust.CENTRAL: "this page",
+        Trust.LOCAL: "all that the device sent, and from this page",
+        Trust.SHUFFLE: "all that the analyzer received, and from this page",
+    }[promise.trust]
+    told = "can hardly be told"
+    if _epsilon(promise) > _LARGE:
+        told = "is not hidden to speak of, at such a cost: it may well be told"
+    return (
+        f"{_hidden(promise)}, {told} from {seen}, even by somebody who knows everything else in the data. "
+        f"{_numbers(promise)}"
+    )
+
+
+def _epsilon(promise: Promise) -> float:
+    return promise.epsilon(promise.delta) if promise.pure is None else float(promise.pure)
+
+
+def _hidden(promise: Promise) -> str:
+    group = ", and in which group" if promise.sizes is Sizes.PRIVATE else ""
+    if promise.unit is None:
+        what = "row is as it is, or has any other values instead" if promise.replaced else "row is in the data at all"
+        group += ", in the same group" * (promise.sizes is Sizes.PUBLIC)
+    elif promise.replaced:
+        what = "person's rows are as they are, or are any others instead"
+    else:
+        what = "person is in the data at all, with one row or many"
+    return f"Whether any one {what}{group}"
+
+
+def _numbers(promise: Promise) -> str:
+    several = "rows" if promise.unit is None else "persons"
+    if promise.sizes is Sizes.PUBLIC:
+        return f"How many {several} each group has, and who is in which, is public, and not protected."
+    if promise.sizes is Sizes.PRIVATE:
+        return f"How many {several} a group has is protected as well, and told with noise."
+    if promise.replaced:
+        return f"How many {several} there are is public, and not protected."
+    return f"How many {several} there are is protected as well, and told with noise."
+
+
+def who_is_a_person(promise: Promise) -> str:
+    """Return what the unit means for people."""
+    if promise.unit is None:
+        return (
+            "One row is protected. If every person has one row, that is the person; somebody who has several rows is "
+            "protected less, for each of them adds to what can be told."
+        )
+    return (
+        f"All rows of one person, that is, all that have the same value of {shown(promise.unit)}, are protected "
+        "together, however many they are."
+    )
+
+
+def how_persons_count(promise: Promise) -> str | None:
+    """Return what the estimate is a mean of, if it is not rows."""
+    if promise.unit is None:
+        return None
+    if promise.sizes is None:
+        return "Every person counts once, with the mean of their rows."
+    return (
+        "Every person counts once, in one group, with the mean of their rows in it; rows that they have in other "
+        "listed groups were left out."
+    )
+
+
+def how_well(promise: Promise) -> list[str]:
+    """Return what the cost means, in sentences that are exactly true."""
+    pure, one = promise.pure, "row" if promise.unit is None else "person"
+    epsilon = _epsilon(promise)
+    same = promise.sizes is Sizes.PUBLIC  # who is in which group is known, so that neighbours differ within one
+    other = "any other of its group" if same else "any other"
+    change = f"with that {one} replaced by {other}" if promise.replaced else f"if that {one} were added or left out"
+    asked = (
+        f"and has two candidates for that {one}{', both of its group' * same}, each as likely as the other, names the "
+        "right one"
+        if promise.replaced
+        else f"and has to say whether that {one} is in it, which is as likely as not, says the truth"
+    )
+    name, also = f"{in_brief(promise)}, pure differential privacy", ""
+    if pure is None:
+        name, also = in_brief(promise), f", apart from an extra probability of at most {small(promise.delta)}"
+    if epsilon > _LARGE:
+        meaning = "a number so large that it rules out next to nothing"
+    else:
+        meaning = (
+            "whatever anybody might conclude, they come to conclude it at most "
+            f"{times_up(math.exp(epsilon))} times as often as they would {change}{also}"
+        )
+    return [
+        f"This is {name}: {meaning}.",
+        f"As a bet: somebody who knows all the rest, {asked} in at most {percent_up(best_guess(promise))} of cases; "
+        "guessing blindly is right in 50 %.",
+    ]
+
+
+def conversion(promise: Promise) -> str | None:
+    """Return how rho converts to epsilon, if there is a rho."""
+    if promise.pure is not None:
+        return None
+    deltas = {promise.delta, *(delta for delta in _DELTAS if delta > promise.delta or promise.rho is not None)}
+    pairs = ", ".join(
+        f"epsilon {_up(promise.epsilon(delta))} at delta {small(delta)}" for delta in sorted(deltas, reverse=True)
+    )
+    if promise.rho is None:
+        return (
+            f"Costs were added up as Rényi divergences and converted once, by a tight formula, rounded up: {pairs}. "
+            "There is no single rho in the shuffle model."
+        )
+    return (
+        f"Accounts are kept in rho, zero-concentrated differential privacy, in which costs of steps simply add up: "
+        f"rho = {plain(float(promise.rho), 6)}. By a tight formula, rounded up, that is {pairs}; "
+        "all of these hold at once."
+    )
+
+
+def of_groups(promise: Promise) -> str | None:
+    """Return why the costs of groups do not add up."""
+    if promise.sizes is None:
+        return None
+    one = "row" if promise.unit is None else "person"
+    words = f"A {one} is in one group alone, so the costs of groups do not add up: the dearest group counts for all"
+    if promise.replaced and promise.sizes is Sizes.PRIVATE:
+        return f"{words}, four times, because a {one} that is replaced is missing in one place and new in another."
+    return f"{words}."
+
+
+def whom_to_trust(promise: Promise) -> list[str]:
+    """Return who saw what."""
+    words = {Trust.CENTRAL: _curator, Trust.LOCAL: _nobody, Trust.SHUFFLE: _two_who_are_apart}[promise.trust](promise)
+    played = "This collection was played in one process, which saw all rows: it does not hide them from there."
+    return [words, played] if promise.played else [words]
+
+
+def _curator(promise: Promise) -> str:
+    several = "rows" if promise.unit is None else "persons"
+    besides = "nothing besides"
+    if promise.sizes is Sizes.PUBLIC:
+        besides = f"how many {several} each group has, which went through none"
+    elif promise.sizes is None and promise.replaced:
+        besides = f"how many {several} there are, which went through none"
+    return (
+        "Central model: whoever made this page held the rows, and is trusted with them. Everybody else sees what "
+        f"went through the noise, and {besides}."
+    )
+
+
+def _nobody(_: Promise) -> str:
+    return (
+        "Local model: nobody is trusted. Each device randomized its answer before it sent it, and the promise "
+        "holds against the collector too."
+    )
+
+
+def _two_who_are_apart(promise: Promise) -> str:
+    honest = "" if promise.honest is None else f", and at least {promise.honest} clients are honest in every round"
+    return (
+        "Shuffle model: clients sealed their messages, a shuffler mixed them without reading them, and an analyzer "
+        f"added them up. The promise holds as long as shuffler and analyzer do not work together{honest}."
+    )
+
+
+def number_of(release: Release) -> tuple[str, str]:
+    """Return how many there are, and of what."""
+    about = {Neighbours.REPLACE_ONE: "", Neighbours.ADD_OR_REMOVE_ONE: "about "}[release.neighbours]
+    return f"{about}{release.n}", "rows" if release.public.get("privacy_unit") is None else "persons"
+
+
+def _up(epsilon: float) -> str:
+    return plain(four_digits_up(epsilon))

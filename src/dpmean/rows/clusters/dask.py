@@ -1,0 +1,210 @@
+"""Rows on a Dask cluster: arrays and data frames; workers add up, and a tree of sums brings one total home."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.queries.queries import Ints
+from dpmean.rows.block_query import Kernel
+from dpmean.rows.clusters.worker import Partial, fault_of, merged, partial
+from dpmean.rows.dtype_names import KINDS
+from dpmean.rows.engine import CHANGED, Streamed
+from dpmean.rows.files.arrow import RAGGED
+from dpmean.rows.tables.scalars import is_missing, vector
+
+_FAN_IN = 8
+
+
+def open_dask(X: Any, columns: Sequence[str] | None, vector_column: str | None) -> Streamed:
+    """Read which blocks a Dask array or data frame is made of; no row is read."""
+    if hasattr(X, "to_frame"):  # a series or an index
+        raise ArgumentTypeError(f'X is one column: give the frame, with columns=["{X.name}"]')
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):
+        engine = _open_frame(X, columns, vector_column)
+        names = X.columns if columns is None else columns
+        return Streamed(engine, None if vector_column is not None else tuple(map(str, names)))
+    if not hasattr(X, "chunks") or not hasattr(X, "dtype"):
+        raise ArgumentTypeError(f"X must be a Dask array or data frame, got {type(X).__name__}")
+    if columns is not None or vector_column is not None:
+        raise ArgumentError("columns and vector_column are for data frames, got a Dask array: select beforehand")
+    if X.dtype.kind not in "fiub":
+        kind = KINDS.get(X.dtype.kind, "something else")
+        raise ArgumentTypeError(f"X must hold real numbers, got {kind}: convert it, with X.astype(float)")
+    if X.ndim not in (1, 2):
+        raise DataError(f"X must have shape (n, d), or (n,) for one dimension, got {X.ndim} dimensions")
+    array = X[:, None] if X.ndim == 1 else X
+    array = array.rechunk({1: -1})
+    blocks = list(array.to_delayed().ravel())
+    sizes = array.chunks[0]
+    if any(np.isnan(size) for size in sizes):
+        sizes = _lengths(blocks)
+    return Streamed(DaskEngine(blocks, tuple(int(size) for size in sizes), int(array.shape[1]), None))
+
+
+def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | None) -> DaskEngine:
+    if columns is not None and (vector_column is not None or isinstance(columns, str)):
+        raise ArgumentError("give columns=[...], several names, or vector_column, one name")
+    names = [vector_column] if vector_column is not None else list(frame.columns if columns is None else columns)
+    if len(set(names)) < len(names):
+        raise ArgumentError("columns must differ: a name is given twice")
+    for name in names:
+        if name not in frame.columns:
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, frame.columns[:20]))}")
+        if vector_column is None and getattr(frame.dtypes[name], "kind", "O") not in "fiub":
+            raise ArgumentTypeError(
+                f"column {name!r} must hold real numbers, got {frame.dtypes[name]}: name the columns to use, "
+                "columns=[...], or the one that holds vectors, vector_column=..."
+            )
+    if vector_column is not None and issubclass(getattr(frame.dtypes[vector_column], "type", object), str):
+        raise ArgumentTypeError(
+            f"column {vector_column!r} holds text: Dask turned the vectors into strings; set dataframe.convert-string "
+            "to False, or read Parquet"
+        )
+    chosen = frame if names == list(frame.columns) else frame[names]
+    blocks = chosen.to_delayed()
+    counted = _computed([frame[names[:1]].map_partitions(len)])[0]  # of a file, one column is read
+    sizes = tuple(int(size) for size in counted) if len(counted) == len(blocks) else _lengths(blocks)
+    width = len(names) if vector_column is None else _width(blocks, sizes, vector_column)
+    return DaskEngine(blocks, sizes, width, vector_column)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class DaskEngine:
+    """The blocks of an array or data frame, where the scheduler keeps or makes them."""
+
+    blocks: list[Any]
+    sizes: tuple[int, ...]
+    width: int
+    vector_column: str | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many columns there are."""
+        return sum(self.sizes), self.width
+
+    def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
+        """Read all rows once, on the workers, and merge what they give on the way home."""
+        from dask import delayed
+
+        line = [delayed(_block_partial)(kernel, block, self.vector_column) for block in self.blocks]
+        while len(line) > 1:
+            line = [delayed(merged)(line[start : start + _FAN_IN]) for start in range(0, len(line), _FAN_IN)]
+        (found,) = _computed(line)
+        return _as_partial(found).answer()
+
+    def gather(self, positions: Ints) -> NDArray[Any]:
+        """Return the rows at some positions."""
+        from dask import delayed
+
+        stops = np.array(list(accumulate(self.sizes)))
+        ends = np.searchsorted(positions, stops)
+        starts, firsts = np.concatenate(([0], ends[:-1])), stops - np.array(self.sizes)
+        tasks = [
+            delayed(_picked)(block, self.vector_column, positions[start:end] - first, size)
+            for block, start, end, first, size in zip(self.blocks, starts, ends, firsts, self.sizes, strict=True)
+            if end > start
+        ]
+        found = _computed(tasks)
+        for part in found:
+            if isinstance(part, Partial):
+                raise DataError(part.fault)
+        if any(part.shape[1:] != (self.width,) for part in found):
+            raise DataError(RAGGED)
+        return np.concatenate(found)
+
+
+def _block_partial(kernel: Kernel, block: Any, vector_column: str | None) -> Partial:
+    """Do this on a worker."""
+    try:
+        rows = _as_rows(block, vector_column)
+    except Exception as error:
+        return Partial(None, 0, fault_of(error))
+    return partial(kernel, [rows])
+
+
+def _picked(block: Any, vector_column: str | None, places: Ints, size: int) -> NDArray[Any] | Partial:
+    """Do this on a worker."""
+    try:
+        rows = _as_rows(block, vector_column)
+        return rows[places] if len(rows) == size else Partial(None, 0, CHANGED)
+    except Exception as error:
+        return Partial(None, 0, fault_of(error))
+
+
+def _as_rows(block: Any, vector_column: str | None) -> NDArray[Any]:
+    """Return a block as an array: it is one, or a part of a data frame."""
+    if vector_column is not None:
+        return _vectors(block[vector_column].tolist())
+    kinds = list(block.dtypes) if hasattr(block, "columns") else [block.dtype]
+    if any(getattr(kind, "kind", "O") not in "fiub" for kind in kinds):
+        raise DataError("X must hold real numbers, so nothing was released: a block holds something else than it says")
+    plain = all(isinstance(kind, np.dtype) for kind in kinds)
+    found: NDArray[Any] = np.asarray(block) if plain else block.to_numpy(dtype=np.float64, na_value=np.nan)
+    return found
+
+
+def _vectors(given: list[Any]) -> NDArray[Any]:
+    """Return vectors as the rows of an array; one that is missing is missing in all coordinates."""
+    vectors = [None if is_missing(one) else vector(one) for one in given]
+    lengths = {len(one) for one in vectors if one is not None}
+    if len(lengths) != 1:
+        if not vectors:
+            return np.empty((0, 0))
+        raise DataError(RAGGED)
+    missing = np.full(lengths.pop(), np.nan)
+    return np.stack([missing if one is None else one for one in vectors])
+
+
+def _lengths(blocks: list[Any]) -> tuple[int, ...]:
+    """Count the rows of every block."""
+    from dask import delayed
+
+    return tuple(int(size) for size in _computed([delayed(len)(block) for block in blocks]))
+
+
+def _width(blocks: list[Any], sizes: tuple[int, ...], vector_column: str) -> int:
+    from dask import delayed
+
+    first = next((block for block, size in zip(blocks, sizes, strict=True) if size), None)
+    if first is None:
+        raise DataError("the data frame has no rows, and so nothing says how many columns there are")
+    (width,) = _computed([delayed(_first_width)(first, vector_column)])
+    if not width:
+        raise DataError(f"column {vector_column!r} must hold vectors of real numbers, so nothing was released")
+    return int(width)
+
+
+def _first_width(block: Any, vector_column: str) -> int:
+    """Do this on a worker: zero for what is no vector of numbers."""
+    try:
+        first = np.asarray(block[vector_column].iloc[0])
+        return len(first) if first.ndim == 1 and first.dtype.kind in "fiub" else 0
+    except Exception:
+        return 0
+
+
+def _computed(tasks: list[Any]) -> tuple[Any, ...]:
+    """Let the scheduler work; what it says of an error may quote a row, so it is not passed on."""
+    import dask
+
+    try:
+        found: tuple[Any, ...] = dask.compute(*tasks)
+    except Exception as error:
+        kind = type(error).__name__
+    else:
+        return found
+    raise DataError(f"the Dask cluster failed ({kind}), so nothing was released: look at its own logs")
+
+
+def _as_partial(found: Any) -> Partial:
+    if not isinstance(found, Partial):
+        raise DataError("the Dask cluster gave back something else than was asked for")
+    return found

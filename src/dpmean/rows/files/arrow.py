@@ -1,0 +1,142 @@
+"""Batches of Arrow: which columns are the coordinates, and a batch as an array of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.queries.queries import Ints
+from dpmean.rows.dtype_names import in_words, is_list, is_number
+
+_LAYOUT_BYTES = 1 << 20  # columns are put side by side in pieces that a cache holds until they are worked on
+RAGGED = (
+    "the vectors in the rows differ in length or are all missing, so nothing was released: pad them, or leave them out"
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns that make up a row: one vector, or one number each."""
+
+    names: tuple[str, ...]
+    is_vector: bool
+    width: int | None
+    """How many coordinates a row has, if the table says so."""
+
+    @staticmethod
+    def choose(schema: Any, columns: Sequence[str] | None, vector_column: str | None) -> Columns:
+        """Choose columns of an Arrow schema by name, or all of them."""
+        import pyarrow.types as kinds
+
+        if columns is not None and vector_column is not None:
+            raise ArgumentError(
+                "give columns or vector_column, not both: a row is one vector, or one number per column"
+            )
+        if isinstance(columns, str):
+            raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
+        names = tuple(schema.names if columns is None else columns) if vector_column is None else (vector_column,)
+        for name in names:
+            if name not in schema.names:
+                raise ArgumentError(f"there is no column {name!r}: there are {', '.join(schema.names[:20])}")
+        if len(set(names)) < len(names):
+            raise ArgumentError("columns must differ: a name is given twice")
+        fields = [schema.field(name).type for name in names]
+        lists = [kind for kind in fields if is_list(kind)]
+        if len(lists) == 1 and len(fields) == 1:
+            kind = lists[0]
+            _number(names[0], kind.value_type)
+            return Columns(names, True, kind.list_size if kinds.is_fixed_size_list(kind) else None)
+        if not names:
+            raise DataError("the table has no columns")
+        if vector_column is not None and kinds.is_null(fields[0]):
+            raise DataError(RAGGED)
+        for name, kind in zip(names, fields, strict=True):
+            _number(name, kind)
+        return Columns(names, False, len(names))
+
+    def block(self, batch: Any) -> NDArray[Any]:
+        """Return the rows of a record batch as an array; what is missing becomes NaN."""
+        if not self.is_vector:
+            arrays = self._arrays(batch)
+            return _side_by_side(arrays, np.empty((len(arrays), batch.num_rows), dtype=np.result_type(*arrays)))
+        return self._vectors(batch.column(batch.schema.get_field_index(self.names[0])))
+
+    def blocks(self, batch: Any) -> Iterator[NDArray[Any]]:
+        """Yield the rows of a record batch; from columns, some at a time, each block overwritten by the next."""
+        if self.is_vector:
+            yield self.block(batch)
+            return
+        arrays = self._arrays(batch)
+        kind = np.result_type(*arrays)
+        size = max(64, _LAYOUT_BYTES // (len(arrays) * kind.itemsize))
+        buffer = np.empty((len(arrays), min(size, batch.num_rows)), dtype=kind)
+        for start in range(0, batch.num_rows, size):
+            pieces = [array[start : start + size] for array in arrays]
+            yield _side_by_side(pieces, buffer[:, : len(pieces[0])])
+
+    def pick(self, batch: Any, places: Ints) -> NDArray[Any]:
+        """Return the rows of a record batch at some places."""
+        if self.is_vector:
+            return self.block(batch.take(places))
+        arrays = [array[places] for array in self._arrays(batch)]
+        return _side_by_side(arrays, np.empty((len(arrays), len(places)), dtype=np.result_type(*arrays)))
+
+    def _vectors(self, column: Any) -> NDArray[Any]:
+        """Return vectors as the rows of an array; one that is missing is missing in all coordinates."""
+        import pyarrow.compute as compute
+
+        known = column.drop_null() if column.null_count else column
+        flat, count = _numbers(known.flatten()), len(known)
+        width = self.width if self.width is not None or not count else len(flat) // count
+        if width is None and len(column):
+            raise DataError(RAGGED)
+        if self.width is None and np.any(compute.list_value_length(known).to_numpy(zero_copy_only=False) != width):
+            raise DataError(RAGGED)
+        rows = flat.reshape(count, width or 0)
+        if count == len(column):
+            return rows
+        whole = np.full((len(column), rows.shape[1]), np.nan)
+        whole[column.is_valid().to_numpy(zero_copy_only=False)] = rows
+        return whole
+
+    def _arrays(self, batch: Any) -> list[NDArray[Any]]:
+        return [_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.names]
+
+
+def _side_by_side(arrays: Sequence[NDArray[Any]], block: NDArray[Any]) -> NDArray[Any]:
+    """Write columns into the lines of a block, and return it with a row in each line."""
+    for line, array in zip(block, arrays, strict=True):
+        line[:] = array
+    return block.T
+
+
+def as_good_as(kind: Any, other: Any) -> bool:
+    """Whether columns of two types give rows alike: numbers of any kind, as a missing value may decide which."""
+    if not is_list(kind) or not is_list(other):
+        return is_number(kind) and is_number(other)
+    alike = kind.id == other.id and getattr(kind, "list_size", None) == getattr(other, "list_size", None)
+    return alike and is_number(kind.value_type) and is_number(other.value_type)
+
+
+def _number(name: str, kind: Any) -> None:
+    if not is_number(kind):
+        raise ArgumentTypeError(
+            f"column {name!r} must hold real numbers, got {in_words(kind)}: name the columns to use, columns=[...], or "
+            "the one that holds vectors, vector_column=..."
+        )
+
+
+def _numbers(array: Any) -> NDArray[Any]:
+    """Return an Arrow array of numbers; copies nothing if nothing is missing."""
+    import pyarrow as pa
+
+    if pa.types.is_null(array.type) or (array.null_count and not pa.types.is_floating(array.type)):
+        array = array.cast(pa.float64(), safe=False)
+    found: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return found

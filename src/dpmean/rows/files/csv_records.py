@@ -1,0 +1,229 @@
+"""Records in text: where each begins and ends, and its fields. A record is read from its own bytes and no others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.enums import Newlines
+from dpmean.noise.jit import compiled
+from dpmean.queries.queries import Ints
+
+Bytes = NDArray[np.uint8]
+_TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE = b'\t\n\r "'
+FINE, RAGGED, UNCLOSED, STRAY = range(4)
+"""What is found of a record: as many fields as columns; more or fewer; an open quote; a quote out of place."""
+MISSING = frozenset(
+    {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL"}
+    | {"NaN", "n/a", "nan", "null"}
+)
+"""What is written in place of a number that is missing."""
+_PLAIN = np.zeros(256, dtype=np.bool_)
+_PLAIN[list(b"0123456789+-.eE")] = True
+"""What a number is written with; a field with anything else in it may be a word for a missing one."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How records are written."""
+
+    delimiter: str = ","
+    newlines: Newlines = Newlines.RECORDS
+
+    @property
+    def quoted(self) -> bool:
+        """Whether quoted fields may hold line breaks, and quotes stand around whole fields only (RFC 4180)."""
+        return self.newlines is Newlines.QUOTED
+
+
+@final
+class Scan:
+    """Finds records in text that comes in pieces; a blank one counts only if told so."""
+
+    def __init__(self, dialect: Dialect, start: int, *, blank: bool) -> None:
+        self._dialect, self._blank = dialect, blank
+        self._state = np.array([0, start, 0, 0], dtype=np.int64)  # records, begin of this one, in quotes, last byte
+        self._at = start
+
+    @property
+    def count(self) -> int:
+        """How many records have ended so far."""
+        return int(self._state[0])
+
+    @property
+    def rest(self) -> range:
+        """What has not ended: a last record without a line break, or nothing."""
+        return range(int(self._state[1]), self._at)
+
+    @property
+    def in_quotes(self) -> bool:
+        """Whether a quoted field has not ended."""
+        return bool(self._state[2])
+
+    def feed(self, text: Bytes, every: int) -> Ints:
+        """Return where every so many records begin and end, of those that end in this piece."""
+        room = np.empty((len(text) // every + 1, 2), dtype=np.int64)
+        found = _scan(text, self._at, self._state, self._dialect.quoted, self._blank, every, room)
+        self._at += len(text)
+        return room[:found]
+
+
+def find_records(text: Bytes, dialect: Dialect, *, blank: bool) -> Ints:
+    """Return where each record of a text begins and ends, its line break left out."""
+    scan = Scan(dialect, 0, blank=blank)
+    found = scan.feed(text, 1)
+    return np.concatenate((found, [[scan.rest.start, scan.rest.stop]])) if scan.rest else found
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Fields:
+    """Some fields of some records, one after another, record by record, as bytes."""
+
+    packed: Bytes
+    stops: Ints
+    """Where each field begins, and the last one ends."""
+    odd: NDArray[np.bool_]
+    """Which of them are empty, or hold what no number is written with."""
+
+    def __len__(self) -> int:
+        return len(self.stops) - 1
+
+    def as_arrow(self, missing: NDArray[np.bool_] | None = None) -> Any:
+        """Return the fields as text of Arrow, some of them missing."""
+        import pyarrow as pa
+
+        bits = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
+        return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.stops), pa.py_buffer(self.packed), bits)
+
+    def as_numbers(self) -> NDArray[np.float64]:
+        """Return the fields as numbers; raise an error of Arrow, which may quote a field, if one is not a number."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        missing, odd = self.odd.copy(), np.flatnonzero(self.odd)
+        if len(odd):
+            words = pa.array(sorted(MISSING), pa.large_string())
+            missing[odd] = compute.is_in(self.as_arrow().take(pa.array(odd)), value_set=words)
+        found = self.as_arrow(missing if len(odd) else None).cast(pa.float64())
+        numbers: NDArray[np.float64] = found.to_numpy(zero_copy_only=False)
+        return numbers
+
+
+def read_fields(text: Bytes, records: Ints, dialect: Dialect, wanted: NDArray[np.bool_], *, trim: bool) -> Fields | int:
+    """Read the wanted fields of records; or return what is wrong with the first record that cannot be read.
+
+    ``wanted`` has an entry for every column. Quotes around a field are taken off, and so are blanks if told to.
+    """
+    stops = np.zeros(len(records) * int(wanted.sum()) + 1, dtype=np.int64)
+    room = int((records[:, 1] - records[:, 0]).sum()) if len(records) else 0
+    packed, odd = np.empty(room, dtype=np.uint8), np.zeros(len(stops) - 1, dtype=np.bool_)
+    fault = _pack(text, records, ord(dialect.delimiter), dialect.quoted, wanted, trim, _PLAIN, packed, stops, odd)
+    return Fields(packed[: stops[-1]], stops, odd) if fault == FINE else int(fault)
+
+
+@compiled
+def _scan(text: Bytes, at: int, state: Ints, quoted: bool, blank: bool, every: int, found: Ints) -> int:
+    count, begin, inside, before = state[0], state[1], state[2], state[3]
+    kept = 0
+    for i in range(len(text)):
+        byte = text[i]
+        if byte == _NEWLINE and not inside:
+            length = at + i - begin
+            if blank or length > 1 or (length == 1 and before != _RETURN):
+                if count % every == 0:
+                    found[kept, 0], found[kept, 1] = begin, at + i
+                    kept += 1
+                count += 1
+            begin = at + i + 1
+        elif quoted and byte == _QUOTE:
+            inside = 1 - inside
+        before = np.int64(byte)
+    state[0], state[1], state[2], state[3] = count, begin, inside, before
+    return kept
+
+
+@compiled
+def _pack(
+    text: Bytes,
+    records: Ints,
+    delimiter: int,
+    strict: bool,
+    wanted: NDArray[np.bool_],
+    trim: bool,
+    plain: NDArray[np.bool_],
+    packed: Bytes,
+    stops: Ints,
+    odd: NDArray[np.bool_],
+) -> int:
+    cell, fill = 0, 0
+    for r in range(len(records)):
+        i, stop = records[r, 0], records[r, 1]
+        if stop > i and text[stop - 1] == _RETURN:
+            stop -= 1
+        for column in range(len(wanted)):
+            start = fill
+            fault, i, fill = _field(text, i, stop, delimiter, strict, packed, fill)
+            if fault != FINE:
+                return fault
+            if (i < stop) != (column + 1 < len(wanted)):
+                return RAGGED
+            i += 1  # the delimiter
+            if wanted[column]:
+                if trim:
+                    fill = _trim(packed, start, fill)
+                odd[cell] = fill == start
+                for k in range(start, fill):
+                    odd[cell] |= not plain[packed[k]]
+                cell += 1
+                stops[cell] = fill
+            else:
+                fill = start
+    return FINE
+
+
+@compiled
+def _field(
+    text: Bytes, i: int, stop: int, delimiter: int, strict: bool, packed: Bytes, fill: int
+) -> tuple[int, int, int]:
+    """Copy the field that begins at i; return where its delimiter is, or the end of its record."""
+    if i < stop and text[i] == _QUOTE:
+        i += 1
+        while True:
+            if i >= stop:
+                return UNCLOSED, i, fill
+            if text[i] == _QUOTE:
+                if i + 1 < stop and text[i + 1] == _QUOTE:
+                    i += 1
+                else:
+                    break
+            packed[fill] = text[i]
+            fill += 1
+            i += 1
+        i += 1
+        return (FINE if i == stop or text[i] == delimiter else STRAY), i, fill
+    while i < stop and text[i] != delimiter:
+        if strict and text[i] == _QUOTE:
+            return STRAY, i, fill
+        packed[fill] = text[i]
+        fill += 1
+        i += 1
+    return FINE, i, fill
+
+
+@compiled
+def _trim(packed: Bytes, start: int, stop: int) -> int:
+    """Take blanks off both ends of a field; return where it ends now."""
+    while stop > start and (packed[stop - 1] == _SPACE or packed[stop - 1] == _TAB):
+        stop -= 1
+    skip = 0
+    while start + skip < stop and (packed[start + skip] == _SPACE or packed[start + skip] == _TAB):
+        skip += 1
+    if skip:
+        for k in range(start, stop - skip):
+            packed[k] = packed[k + skip]
+    return stop - skip

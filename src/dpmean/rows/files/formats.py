@@ -1,0 +1,103 @@
+"""Rows in files: which files a name stands for, and who reads them."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path
+
+from dpmean.enums import Newlines
+from dpmean.errors import ArgumentError, DataError
+from dpmean.rows.engine import Streamed
+from dpmean.rows.files.csv import TextReader
+from dpmean.rows.files.npy import NpyReader
+from dpmean.rows.files.parquet import TableReader
+from dpmean.rows.files.reader import FileEngine, Reader
+
+_TABLES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+_TEXT = (".csv", ".tsv")
+_KINDS = (".npy", *_TABLES, *_TEXT)
+
+
+def open_files(
+    name: str | Path, columns: Sequence[str] | None, vector_column: str | None, newlines: Newlines = Newlines.RECORDS
+) -> Streamed:
+    """Open files as a source of rows."""
+    engine = open_engine(name, columns, vector_column, newlines=newlines)
+    return Streamed(engine, engine.names)
+
+
+def open_engine(
+    name: str | Path,
+    columns: Sequence[str] | None,
+    vector_column: str | None,
+    apart: Sequence[str] = (),
+    newlines: Newlines = Newlines.RECORDS,
+) -> FileEngine:
+    """Open a file, a folder of files or all files that match a pattern, in the order of their names.
+
+    Columns that are set ``apart`` are no coordinates; ``newlines`` says what line breaks do in a CSV file.
+    """
+    paths = _paths(name)
+    kinds = {path.suffix.lower() for path in paths}
+    if len(kinds) > 1:
+        raise ArgumentError(f"{name} stands for files of several kinds, {', '.join(sorted(kinds))}: name one kind")
+    kind = kinds.pop()
+    if newlines is Newlines.QUOTED and kind not in _TEXT:
+        raise ArgumentError(f"newlines is for CSV files, got a {kind} file: leave it out")
+    return FileEngine(_reader(paths, kind, columns, vector_column, apart, newlines))
+
+
+def is_kind(name: str | os.PathLike[str]) -> bool:
+    """Whether a name is that of a file that can be read."""
+    return Path(name).suffix.lower() in _KINDS
+
+
+def _reader(
+    paths: list[Path],
+    kind: str,
+    columns: Sequence[str] | None,
+    vector_column: str | None,
+    apart: Sequence[str],
+    newlines: Newlines,
+) -> Reader:
+    if kind != ".npy" and importlib.util.find_spec("pyarrow") is None:
+        raise ArgumentError(f"{kind} files need pyarrow: pip install 'dpmean[files]'")
+    if kind in _TABLES:
+        return TableReader.open(paths, columns, vector_column, apart)
+    if len(paths) > 1:
+        raise ArgumentError(f"one {kind} file at a time, got {len(paths)}: several files may be Parquet or Arrow")
+    if vector_column is not None or (kind == ".npy" and columns is not None):
+        given = "columns" if vector_column is None else "vector_column"
+        raise ArgumentError(f"{given} is for tables, got a {kind} file: leave it out")
+    return NpyReader.open(paths[0]) if kind == ".npy" else TextReader.open(paths[0], columns, apart, newlines)
+
+
+def _paths(name: str | Path) -> list[Path]:
+    path = Path(name).expanduser()
+    if path.is_dir():
+        found = [inner for inner in sorted(path.rglob("*")) if _is_data(inner, path)]
+    elif path.exists():
+        found = [path]
+        if not is_kind(path):
+            raise ArgumentError(f"cannot read {path.name}: give a file that ends in {', '.join(_KINDS)}")
+    else:
+        matching, home = sorted(map(Path, glob.glob(str(path), recursive=True))), _spelled_out(path)
+        found = [inner for inner in matching if _is_data(inner, home)]
+    if not found:
+        raise DataError(f"no file of rows is called {name}: give one, a folder, or a pattern such as 'data/*.parquet'")
+    return found
+
+
+def _spelled_out(pattern: Path) -> Path:
+    """Return the folder that a pattern names before its first wildcard."""
+    return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
+
+
+def _is_data(path: Path, home: Path) -> bool:
+    """Whether a file found in a folder holds rows; no name on the way to it begins with a dot or underscore then."""
+    hidden = any(part.startswith((".", "_")) for part in path.relative_to(home).parts)
+    return not hidden and is_kind(path) and path.is_file()

@@ -1,0 +1,198 @@
+"""Columnar files, Parquet and Arrow: read row group by row group, every thread for itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentError, DataError
+from dpmean.queries.queries import Ints
+from dpmean.rows.files.arrow import RAGGED, Columns, as_good_as
+from dpmean.rows.files.reader import BLOCK_ROWS, guarded, stamp
+from dpmean.rows.tables.keys import Keys
+from dpmean.rows.threads import threads_to_use
+
+_BATCH_ELEMENTS = 1 << 24  # decoded at a time, by all threads together: fewer cost more work, more cost more memory
+_MOST_BATCH_ROWS = 1 << 17
+_BUFFER_BYTES = 1 << 18  # read from a column at a time
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TableReader:
+    """Parquet or Arrow files with the same columns, one after another."""
+
+    files: tuple[_File, ...]
+    columns: Columns
+    shape: tuple[int, int]
+    parts: list[range]
+    places: list[tuple[int, int]]
+    """Of each part: which file, and which row group or batch of it."""
+
+    @staticmethod
+    def open(
+        paths: Sequence[Path], columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str] = ()
+    ) -> TableReader:
+        """Read the ends of all files, where they say what is in them; columns set ``apart`` are no coordinates."""
+        files = tuple(_File(path) for path in paths)
+        first = files[0].schema
+        if columns is None and vector_column is None and apart:
+            columns = [name for name in first.names if name not in apart]
+        chosen = Columns.choose(first, columns, vector_column)
+        for file in files[1:]:
+            schema = file.schema
+            for name in chosen.names:
+                if name not in schema.names or not as_good_as(schema.field(name).type, first.field(name).type):
+                    raise DataError(
+                        f"column {name!r} is not in all files, or does not hold numbers in all, or vectors of one "
+                        "kind: write all files with the same columns"
+                    )
+        places = [(number, group) for number, file in enumerate(files) for group in range(file.groups)]
+        counts = [files[number].count(group) for number, group in places]
+        places = [place for place, count in zip(places, counts, strict=True) if count]
+        stops = list(accumulate(count for count in counts if count))
+        parts = [range(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
+        width = chosen.width
+        if width is None and not places:
+            raise DataError("the files have no rows, and nothing says how many columns there are: use fixed-size lists")
+        if width is None:
+            width = chosen.block(next(files[places[0][0]].batches(places[0][1], chosen))).shape[1]
+        if not width:
+            raise DataError("the vectors in the files have no coordinates")
+        return TableReader(files, chosen, (sum(map(len, parts)), width), parts, places)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the coordinates are called."""
+        return None if self.columns.is_vector else self.columns.names
+
+    def keys(self, name: str) -> Keys:
+        """Return a column that tells rows apart."""
+        import pyarrow as pa
+
+        for file in self.files:
+            if name not in file.schema.names:
+                raise ArgumentError(f"there is no column {name!r}: there are {', '.join(file.schema.names[:20])}")
+        columns = [guarded(file.column, name) for file in self.files]
+        kinds = {str(column.type): column.type for column in columns if not pa.types.is_null(column.type)}
+        if len(kinds) > 1:
+            raise DataError(f"column {name!r} has several types in the files: write them with one")
+        for kind in kinds.values():  # one at most; of a file in which the column is missing throughout, none
+            columns = [column.cast(kind) if pa.types.is_null(column.type) else column for column in columns]
+        return Keys.of_column(name, pa.chunked_array([chunk for column in columns for chunk in column.chunks]))
+
+    def blocks(self, part: int) -> Iterator[NDArray[Any]]:
+        """Yield the rows of a part."""
+        number, group = self.places[part]
+        for batch in self.files[number].batches(group, self.columns):
+            for block in self.columns.blocks(batch):
+                if len(block) and block.shape[1] != self.shape[1]:
+                    raise DataError(RAGGED)
+                yield block
+            del batch  # before the next one is decoded
+
+    def pick(self, part: int, places: Ints) -> NDArray[Any]:
+        """Return the rows of a part at some places; others are decoded, but not laid out."""
+        number, group = self.places[part]
+        found, start = [], 0
+        for batch in self.files[number].batches(group, self.columns):
+            first, last = np.searchsorted(places, [start, start + batch.num_rows])
+            if last > first:
+                found.append(self.columns.pick(batch, places[first:last] - start))
+                if found[-1].shape[1] != self.shape[1]:
+                    raise DataError(RAGGED)
+            start += batch.num_rows
+            del batch
+        return np.concatenate(found) if found else np.empty((0, self.shape[1]))
+
+    def fingerprint(self) -> object:
+        """Return what tells whether a file has changed: what the file system says, and how the file ends."""
+        return tuple((stamp(file.path), _ending(file.path)) for file in self.files)
+
+
+def _ending(path: Path) -> bytes:
+    """Return the last bytes of a file: of a Parquet or Arrow file, the end of its footer."""
+    with open(path, "rb") as file:
+        file.seek(-min(path.stat().st_size, 4096), 2)
+        return file.read()
+
+
+@final
+@dataclass(slots=True, eq=False)
+class _File:
+    """One file; every thread opens it for itself."""
+
+    path: Path
+    opened: threading.local = field(default_factory=threading.local)
+
+    @property
+    def is_parquet(self) -> bool:
+        return self.path.suffix.lower() not in (".arrow", ".feather", ".ipc")
+
+    def _open(self) -> Any:
+        if not hasattr(self.opened, "file"):
+            self.opened.file = guarded(_open_parquet if self.is_parquet else _open_arrow, self.path)
+        return self.opened.file
+
+    @property
+    def schema(self) -> Any:
+        return guarded(_named, self._open().schema_arrow if self.is_parquet else self._open().schema)
+
+    @property
+    def groups(self) -> int:
+        return int(self._open().num_row_groups if self.is_parquet else self._open().num_record_batches)
+
+    def count(self, group: int) -> int:
+        if self.is_parquet:
+            return int(self._open().metadata.row_group(group).num_rows)
+        return int(guarded(self._open().get_batch, group).num_rows)
+
+    def column(self, name: str) -> Any:
+        """Return one column, whole, without a dictionary of its own."""
+        import pyarrow as pa
+
+        if self.is_parquet:
+            found = self._open().read(columns=[name]).column(0)
+        else:
+            found = pa.Table.from_batches([self._open().get_batch(group) for group in range(self.groups)]).column(name)
+        return found.cast(found.type.value_type) if pa.types.is_dictionary(found.type) else found
+
+    def batches(self, group: int, columns: Columns) -> Iterator[Any]:
+        """Yield the rows of one row group or record batch, some at a time."""
+        if self.is_parquet:
+            share = _BATCH_ELEMENTS // (threads_to_use() * (columns.width or 64))
+            most = 4 * BLOCK_ROWS if columns.is_vector else _MOST_BATCH_ROWS  # vectors lie as rows do: a cache full
+            rows = max(BLOCK_ROWS // 4, min(share, most))
+            line = {"batch_size": rows, "row_groups": [group], "columns": list(columns.names)}
+            found = iter(guarded(self._open().iter_batches, use_threads=False, **line))
+            while (batch := guarded(next, found, None)) is not None:
+                yield batch
+                del batch
+        else:
+            whole = guarded(self._open().get_batch, group).select(list(columns.names))
+            for start in range(0, whole.num_rows, BLOCK_ROWS):
+                yield whole.slice(start, BLOCK_ROWS)
+
+
+def _named(schema: Any) -> Any:
+    """Return a schema all of whose names are text: pyarrow finds out when they are looked at."""
+    return schema if schema.names is not None else None
+
+
+def _open_parquet(path: Path) -> Any:
+    import pyarrow.parquet as parquet
+
+    return parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+
+
+def _open_arrow(path: Path) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.OSFile(str(path)))

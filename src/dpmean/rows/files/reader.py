@@ -1,0 +1,160 @@
+"""Files in parts: every thread reads parts of its own, block after block, and keeps nothing but a total."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import DataError
+from dpmean.queries.queries import Ints
+from dpmean.rows.block_query import Kernel
+from dpmean.rows.engine import CHANGED
+from dpmean.rows.tables.keys import Keys
+from dpmean.rows.threads import shared_out, threads_to_use
+
+BLOCK_ROWS = 2048
+"""Rows that are read at a time."""
+
+
+class Reader(Protocol):
+    """How one kind of file is read."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the coordinates are called, if they have names."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many columns there are."""
+        ...
+
+    @property
+    def parts(self) -> Sequence[range]:
+        """The positions of the rows in each part."""
+        ...
+
+    def blocks(self, part: int) -> Iterator[NDArray[Any]]:
+        """Yield the rows of a part, some thousand at a time; a block may be overwritten by the next."""
+        ...
+
+    def pick(self, part: int, places: Ints) -> NDArray[Any]:
+        """Return the rows of a part at some places, ascending and counted from its first row."""
+        ...
+
+    def keys(self, name: str) -> Keys:
+        """Return a column that tells rows apart."""
+        ...
+
+    def fingerprint(self) -> object:
+        """Return what tells whether the files have changed."""
+        ...
+
+
+@final
+@dataclass(slots=True, eq=False)
+class FileEngine:
+    """Reads files on all cores, in constant memory."""
+
+    reader: Reader
+    threads: int = field(default_factory=threads_to_use)
+    mark: object = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.mark = self.reader.fingerprint()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many columns there are."""
+        return self.reader.shape
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.shape[0]
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the coordinates are called, if they have names."""
+        return self.reader.names
+
+    @property
+    def width(self) -> int:
+        """How many coordinates there are."""
+        return self.shape[1]
+
+    def keys(self, name: str) -> Keys:
+        """Return a column that tells rows apart."""
+        return self.reader.keys(name)
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield all rows, in order, some thousand at a time; a block may be overwritten by the next."""
+        self._unchanged()
+        for part in range(len(self.reader.parts)):
+            yield from self.reader.blocks(part)
+        self._unchanged()
+
+    def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
+        """Read all rows once."""
+        self._unchanged()
+        reader = self.reader
+
+        def summed(parts: Iterable[int]) -> tuple[Ints, int]:
+            total, seen = kernel.zeros(), 0
+            for part in parts:
+                for block in reader.blocks(part):
+                    kernel.add(block, total)
+                    seen += len(block)
+            return total, seen
+
+        found = shared_out(summed, list(range(len(reader.parts))), self.threads)
+        self._unchanged()
+        return sum((total for total, _ in found), start=kernel.zeros()), sum(seen for _, seen in found)
+
+    def gather(self, positions: Ints) -> NDArray[Any]:
+        """Return the rows at some positions."""
+        self._unchanged()
+        reader = self.reader
+        ends = np.searchsorted(positions, [part.stop for part in reader.parts])
+        starts = np.concatenate(([0], ends[:-1]))
+        wanted = [part for part in range(len(reader.parts)) if ends[part] > starts[part]]
+        found: dict[int, NDArray[Any]] = {}
+
+        def picked(parts: Iterable[int]) -> None:
+            for part in parts:
+                places = positions[starts[part] : ends[part]] - reader.parts[part].start
+                found[part] = reader.pick(part, places)
+
+        shared_out(picked, wanted, self.threads)
+        self._unchanged()
+        return np.concatenate([found[part] for part in wanted])
+
+    def _unchanged(self) -> None:
+        if self.reader.fingerprint() != self.mark:
+            raise DataError(CHANGED)
+
+
+def stamp(path: Path) -> tuple[int, int, int]:
+    """Return what the file system knows of a file: its size, when it was changed, and which file it is."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        raise DataError(CHANGED) from None
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def guarded(work: Any, *arguments: Any, **named: Any) -> Any:
+    """Read from a file; what a library says of it may quote a row, so it is not passed on."""
+    try:
+        return work(*arguments, **named)
+    except ModuleNotFoundError:
+        raise  # it names a library, and no row
+    except Exception as error:
+        kind = type(error).__name__
+    raise DataError(f"the files cannot be read ({kind}), so nothing was released: check that they are whole")

@@ -1,0 +1,514 @@
+"""The hot loops: what happens to one block of rows, in whole numbers, row by row.
+
+Whatever a row becomes depends on that row and on public numbers alone. Reals turn into whole numbers in a unit of
+the row's own: a power of two that gives its largest coordinate ``bits`` bits, so that the sum of squares is exact
+in 64 bits and a distance has the same relative precision near the centre and far away. A sum of whole numbers has
+no order, so neither blocks nor threads can show in a result.
+
+This is one file because compiled loops are cached on disk by file, and inlined into each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.noise.jit import compiled
+from dpmean.numerics.grid import RADII_PER_OCTAVE, squared_rungs
+from dpmean.queries.queries import Floats, Ints
+
+Scratch = NDArray[np.int32]
+Indices = NDArray[np.int32]
+
+LANES = 16  # rows that are rotated together
+
+_MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # a float's bits without its sign: ordered like its magnitude
+_INFINITY = 0x7FF0000000000000
+_SMALLEST_EXPONENT = -900  # differences below 2^-900 count as zero
+BELOW_ALL_RUNGS = -(1 << 40)
+RUNGS = np.append(squared_rungs(), 1 << 62)  # those of one octave, and the first of the next
+# By the leading 8 bits of a number in [2^60, 2^62): how many squared rungs lie below all numbers with these bits. At
+# most one more can lie below the number itself, as squared rungs are 2.2 % apart and such numbers at most 1.6 %.
+FIRST_RUNG = np.searchsorted(RUNGS, np.arange(256, dtype=np.int64) << 54)
+
+UNCHANGED, MOVED, UNUSABLE = 0, 1, 2
+
+
+@compiled
+def _magnitude(x: float) -> int:
+    """Return the bits of |x|, which order like |x| itself, with infinity and NaN on top."""
+    return np.float64(x).view(np.int64) & _MAGNITUDE
+
+
+@compiled
+def _power(exponent: int) -> float:
+    """Return 2^exponent."""
+    return np.int64((1023 + exponent) << 52).view(np.float64)
+
+
+@compiled
+def _own_unit(block: Floats, i: int, centre: Floats, bits: int, guess: int) -> tuple[int, int]:
+    """Return (total, exponent): row i is sqrt(total) * 2^(exponent - bits + 1) away from the centre.
+
+    The exponent is that of the largest difference, 1024 if one is not finite. ``guess`` saves a second look at the
+    row when it is right, and has no influence on what is returned.
+    """
+    scale = _power(bits - 1 - guess)
+    limit = _power(bits) - 1.0  # what is not finite ends here: d of them must stay below 2^62 as well
+    farthest = np.int64(0)
+    total = np.int64(0)
+    for j in range(block.shape[1]):
+        y = block[i, j] - centre[j]
+        farthest = max(farthest, _magnitude(y))
+        whole = np.int64(np.int32(_within(y * scale, limit)))
+        total += whole * whole
+    exponent = max((farthest >> 52) - 1023, _SMALLEST_EXPONENT)
+    if exponent != guess:
+        scale = _power(bits - 1 - min(exponent, 1023))
+        total = np.int64(0)
+        for j in range(block.shape[1]):
+            whole = np.int64(np.int32(_within((block[i, j] - centre[j]) * scale, limit)))
+            total += whole * whole
+    return total, exponent
+
+
+@compiled
+def _within(x: float, limit: float) -> float:
+    """Clamp x to [-limit, limit]; NaN becomes the limit."""
+    x = x if x < limit else limit
+    return x if x > -limit else -limit
+
+
+@compiled
+def _rung(total: int, exponent: int, bits: int) -> int:
+    """Return the first rung of the ladder of radii at or above the distance that ``_own_unit`` describes."""
+    if total == 0:
+        return BELOW_ALL_RUNGS
+    length = (np.float64(total).view(np.int64) >> 52) - 1023  # log2, sometimes rounded up
+    shifts = max((61 - length) >> 1, 0)
+    total <<= 2 * shifts  # now in [2^60, 2^62), or just below
+    rung = FIRST_RUNG[total >> 54]
+    rung += RUNGS[rung] < total
+    return RADII_PER_OCTAVE * (exponent - bits + 31 - shifts) + rung
+
+
+@compiled
+def _enter(block: Floats, i: int, reach: float, impute: bool, bits: int, origin: Floats, inside: Floats) -> int:
+    """Bring row i within reach: UNCHANGED, or MOVED to ``inside``, or UNUSABLE (not finite, not to be imputed)."""
+    d = block.shape[1]
+    total, exponent = _own_unit(block, i, origin, bits, 0)
+    finite = exponent < 1024
+    if not finite:
+        if not impute:
+            return UNUSABLE
+        for j in range(d):
+            x = block[i, j]
+            inside[0, j] = x if _magnitude(x) < _INFINITY else 0.0
+        total, exponent = _own_unit(inside, 0, origin, bits, 0)
+    # In units of 2^exponent, applied in two halves: neither the largest nor the smallest floats overflow.
+    first, second = _power(-(exponent >> 1)), _power(-(exponent - (exponent >> 1)))
+    norm = np.sqrt(np.float64(total)) * _power(1 - bits)
+    limit = reach * first * second
+    if norm <= limit:
+        return UNCHANGED if finite else MOVED
+    for j in range(d):
+        x = block[i, j] if finite else inside[0, j]
+        inside[0, j] = x * first * second * (reach / norm)
+    return MOVED
+
+
+@compiled
+def count_distances(
+    block: Floats, reach: float, impute: bool, bits: int, centre: Floats, inner: int, low: int, counts: Ints
+) -> bool:
+    """Count rows by the rung of their distance from the centre; the last count is for rows beyond the ladder.
+
+    A row up to rung ``inner`` is within reach for certain; the others are looked at.
+    """
+    d = block.shape[1]
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    beyond = len(counts) - 1
+    guess = 0
+    for i in range(block.shape[0]):
+        total, exponent = _own_unit(block, i, centre, bits, guess)
+        rung = _rung(total, exponent, bits)
+        if exponent == 1024 or rung > inner:
+            entered = _enter(block, i, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            if entered == MOVED:
+                total, exponent = _own_unit(inside, 0, centre, bits, guess)
+                rung = _rung(total, exponent, bits)
+        guess = min(exponent, 1023)
+        counts[min(max(rung - low, 0), beyond)] += 1
+    return True
+
+
+@compiled
+def count_sides(block: Floats, reach: float, impute: bool, bits: int, centre: Floats, low: int, counts: Ints) -> bool:
+    """Count numbers by the rung of their distance above the centre (line 0) and below it (line 1)."""
+    inside, origin = np.empty((1, 1)), np.zeros(1)
+    beyond = counts.shape[1] - 1
+    for i in range(block.shape[0]):
+        entered = _enter(block, i, reach, impute, bits, origin, inside)
+        if entered == UNUSABLE:
+            return False
+        if entered == UNCHANGED:
+            inside[0, 0] = block[i, 0]
+        total, exponent = _own_unit(inside, 0, centre, bits, 0)
+        place = min(max(_rung(total, exponent, bits) - low, 0), beyond)
+        above = inside[0, 0] >= centre[0]
+        counts[0, place if above else 0] += 1
+        counts[1, 0 if above else place] += 1
+    return True
+
+
+@compiled
+def count_pairs(block: Floats, reach: float, impute: bool, bits: int, partners: Floats, low: int, counts: Ints) -> bool:
+    """Count pairs of rows by the rung of the distance between them."""
+    d = block.shape[1]
+    inside, origin, partner = np.empty((1, d)), np.zeros(d), np.empty(d)
+    beyond = len(counts) - 1
+    guess = 0
+    for i in range(block.shape[0]):
+        entered = _enter(partners, i, reach, impute, bits, origin, inside)
+        if entered == UNUSABLE:
+            return False
+        partner[:] = partners[i] if entered == UNCHANGED else inside[0]
+        entered = _enter(block, i, reach, impute, bits, origin, inside)
+        if entered == UNUSABLE:
+            return False
+        if entered == UNCHANGED:
+            total, exponent = _own_unit(block, i, partner, bits, guess)
+        else:
+            total, exponent = _own_unit(inside, 0, partner, bits, guess)
+        guess = min(exponent, 1023)
+        counts[min(max(_rung(total, exponent, bits) - low, 0), beyond)] += 1
+    return True
+
+
+@compiled
+def _in_units(block: Floats, i: int, centre: Floats, per_unit: float, limit: float, whole: Scratch) -> int:
+    """Write row i minus the centre in whole units, rounded towards zero; return its squared length."""
+    length = np.int64(0)
+    for j in range(block.shape[1]):
+        units = np.int32(_within((block[i, j] - centre[j]) * per_unit, limit))
+        whole[j] = units
+        length += np.int64(units) * np.int64(units)
+    return length
+
+
+@compiled
+def _shrink(block: Floats, i: int, centre: Floats, bits: int, radius: int, whole: Scratch) -> None:
+    """Shorten row i to the radius: whole numbers, rounded towards zero, checked in whole numbers."""
+    total, exponent = _own_unit(block, i, centre, bits, 0)
+    factor = np.float64(radius) / np.sqrt(np.float64(total))
+    shrink_by(factor, block, i, centre, _power(bits - 1 - exponent), radius, whole)
+
+
+@compiled
+def shrink_by(factor: float, block: Floats, i: int, centre: Floats, scale: float, radius: int, whole: Scratch) -> None:
+    """Multiply row i by the factor, or by less, if whole numbers say that it would still be too long."""
+    square = np.int64(radius) * np.int64(radius)
+    while True:
+        length = np.int64(0)
+        for j in range(block.shape[1]):
+            own = np.float64(np.int32((block[i, j] - centre[j]) * scale))
+            whole[j] = np.int32(own * factor)
+            length += np.int64(whole[j]) * np.int64(whole[j])
+        if length <= square:
+            return
+        factor *= 1.0 - 2.0**-40
+
+
+@compiled
+def add_clipped(
+    block: Floats,
+    reach: float,
+    impute: bool,
+    bits: int,
+    centre: Floats,
+    roomy: bool,
+    unit: float,
+    radius: int,
+    sums: Ints,
+) -> bool:
+    """Add up rows minus the centre, each in whole units and of norm at most ``radius`` of them.
+
+    If the ball is ``roomy``, all of it is within reach, and only rows outside it are looked at.
+    """
+    d = block.shape[1]
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    whole = np.empty(d, dtype=np.int32)
+    square = np.int64(radius) * np.int64(radius)
+    per_unit, limit = 1.0 / unit, _power(bits) - 1.0
+    for i in range(block.shape[0]):
+        length = _in_units(block, i, centre, per_unit, limit, whole)
+        if length > square or not roomy:
+            entered = _enter(block, i, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            if entered == MOVED:
+                if _in_units(inside, 0, centre, per_unit, limit, whole) > square:
+                    _shrink(inside, 0, centre, bits, radius, whole)
+            elif length > square:
+                _shrink(block, i, centre, bits, radius, whole)
+        for j in range(d):
+            sums[j] += whole[j]
+    return True
+
+
+@compiled
+def _stretch(squared: int, length: int) -> int:
+    """Return the largest whole factor that leaves a vector of this squared norm no longer than ``length``, or less."""
+    norm = np.int64(np.sqrt(np.float64(squared)))
+    while norm * norm < squared:
+        norm += 1
+    return length // norm
+
+
+@compiled
+def add_shells(
+    block: Floats,
+    reach: float,
+    impute: bool,
+    bits: int,
+    centre: Floats,
+    roomy: bool,
+    unit: float,
+    radii: Ints,
+    length: int,
+    inner: Ints,
+    outer: Ints,
+) -> bool:
+    """Add up rows minus the centre in whole units, and their directions, by the number of balls they lie in.
+
+    A row belongs to a ball if its whole numbers say so. A direction is a whole multiple of the row, of norm ``length``
+    or little less. Rows outside all balls count by direction alone (shortened first, to the largest ball), rows
+    inside all of them by themselves alone, others by both.
+    """
+    d, balls = block.shape[1], len(radii)
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    whole = np.empty(d, dtype=np.int32)
+    squares = radii * radii  # the largest first
+    per_unit, limit = 1.0 / unit, _power(bits) - 1.0
+    for i in range(block.shape[0]):
+        squared = _in_units(block, i, centre, per_unit, limit, whole)
+        moved = False
+        if squared > squares[0] or not roomy:
+            entered = _enter(block, i, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            if entered == MOVED:
+                moved = True
+                squared = _in_units(inside, 0, centre, per_unit, limit, whole)
+        shell = 0
+        while shell < balls and squared <= squares[shell]:
+            shell += 1
+        if shell == balls:
+            for j in range(d):
+                inner[shell, j] += whole[j]
+        elif shell == 0:
+            if moved:
+                _shrink(inside, 0, centre, bits, radii[0], whole)
+            else:
+                _shrink(block, i, centre, bits, radii[0], whole)
+            factor = np.int32(length // radii[0])
+            for j in range(d):
+                outer[0, j] += np.int64(factor) * np.int64(whole[j])
+        else:
+            factor = np.int32(_stretch(squared, length))
+            for j in range(d):
+                inner[shell, j] += whole[j]
+                outer[shell, j] += np.int64(factor) * np.int64(whole[j])
+    return True
+
+
+@compiled
+def add_bins(
+    block: Floats,
+    reach: float,
+    impute: bool,
+    bits: int,
+    centre: Floats,
+    inmost: int,
+    low: int,
+    first: int,
+    stride: int,
+    radii: Ints,
+    per_unit: Floats,
+    length: int,
+    counts: Ints,
+    inner: Ints,
+    outer: Ints,
+) -> bool:
+    """Count rows by the rung of their distance, and add them up, and their directions, bin by bin.
+
+    A row belongs to a bin if its whole numbers, in the unit of that bin, say so; one that is too long for the last is
+    shortened to it. Directions are as those of ``add_shells``; those of the first bin are not needed.
+    """
+    d, last = block.shape[1], len(radii) - 1
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    whole = np.empty(d, dtype=np.int32)
+    beyond, limit = len(counts) - 1, _power(bits) - 1.0
+    guess = 0
+    for i in range(block.shape[0]):
+        total, exponent = _own_unit(block, i, centre, bits, guess)
+        rung = _rung(total, exponent, bits)
+        moved = False
+        if exponent == 1024 or rung > inmost:
+            entered = _enter(block, i, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            if entered == MOVED:
+                moved = True
+                total, exponent = _own_unit(inside, 0, centre, bits, guess)
+                rung = _rung(total, exponent, bits)
+        guess = min(exponent, 1023)
+        counts[min(max(rung - low, 0), beyond)] += 1
+        number = min(max(-((first - rung) // stride), 0), last)
+        while True:
+            if moved:
+                squared = _in_units(inside, 0, centre, per_unit[number], limit, whole)
+            else:
+                squared = _in_units(block, i, centre, per_unit[number], limit, whole)
+            if squared <= radii[number] * radii[number]:
+                break
+            if number == last:
+                if moved:
+                    _shrink(inside, 0, centre, bits, radii[last], whole)
+                else:
+                    _shrink(block, i, centre, bits, radii[last], whole)
+                squared = np.int64(0)
+                for j in range(d):
+                    squared += np.int64(whole[j]) * np.int64(whole[j])
+                break
+            number += 1
+        for j in range(d):
+            inner[number, j] += whole[j]
+        if number:
+            factor = np.int32(_stretch(squared, length))
+            for j in range(d):
+                outer[number, j] += np.int64(factor) * np.int64(whole[j])
+    return True
+
+
+@compiled
+def index_rotated(
+    block: Floats,
+    reach: float,
+    impute: bool,
+    bits: int,
+    signs: Floats,
+    step: float,
+    first: int,
+    low: float,
+    spacing: float,
+    points: int,
+    indices: Indices,
+    column: int,
+) -> bool:
+    """Rotate rows and store, for each of some rotated coordinates, the first point of the line not below it.
+
+    All numbers are whole and below 2^53, so floats carry them exactly in any order. With ``size`` coordinates from
+    ``first`` on, H = H_blocks (x) H_size: blocks of the row are first combined with the signs of one row of
+    H_blocks, then transformed; LANES rows go side by side.
+    """
+    n, d = block.shape
+    size = indices.shape[0]
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    wholes, lanes = np.zeros((LANES, d)), np.empty((size, LANES))
+    factors = combining(signs, d, size, first // size) / step
+    per_space, last = 1.0 / spacing, np.float64(points)
+    for start in range(0, n, LANES):
+        count = min(LANES, n - start)
+        for lane in range(count):
+            entered = _enter(block, start + lane, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            if entered == UNCHANGED:
+                for j in range(d):
+                    wholes[lane, j] = np.rint(block[start + lane, j] * factors[j])
+            else:
+                for j in range(d):
+                    wholes[lane, j] = np.rint(inside[0, j] * factors[j])
+        lanes[:] = 0.0
+        for part in range(0, d, size):
+            for j in range(part, min(part + size, d)):
+                for lane in range(LANES):
+                    lanes[j - part, lane] += wholes[lane, j]
+        _hadamard(lanes)
+        for j in range(size):
+            for lane in range(count):
+                place = np.ceil((lanes[j, lane] - low) * per_space)
+                place = place if place < last else last
+                indices[j, column + start + lane] = np.int32(place if place > 0.0 else 0.0)
+    return True
+
+
+@compiled
+def combining(signs: Floats, d: int, size: int, which: int) -> Floats:
+    """Return the signs of D, times those with which line ``which`` of H_blocks adds up the blocks of a row."""
+    factors = signs[:d].copy()
+    for j in range(d):
+        shared = (j // size) & which
+        while shared:
+            factors[j] = -factors[j]
+            shared &= shared - 1
+    return factors
+
+
+@compiled
+def _hadamard(lanes: Floats) -> None:
+    """Transform every lane in place, two levels at a time."""
+    size = lanes.shape[0]
+    half = 1
+    while 4 * half <= size:
+        for top in range(0, size, 4 * half):
+            for j in range(top, top + half):
+                for lane in range(LANES):
+                    a, b = lanes[j, lane], lanes[j + half, lane]
+                    c, d = lanes[j + 2 * half, lane], lanes[j + 3 * half, lane]
+                    lanes[j, lane] = (a + b) + (c + d)
+                    lanes[j + half, lane] = (a - b) + (c - d)
+                    lanes[j + 2 * half, lane] = (a + b) - (c + d)
+                    lanes[j + 3 * half, lane] = (a - b) - (c - d)
+        half *= 4
+    if half < size:
+        for j in range(half):
+            for lane in range(LANES):
+                a, b = lanes[j, lane], lanes[j + half, lane]
+                lanes[j, lane] = a + b
+                lanes[j + half, lane] = a - b
+
+
+@compiled
+def count_at_most(indices: Indices, limits: Ints, counts: Ints) -> None:
+    """For each line of ``indices``, count the entries at or below its limit."""
+    for j in range(indices.shape[0]):
+        limit = limits[j]
+        count = np.int64(0)
+        for i in range(indices.shape[1]):
+            count += indices[j, i] <= limit
+        counts[j] = count
+
+
+@compiled
+def rescale(block: Floats, lower: Floats, upper: Floats, middle: Floats, scale: Floats) -> None:
+    """Clamp finite coordinates to their bounds and map these to [-1, 1], in place."""
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            if _magnitude(block[i, j]) < _INFINITY:
+                clamped = min(max(block[i, j], lower[j]), upper[j])
+                block[i, j] = (clamped - middle[j]) / scale[j]
+
+
+@compiled
+def turn(columns: Floats, block: Floats) -> None:
+    """Write columns, one after another in memory, as rows: some columns at a time, a cache line of every row."""
+    d, n = columns.shape
+    for first in range(0, d, 8):
+        last = min(first + 8, d)
+        for i in range(n):
+            for j in range(first, last):
+                block[i, j] = columns[j, i]

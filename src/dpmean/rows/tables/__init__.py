@@ -1,0 +1,1 @@
+"""Tables: keys, persons, groups and data frames."""

@@ -1,0 +1,160 @@
+"""Data frames in memory, of any library that narwhals knows: pandas, polars, pyarrow and more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.files.arrow import RAGGED, Columns
+from dpmean.rows.tables.keys import UNTYPED, Keys
+from dpmean.rows.tables.scalars import read_objects
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class FrameTable:
+    """The columns of a frame that make up rows, as one array, and the others by name."""
+
+    table: Any
+    columns: Columns
+    whole: FrameTable | None = None
+    """The table of which this is a part."""
+    objects: Mapping[str, list[Any]] = field(default_factory=dict)
+    """Keys of any kind, one by one: as a column of Arrow they would all become the same kind."""
+
+    @staticmethod
+    def open(
+        frame: Any, columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str] = ()
+    ) -> FrameTable:
+        """Read a frame; columns that are set ``apart`` are no coordinates."""
+        if isinstance(columns, str):
+            raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
+        wanted = columns if vector_column is None else [*(columns or ()), vector_column]
+        table, objects = _as_arrow(frame, wanted, apart)
+        if columns is None and vector_column is None and apart:
+            columns = [name for name in table.column_names if name not in apart]
+        return FrameTable(table, Columns.choose(table.schema, columns, vector_column), objects=objects)
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return int(self.table.num_rows)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the coordinates are called."""
+        return None if self.columns.is_vector else self.columns.names
+
+    @property
+    def width(self) -> int | None:
+        """How many coordinates there are, if the table says so, or has a vector to tell."""
+        if self.whole is not None:
+            return self.whole.width
+        if self.columns.width is not None:
+            return self.columns.width
+        import pyarrow.compute as compute
+
+        lengths = compute.list_value_length(self.table.column(self.columns.names[0])).drop_null()
+        return int(lengths[0].as_py()) if len(lengths) else None
+
+    def only(self, rows: NDArray[np.bool_]) -> FrameTable:
+        """Return the table of some rows."""
+        import pyarrow as pa
+
+        return FrameTable(self.table.filter(pa.array(rows)), self.columns, self.whole or self)
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield all rows, some at a time."""
+        width = self.columns.width
+        for batch in self.table.select(list(self.columns.names)).to_batches():
+            if not batch.num_rows:
+                continue
+            block = self.columns.block(batch)
+            width = block.shape[1] if width is None else width
+            if block.shape[1] != width:
+                raise DataError(RAGGED)
+            yield block
+
+    def array(self) -> NDArray[Any]:
+        """Return all rows as one array."""
+        blocks = list(self.blocks())
+        if not blocks and self.width is None:
+            raise DataError("the frame is empty, and nothing says how many columns there are: use fixed-size lists")
+        if not blocks:
+            return np.empty((0, self.width or 0))
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+    def keys(self, name: str) -> Keys:
+        """Return a column that tells rows apart."""
+        if name in self.objects:
+            return Keys.of_array(name, self.objects[name], self.n)
+        return Keys.of_column(name, self.table.column(name))
+
+
+def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> tuple[Any, dict[str, list[Any]]]:
+    """Return a frame as an Arrow table, of some columns or all, and those set ``apart`` that have no type in Arrow."""
+    try:
+        import narwhals.stable.v1 as narwhals
+        import pyarrow as pa
+    except ModuleNotFoundError as error:
+        raise ArgumentError(
+            f"data frames need {error.name}: pip install 'dpmean[frames]', or pass frame.to_numpy(dtype=float)"
+        ) from None
+    if type(frame).__name__ == "LazyFrame":
+        raise ArgumentTypeError("X is a lazy frame: pass X.collect(), or the name of the file it reads")
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
+    pandas = type(frame).__module__.partition(".")[0] == "pandas"
+    known = narwhals.from_native(_with_names(frame) if pandas else frame, eager_only=True)
+    for name in (*(wanted or ()), *apart):
+        if name not in known.columns:
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, known.columns[:20]))}")
+    objects = {name: known[name].to_list() for name in apart if _is_untyped(known[name].to_native())}
+    names = known.columns if wanted is None else dict.fromkeys([*wanted, *apart])
+    chosen = known.select(*(name for name in names if name not in objects or name in (wanted or ())))
+    try:
+        if not pandas:
+            return chosen.to_arrow(), objects
+        coordinates = wanted or [name for name in chosen.columns if name not in apart]
+        return pa.Table.from_pandas(_one_by_one(chosen.to_native(), coordinates), preserve_index=False), objects
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        pass  # what it says may quote a value
+    raise ArgumentTypeError(
+        "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
+        "columns=[...], or convert it, with frame[columns].astype(float), say"
+    )
+
+
+def _one_by_one(frame: Any, names: Sequence[str]) -> Any:
+    """Return a frame of pandas in which every number in some columns of objects was read by itself.
+
+    Arrow would look for one type that all objects of a column have in common, so that one of them would change others.
+    """
+    found = frame.copy(deep=False)
+    for name in names:
+        numbers = read_objects(frame[name].tolist()) if frame[name].dtype == object else None
+        if numbers is not None:
+            found[name] = numbers
+    return found
+
+
+def _is_untyped(column: Any) -> bool:
+    """Whether the values of a column may be of several kinds; of categories, whether they are."""
+    kind = getattr(column, "dtype", None)
+    categories: Any = getattr(kind, "categories", None)
+    if str(getattr(categories, "dtype", "")) in UNTYPED:
+        return {type(category) for category in categories} != {str}
+    return str(kind) in UNTYPED
+
+
+def _with_names(frame: Any) -> Any:
+    """Return a frame of pandas whose columns are called by text."""
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        raise DataError("two columns of the frame have the same name: rename one")
+    return frame if names == list(frame.columns) else frame.set_axis(names, axis="columns")

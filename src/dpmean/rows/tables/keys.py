@@ -1,0 +1,221 @@
+"""What tells rows apart: the people they belong to, and the groups, as small whole numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.queries.queries import Ints
+from dpmean.rows.dtype_names import in_words
+from dpmean.rows.tables.key_encoding import MISSING, encode, most_exact, refuse, refuse_large
+
+ABSENT = -1
+UNTYPED = ("object", "Object", "Int128", "UInt128")
+"""What pandas and polars call columns that have no type in Arrow: the values of one may be of several kinds."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Keys:
+    """One key per row: ``codes`` number the different ``values``; what is missing has code ABSENT.
+
+    Two keys are the same if ``encode`` says so. Columns of one type are numbered without asking it, with the same
+    result: in such a column different values are different keys.
+    """
+
+    name: str
+    codes: Ints
+    values: Any
+    """A list, or an array of NumPy or of Arrow."""
+
+    @staticmethod
+    def of_column(name: str, column: Any) -> Keys:
+        """Read a column of an Arrow table."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        kind, words = column.type.value_type if pa.types.is_dictionary(column.type) else column.type, f"column {name!r}"
+        unique = isinstance(kind, pa.UuidType)
+        if pa.types.is_nested(kind) or (isinstance(kind, pa.BaseExtensionType) and not unique):
+            refuse(words, in_words(kind))
+        plain = column.cast(pa.string() if pa.types.is_null(kind) else kind)
+        if unique:
+            plain = pa.chunked_array([chunk.storage for chunk in plain.chunks], kind.storage_type)
+        if pa.types.is_floating(kind):
+            plain = compute.add(plain.cast(pa.float64()), 0.0)  # minus zero is zero
+            plain = compute.if_else(compute.is_nan(plain), None, plain)
+        found = plain.combine_chunks().dictionary_encode()
+        if isinstance(found, pa.ChunkedArray):
+            found = found.combine_chunks()
+        codes = found.indices.fill_null(ABSENT).to_numpy(zero_copy_only=False).astype(np.int64)
+        values = kind.wrap_array(found.dictionary) if unique else found.dictionary
+        if pa.types.is_floating(kind):
+            _check_floats(name, values.to_numpy(zero_copy_only=False), kind.to_pandas_dtype())
+        return Keys(name, codes, values).checked(words)
+
+    @staticmethod
+    def of_array(name: str, given: Any, n: int) -> Keys:
+        """Read one key per row from an array, a column or a sequence."""
+        keys = _read(name, given)
+        if keys is None or len(keys.codes) != n:
+            raise ArgumentError(f"{name} must hold as many keys as X has rows, in one dimension: give one key per row")
+        return keys
+
+    def checked(self, words: str) -> Keys:
+        """Insist that the keys are of a kind that is supported: in a column of one type, the first tells."""
+        if len(self.values):
+            encode(self.values[0], words)
+        return self
+
+    def insist(self, where: Any = slice(None)) -> None:
+        """Insist that no key is missing, of some rows or of all."""
+        if np.any(self.codes[where] == ABSENT):
+            raise DataError(
+                f"{self.name!r} is missing in some rows, so nothing was released: every row must say whose it is. "
+                'Fill it in, or leave those rows out and give neighbours="add-or-remove-one"'
+            )
+
+    def written(self, code: int) -> bytes:
+        """Return a key as bytes, by its own value alone."""
+        return encode(self.values[code], self.name)
+
+    def among(self, listed: Sequence[Any]) -> Ints:
+        """Return for every row its place in a public list of labels; ABSENT if it is not in the list.
+
+        A label names the keys that are written like it: 1 names 1, 1.0 and "1". Nothing else in the column matters.
+        """
+        table: Ints = np.append(_places(self.values, written_labels(listed), self.name), ABSENT)
+        return table[self.codes]
+
+
+def written_labels(listed: Sequence[Any]) -> list[bytes]:
+    """Return how labels are written, and insist that they differ: in any column, whatever is in it."""
+    found: dict[bytes, Any] = {}
+    for label in listed:
+        exact = int(label) if isinstance(label, float) and label.is_integer() else label
+        code = encode(exact, "groups")
+        if code == MISSING:
+            raise ArgumentError(f"groups: {label!r} is a missing value, and rows without a label are in no group")
+        if code[1:] in found:
+            raise ArgumentError(f"groups must differ: a label is listed twice, as {found[code[1:]]!r} and as {label!r}")
+        found[code[1:]] = label
+    return list(found)
+
+
+def _places(values: Any, labels: list[bytes], name: str) -> Ints:
+    """Return for every key the place of the label that is written like it; ABSENT if there is none."""
+    kind = str(getattr(values, "type", ""))
+    if kind in ("string", "large_string") or kind.lstrip("u").startswith("int"):
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        written = values.cast(pa.large_string()).cast(pa.large_binary())
+        places = compute.index_in(written, value_set=pa.array(labels, pa.large_binary()))
+        array: Ints = places.fill_null(ABSENT).to_numpy(zero_copy_only=False).astype(np.int64)
+        return array
+    known = {label: place for place, label in enumerate(labels)}
+    plain = values.tolist() if isinstance(values, np.ndarray) and values.dtype.kind in "iuU" else values
+    found = (b"%d" % value if type(value) is int else encode(value, name)[1:] for value in plain)
+    return np.array([known.get(label, ABSENT) for label in found], dtype=np.int64)
+
+
+def _read(name: str, given: Any) -> Keys | None:
+    """Read keys; None if they are not in one dimension."""
+    if hasattr(given, "to_arrow") and hasattr(given, "dtype"):  # polars
+        given = given.to_list() if str(given.dtype) in UNTYPED else given.to_arrow()
+    if hasattr(given, "__arrow_c_array__") or hasattr(given, "combine_chunks"):  # pyarrow
+        import pyarrow as pa
+
+        return Keys.of_column(name, given if isinstance(given, pa.ChunkedArray) else pa.chunked_array([given]))
+    if not hasattr(given, "__array__"):
+        if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__iter__"):
+            raise ArgumentTypeError(f"{name} must name a column, or hold one key per row, got {given!r}")
+        return _of_objects(name, list(given))
+    if hasattr(given, "tolist") and not isinstance(getattr(given, "dtype", np.dtype(object)), np.dtype):
+        return _of_objects(name, given.tolist())  # pandas: of integers beside a missing one NumPy would make floats
+    if isinstance(given, np.ma.MaskedArray):
+        refuse(name, "a masked array")
+    array = np.asarray(given)
+    if array.ndim != 1:
+        return None
+    if array.dtype.kind in "OT":
+        return _of_objects(name, array.tolist())
+    values, codes = np.unique(array, return_inverse=True)
+    missing = np.flatnonzero(values != values)
+    codes = np.where(np.isin(codes, missing), ABSENT, codes.reshape(-1))
+    if array.dtype.kind == "f":
+        _check_floats(name, values, array.dtype)
+    return Keys(name, codes.astype(np.int64), values).checked(name)
+
+
+def _check_floats(name: str, values: Any, kind: Any) -> None:
+    if np.any(np.isfinite(values) & (np.abs(values) >= most_exact(kind))):
+        refuse_large(kind, name)
+
+
+def _of_objects(name: str, keys: list[Any]) -> Keys:
+    """Give objects numbers, one by one: what one of them is must not change what another is taken for.
+
+    Keys with the same text form are one key, so that 1 and "1" are one person: a reader that makes text of some numbers
+    only, as pandas does in large files, must not divide a person in two.
+    """
+    kinds = set(map(type, keys))
+    for plain in (str, int):
+        if plain not in kinds:
+            continue
+        if kinds <= {plain, type(None)}:
+            return _of_one_kind(name, keys, plain)
+        if all(encode(key, name) == MISSING for key in keys if type(key) is not plain):
+            return _of_one_kind(name, [key if type(key) is plain else None for key in keys], plain)
+    seen: dict[bytes, int] = {}
+    codes, values = [], list[Any]()
+    for key in keys:
+        written = encode(key, name)
+        codes.append(seen.setdefault(written[1:], len(seen)) if written else ABSENT)
+        if len(seen) > len(values):
+            values.append(key)
+    return Keys(name, np.array(codes, dtype=np.int64), values)
+
+
+def _of_one_kind(name: str, keys: list[Any], plain: type) -> Keys:
+    """Give numbers to keys that are text, or integers; those that are missing are None."""
+    if plain is str:
+        with contextlib.suppress(ModuleNotFoundError, UnicodeEncodeError):  # Arrow is faster, but takes no odd text
+            import pyarrow as pa
+
+            return Keys.of_column(name, pa.chunked_array([keys], pa.large_string()))
+    seen: dict[Any, int] = {}
+    codes = [ABSENT if key is None else seen.setdefault(key, len(seen)) for key in keys]
+    if plain is int:
+        encode(min(seen), name), encode(max(seen), name)  # what is too long to be written
+    return Keys(name, np.array(codes, dtype=np.int64), list(seen))
+
+
+def one_group_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str) -> Ints:
+    """Return for every person the one listed group in which they count; ABSENT if they have rows in none.
+
+    Of the groups they have rows in, a public hash of their key, as it is written, chooses: it depends on their own rows
+    alone.
+    """
+    chosen = np.full(len(people.values), ABSENT, dtype=np.int64)
+    listed = groups != ABSENT
+    persons, places = np.unique(np.stack([people.codes[listed], groups[listed]]), axis=1)
+    first = np.concatenate(([True], persons[1:] != persons[:-1])) if len(persons) else np.empty(0, dtype=np.bool_)
+    chosen[persons[first]] = places[first]
+    several, written = np.unique(persons[~first]), written_labels(labels)
+    starts, stops = np.searchsorted(persons, several), np.searchsorted(persons, several, side="right")
+    for person, start, stop in zip(several.tolist(), starts.tolist(), stops.tolist(), strict=True):
+        key = people.written(person)[1:]
+        chosen[person] = min(places[start:stop].tolist(), key=lambda place: _hash(salt, key, written[place]))
+    return chosen
+
+
+def _hash(salt: str, key: bytes, label: bytes) -> bytes:
+    words = (salt.encode(), key, label)
+    return hashlib.blake2b(b"".join(len(word).to_bytes(8) + word for word in words), digest_size=16).digest()

@@ -1,0 +1,54 @@
+"""Numbers of which nobody declared the type: each is read by itself, whatever stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpmean.queries.queries import Floats
+
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+_VECTORS = (list, tuple, np.ndarray)
+
+
+def read_objects(values: Sequence[Any]) -> list[Any] | Floats | None:
+    """Read objects of Python as numbers, or as vectors of numbers; None if they are neither, and all of one kind.
+
+    Objects of several kinds are a TypeError: a library would find a type for all of them together.
+    """
+    if any(_is_number(value) for value in values):
+        return np.array([_number(value) for value in values])
+    if any(isinstance(value, _VECTORS) for value in values):
+        return [None if is_missing(value) else vector(value) for value in values]
+    if len({type(value) for value in values if not is_missing(value)}) > 1:
+        raise TypeError("values of several kinds")
+    return None
+
+
+def vector(value: Any) -> Floats:
+    """Return one vector of numbers; a TypeError if it is none."""
+    if not isinstance(value, _VECTORS):
+        raise TypeError("not a vector")
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "fiub":
+        with np.errstate(over="ignore"):
+            return value.astype(np.float64)
+    return np.array([_number(one) for one in value], dtype=np.float64)
+
+
+def _number(value: Any) -> float:
+    if _is_number(value):
+        return float(value)
+    if is_missing(value):
+        return np.nan
+    raise TypeError("not a number")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, _NUMBERS) and not isinstance(value, np.timedelta64)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether an object stands for a missing value."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (type(value) is float and value != value)

@@ -1,0 +1,172 @@
+"""Tables whose rows belong to people or to groups: one vector per person, and the rows of each group."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpmean.enums import Newlines
+from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.queries.queries import Ints
+from dpmean.rows.opening import InMemory, is_frame, refuse_names, refuse_newlines
+from dpmean.rows.tables.dataframes import FrameTable
+from dpmean.rows.tables.keys import ABSENT, Keys, one_group_each
+from dpmean.rows.tables.persons import means_of_persons
+
+Strict = Callable[[tuple[str, ...] | None, int], NDArray[np.bool_]]
+"""From the names and the number of columns: in which of them every value must be finite."""
+
+
+class Table(Protocol):
+    """Rows that can be read one after another, beside what tells them apart."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the coordinates are called, if they have names."""
+        ...
+
+    @property
+    def width(self) -> int | None:
+        """How many coordinates there are, if the table says so."""
+        ...
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield all rows, in order; a block may be overwritten by the next."""
+        ...
+
+    def keys(self, name: str) -> Keys:
+        """Return a column that tells rows apart."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayTable:
+    """The rows of an array."""
+
+    array: NDArray[Any]
+    names: tuple[str, ...] | None = None
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return len(self.array)
+
+    @property
+    def width(self) -> int:
+        """How many coordinates there are."""
+        return int(self.array.shape[1])
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield all rows."""
+        yield self.array
+
+    def keys(self, name: str) -> Keys:
+        """Refuse: an array has no columns by name."""
+        raise ArgumentError(f"there is no column {name!r}: X is an array; pass one key per row, as an array")
+
+
+Key = str | ArrayLike
+"""What tells rows apart: the name of a column, or one key per row."""
+
+
+def open_table(
+    X: Any,
+    columns: Sequence[str] | None,
+    vector_column: str | None,
+    *keys: Key | None,
+    read: Callable[[Any], Any],
+    newlines: Newlines = Newlines.RECORDS,
+) -> Table:
+    """Open files, a data frame, or an array, which ``read`` reads; columns that are keys are no coordinates."""
+    refuse_names(X)
+    refuse_newlines(X, newlines)
+    home = type(X).__module__.partition(".")[0]
+    apart = [key for key in keys if isinstance(key, str)]
+    if isinstance(X, str | os.PathLike):
+        from dpmean.rows.files.formats import open_engine
+
+        return open_engine(X if isinstance(X, str) else Path(X), columns, vector_column, apart, newlines)
+    if home in ("pyspark", "scipy", "torch") or home.startswith("dask"):
+        raise ArgumentTypeError(
+            f"people and groups are told apart in files, data frames and arrays, got {type(X).__name__} of {home}: "
+            'average each person\'s rows there first, and give neighbours="add-or-remove-one"'
+        )
+    if is_frame(X):
+        return FrameTable.open(X, columns, vector_column, apart)
+    if columns is not None or vector_column is not None:
+        given = "columns" if vector_column is None else "vector_column"
+        raise ArgumentError(f"{given} is for tables, got {type(X).__name__}: select columns beforehand")
+    return ArrayTable(X.array, X.names) if isinstance(X, InMemory) else ArrayTable(read(X))
+
+
+def keys_of(table: Table, key: Key, name: str) -> Keys:
+    """Return what tells the rows of a table apart."""
+    return table.keys(key) if isinstance(key, str) else Keys.of_array(name, key, table.n)
+
+
+def people(table: Table, unit: Key, strict: Strict) -> InMemory:
+    """Return one vector for each person: the mean of that person's rows."""
+    keys = keys_of(table, unit, "privacy_unit")
+    keys.insist()
+    array = _averages(table, keys.codes, len(keys.values), strict)
+    return InMemory(array, table.names, unit=keys.name)
+
+
+def groups(
+    table: Table, by: Key, labels: Sequence[Any], unit: Key | None, strict: Strict, salt: str
+) -> tuple[str, list[InMemory]]:
+    """Return what groups are told apart by, and the rows of each listed one; rows of others are left out.
+
+    With a unit, one vector for each person, who counts in one of the listed groups.
+    """
+    keys = keys_of(table, by, "group")
+    places = keys.among(labels)
+    persons = None if unit is None else keys_of(table, unit, "privacy_unit")
+    if isinstance(table, FrameTable):  # what is wrong with other rows does not matter
+        listed = places != ABSENT
+        table, places = table.only(listed), places[listed]
+        persons = None if persons is None else Keys(persons.name, persons.codes[listed], persons.values)
+    if persons is None:
+        array, name = _all(table), None
+    else:
+        persons.insist(places != ABSENT)
+        chosen, name = one_group_each(persons, places, labels, salt), persons.name
+        counted = (places != ABSENT) & (places == np.append(chosen, ABSENT)[persons.codes])
+        array = _averages(table, np.where(counted, persons.codes, ABSENT), len(persons.values), strict)
+        places = chosen
+    return keys.name, [
+        InMemory(array, table.names, np.flatnonzero(places == place), name) for place in range(len(labels))
+    ]
+
+
+def _averages(table: Table, persons: Ints, count: int, strict: Strict) -> NDArray[np.float64]:
+    blocks = table.blocks()
+    first = next(blocks, None)
+    if first is None:
+        return np.empty((count, table.width or 0))
+    d = first.shape[1]
+
+    def each() -> Iterator[NDArray[Any]]:
+        yield first
+        yield from blocks
+
+    return means_of_persons(each(), persons, count, d, strict(table.names, d))
+
+
+def _all(table: Table) -> NDArray[Any]:
+    blocks = [block.copy() if not isinstance(table, ArrayTable) else block for block in table.blocks()]
+    if not blocks:
+        return np.empty((0, table.width or 0))
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)

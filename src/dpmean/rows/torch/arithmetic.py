@@ -1,0 +1,147 @@
+"""The loops of ``kernels`` as operations on tensors: whatever device they are on, the same whole numbers.
+
+Every operation on floats is a single IEEE operation on float64, in the order of the loops; none may be contracted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, final
+
+import numpy as np
+
+from dpmean.errors import DataError
+from dpmean.numerics.grid import RADII_PER_OCTAVE, norm_bits
+from dpmean.queries.domain import Frame
+from dpmean.rows import numba_kernels as kernels
+from dpmean.rows.block_query import NOT_FINITE
+
+Tensor = Any
+_SMALLEST_EXPONENT = -900
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Arithmetic:
+    """What rows of one frame become, on one device."""
+
+    torch: Any
+    device: Any
+    frame: Frame
+    first_rung: Tensor
+    rungs: Tensor
+    lower: Tensor
+    upper: Tensor
+    middle: Tensor
+    scale: Tensor
+
+    @staticmethod
+    def on(device: Any, frame: Frame) -> Arithmetic:
+        """Prepare a device."""
+        import torch
+
+        ends = (None,) * 4 if frame.lower is None else (frame.lower, frame.upper, frame.middle, frame.scale)
+        box = (None if end is None else torch.as_tensor(np.ascontiguousarray(end), device=device) for end in ends)
+        return Arithmetic(torch, device, frame, *_tables(device), *box)
+
+    @property
+    def bits(self) -> int:
+        """How many bits a coordinate may have."""
+        return norm_bits(self.frame.d)
+
+    def there(self, array: Any) -> Tensor:
+        """Copy a public array to the device."""
+        return self.torch.as_tensor(np.ascontiguousarray(array), device=self.device)
+
+    def working(self, rows: Tensor) -> Tensor:
+        """Return rows in working units (``rescale``)."""
+        rows = rows.to(self.torch.float64)
+        if self.frame.lower is None:
+            return rows
+        clamped = self.torch.minimum(self.torch.maximum(rows, self.lower), self.upper)
+        return self.torch.where(rows.isfinite(), (clamped - self.middle) / self.scale, rows)
+
+    def power(self, exponent: Tensor) -> Tensor:
+        """Return 2^exponent (``_power``)."""
+        return ((exponent + 1023) << 52).view(self.torch.float64)
+
+    def own_unit(self, differences: Tensor) -> tuple[Tensor, Tensor]:
+        """Return total and exponent of each row (``_own_unit``); a total without meaning where one is not finite."""
+        largest = differences.abs().amax(dim=1)
+        exponent = ((largest.view(self.torch.int64) >> 52) - 1023).clamp(min=_SMALLEST_EXPONENT)
+        scale = self.power(self.bits - 1 - exponent.clamp(max=1023))
+        wholes = self._truncated(differences * scale[:, None])
+        return (wholes * wholes).sum(dim=1), exponent
+
+    def _truncated(self, values: Tensor) -> Tensor:
+        """Cut to whole numbers of so many bits (``_within``); what is not finite becomes the limit."""
+        limit = 2.0**self.bits - 1.0
+        values = self.torch.where(values < limit, values, limit)
+        values = self.torch.where(values > -limit, values, -limit)
+        return values.to(self.torch.int64)
+
+    def rung(self, total: Tensor, exponent: Tensor) -> Tensor:
+        """Return the first rung of the ladder at or above each distance (``_rung``)."""
+        torch = self.torch
+        length = (total.to(torch.float64).view(torch.int64) >> 52) - 1023
+        shifts = ((61 - length) >> 1).clamp(min=0, max=31)
+        raised = total << (2 * shifts)
+        rung = self.first_rung[(raised >> 54).clamp(0, 255)]
+        rung = rung + (self.rungs[rung] < raised)
+        found = RADII_PER_OCTAVE * (exponent - self.bits + 31 - shifts) + rung
+        return torch.where(total == 0, kernels.BELOW_ALL_RUNGS, found)
+
+    def enter(self, rows: Tensor) -> Tensor:
+        """Bring rows within reach (``_enter``)."""
+        torch, reach = self.torch, self.frame.reach
+        finite = rows.isfinite()
+        if not self.frame.impute and not bool(finite.all()):
+            raise DataError(NOT_FINITE)
+        rows = torch.where(finite, rows, 0.0)
+        total, exponent = self.own_unit(rows)
+        half = exponent >> 1
+        first, second = self.power(-half), self.power(-(exponent - half))
+        norm = total.to(torch.float64).sqrt() * 2.0 ** (1 - self.bits)
+        short = norm <= reach * first * second
+        moved = rows * first[:, None] * second[:, None] * self._divided(reach, norm)[:, None]
+        return torch.where(short[:, None], rows, moved)
+
+    def _divided(self, number: float, by: Tensor) -> Tensor:
+        """Divide a number by others, rounded once: ``number / by`` would multiply it by the rounded ``1 / by``."""
+        return self.torch.full_like(by, number) / by
+
+    def in_units(self, differences: Tensor, per_unit: Any) -> tuple[Tensor, Tensor]:
+        """Return rows in whole units and their squared lengths (``_in_units``)."""
+        wholes = self._truncated(differences * per_unit)
+        return wholes, (wholes * wholes).sum(dim=1)
+
+    def shrink(self, differences: Tensor, radius: int) -> Tensor:
+        """Shorten rows to the radius (``_shrink``)."""
+        torch = self.torch
+        total, exponent = self.own_unit(differences)
+        scale = self.power(self.bits - 1 - exponent)
+        own = (differences * scale[:, None]).to(torch.int32).to(torch.float64)
+        factor = self._divided(float(radius), total.to(torch.float64).sqrt())
+        while True:
+            wholes = (own * factor[:, None]).to(torch.int32).to(torch.int64)
+            long = (wholes * wholes).sum(dim=1) > radius * radius
+            if not bool(long.any()):
+                return wholes
+            factor = torch.where(long, factor * (1.0 - 2.0**-40), factor)
+
+    def stretch(self, squared: Tensor, length: int) -> Tensor:
+        """Return the factors that make rows of these squared lengths directions (``_stretch``)."""
+        norm = squared.to(self.torch.float64).sqrt().to(self.torch.int64)
+        for _ in range(2):  # a root in floats is at most one or two short
+            norm = norm + (norm * norm < squared)
+        return self.torch.div(length, norm.clamp(min=1), rounding_mode="floor")
+
+
+@lru_cache(maxsize=8)
+def _tables(device: Any) -> tuple[Tensor, Tensor]:
+    """Copy the ladder to a device, once."""
+    import torch
+
+    first = torch.as_tensor(kernels.FIRST_RUNG.astype(np.int64), device=device)
+    return first, torch.as_tensor(kernels.RUNGS, device=device)

@@ -1,0 +1,261 @@
+"""Rows of a tensor, worked on where they are, block by block: only whole numbers leave a device.
+
+This is one file because it answers every question there is, each in a few operations on tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import numpy as np
+
+from dpmean.queries.domain import Frame
+from dpmean.queries.protocols import Tally
+from dpmean.queries.queries import (
+    Ball,
+    Bins,
+    BinSums,
+    Coordinates,
+    Distances,
+    Histogram,
+    Ints,
+    Pairs,
+    Radial,
+    Shells,
+    ShellSums,
+    Sides,
+    View,
+)
+from dpmean.rows import numba_kernels as kernels
+from dpmean.rows.block_query import Kernel, bin_sums, innermost, room
+from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
+
+_BLOCK_BYTES = 64 << 20  # of a block in float64: a GPU has room for some of them
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorRows:
+    """The rows of a tensor, seen through a frame, and worked on where they are."""
+
+    tensor: Tensor
+    frame: Frame
+    block_rows: int = 0
+    does: Arithmetic = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "does", Arithmetic.on(self.tensor.device, self.frame))
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return int(self.tensor.shape[0])
+
+    @property
+    def d(self) -> int:
+        """How many coordinates a row has."""
+        return int(self.tensor.shape[1])
+
+    def take(self, positions: Ints) -> TensorRows:
+        """Return the rows at the given positions, on the same device."""
+        return self.at(self.does.there(positions))
+
+    def at(self, positions: Tensor) -> TensorRows:
+        """Return the rows at positions that are on the device themselves."""
+        return replace(self, tensor=self.tensor[positions])
+
+    def held(self) -> TensorRows:
+        """Return these rows: they can be read again and again."""
+        return self
+
+    def tally(self, view: View) -> Tally:
+        """Prepare to count rows by where a view puts them."""
+        return self._by_coordinate(view) if isinstance(view, Coordinates) else self.histogram(view)
+
+    def histogram(self, view: Radial) -> Histogram:
+        """Count rows, or pairs of rows, by their distance."""
+        match view:
+            case Distances():
+                counts = self._count(self._distances(view), view.points)[np.newaxis]
+            case Sides():
+                counts = self._sides(view)
+            case Pairs():
+                counts = self._count(self._pairs(view), view.points)[np.newaxis]
+        return Histogram(np.cumsum(counts, axis=1))
+
+    def add_up(self, ball: Ball) -> Ints:
+        """Add up the rows, each clipped to the ball."""
+        roomy = ball.radius * ball.unit < room(self.frame, ball.centre)
+        centre, square = self.does.there(ball.centre), ball.radius**2
+        total = self._zeros(self.d)
+        for rows in self._blocks():
+            wholes, squared = self.does.in_units(rows - centre, 1.0 / ball.unit)
+            odd = (squared > square) if roomy else self.does.torch.ones_like(squared, dtype=bool)
+            total += self.does.torch.where(odd[:, None], 0, wholes).sum(dim=0)
+            if bool(odd.any()):
+                total += self._clipped(self.does.enter(rows[odd]) - centre, ball.unit, ball.radius).sum(dim=0)
+        return self._home(total)
+
+    def _clipped(self, differences: Tensor, unit: float, radius: int) -> Tensor:
+        wholes, squared = self.does.in_units(differences, 1.0 / unit)
+        long = squared > radius**2
+        wholes[long] = self.does.shrink(differences[long], radius)
+        return wholes
+
+    def add_up_shells(self, shells: Shells) -> ShellSums:
+        """Add up rows and their directions, shell by shell."""
+        roomy = shells.radii[0] * shells.unit < room(self.frame, shells.centre)
+        torch, centre = self.does.torch, self.does.there(shells.centre)
+        sums = self._zeros(2, len(shells.radii) + 1, self.d)
+        for rows in self._blocks():
+            wholes, squared = self.does.in_units(rows - centre, 1.0 / shells.unit)
+            odd = (squared > shells.radii[0] ** 2) if roomy else torch.ones_like(squared, dtype=bool)
+            if bool(odd.any()):
+                self._outside(rows[odd], centre, shells, sums)
+            self._by_shell(wholes, torch.where(odd, -1, squared), shells, sums)
+        inner, outer = self._home(sums)
+        return ShellSums(inner, outer)
+
+    def _by_shell(self, wholes: Tensor, squared: Tensor, shells: Shells, sums: Tensor) -> None:
+        """Add rows within the largest ball to the sums of their shells; a negative length leaves a row out."""
+        torch, balls = self.does.torch, len(shells.radii)
+        shell = sum((squared <= radius**2).to(torch.int64) for radius in shells.radii)
+        shell = torch.where(squared < 0, -1, shell)
+        factor = self.does.stretch(squared.clamp(min=1), shells.length)
+        for s in range(1, balls + 1):
+            mine = torch.where((shell == s)[:, None], wholes, 0)
+            sums[0, s] += mine.sum(dim=0)
+            if s < balls:
+                sums[1, s] += (mine * factor[:, None]).sum(dim=0)
+
+    def _outside(self, rows: Tensor, centre: Tensor, shells: Shells, sums: Tensor) -> None:
+        """Add rows that must be looked at: brought within reach first, and by direction if outside all balls."""
+        differences = self.does.enter(rows) - centre
+        wholes, squared = self.does.in_units(differences, 1.0 / shells.unit)
+        far = squared > shells.radii[0] ** 2
+        clipped = self.does.shrink(differences[far], shells.radii[0])
+        sums[1, 0] += (clipped * (shells.length // shells.radii[0])).sum(dim=0)
+        self._by_shell(wholes, self.does.torch.where(far, -1, squared), shells, sums)
+
+    def add_up_bins(self, bins: Bins) -> BinSums:
+        """Count rows by their distance and add them up, and their directions, bin by bin."""
+        torch, does, last = self.does.torch, self.does, len(bins.radii) - 1
+        centre, inmost = does.there(bins.centre), innermost(self.frame, bins.distances)
+        radii, units = does.there(np.array(bins.radii)), does.there(np.ldexp(1.0, -np.array(bins.exponents)))
+        total = self._zeros(*Kernel(bins, self.frame).shape)
+        for block in self._blocks():
+            rows, rung = self._entered(block, centre, inmost)
+            differences = rows - centre
+            place = (rung - bins.distances.low).clamp(0, bins.distances.points)
+            total[: bins.distances.points + 1] += torch.bincount(place, minlength=bins.distances.points + 1)
+            number = (-torch.div(bins.first - rung, bins.stride, rounding_mode="floor")).clamp(0, last)
+            while True:
+                wholes, squared = does.in_units(differences, units[number][:, None])
+                long = (squared > radii[number] ** 2) & (number < last)
+                if not bool(long.any()):
+                    break
+                number = number + long
+            long = squared > radii[number] ** 2
+            wholes[long] = does.shrink(differences[long], bins.radii[-1])
+            factor = does.stretch((wholes * wholes).sum(dim=1), bins.length)
+            sums = total[bins.distances.points + 1 :].view(2, last + 1, self.d)
+            sums[0].index_add_(0, number, wholes)
+            sums[1].index_add_(0, number, torch.where(number > 0, factor, 0)[:, None] * wholes)
+        return bin_sums(bins, self._home(total))
+
+    # --- distances -------------------------------------------------------------------------------------------
+
+    def _distances(self, view: Distances) -> Iterator[Tensor]:
+        centre, inmost = self.does.there(view.centre), innermost(self.frame, view)
+        for rows in self._blocks():
+            yield self._entered(rows, centre, inmost)[1] - view.low
+
+    def _entered(self, rows: Tensor, centre: Tensor, inmost: int) -> tuple[Tensor, Tensor]:
+        """Return rows, brought within reach, and the rungs of their distances; most are within reach for certain."""
+        total, exponent = self.does.own_unit(rows - centre)
+        rung = self.does.rung(total, exponent)
+        odd = (exponent == 1024) | (rung > inmost)
+        if bool(odd.any()):
+            rows = rows.clone()
+            rows[odd] = self.does.enter(rows[odd])
+            rung[odd] = self.does.rung(*self.does.own_unit(rows[odd] - centre))
+        return rows, rung
+
+    def _pairs(self, view: Pairs) -> Iterator[Tensor]:
+        half = self.n // 2
+        for start, rows in self._places(half):
+            partners = self.does.working(self.tensor[half + start : half + start + len(rows)])
+            apart = self.does.enter(rows) - self.does.enter(partners)
+            yield self.does.rung(*self.does.own_unit(apart)) - view.low
+
+    def _sides(self, view: Sides) -> Ints:
+        torch, centre = self.does.torch, self.does.there(view.centre)
+        counts = np.zeros((2, view.points + 1), dtype=np.int64)
+        for block in self._blocks():
+            rows = self.does.enter(block)
+            rung = self.does.rung(*self.does.own_unit(rows - centre))
+            place, above = (rung - view.low).clamp(0, view.points), rows[:, 0] >= centre[0]
+            for line, mine in enumerate((above, ~above)):
+                found = torch.bincount(torch.where(mine, place, 0), minlength=view.points + 1)
+                counts[line] += self._home(found)
+        return counts
+
+    def _count(self, places: Iterator[Tensor], points: int) -> Ints:
+        counts = self._zeros(points + 1)
+        for place in places:
+            counts += self.does.torch.bincount(place.clamp(0, points), minlength=points + 1)
+        return self._home(counts)
+
+    # --- rotated coordinates ---------------------------------------------------------------------------------
+
+    def _by_coordinate(self, view: Coordinates) -> TensorPlaces:
+        torch, size = self.does.torch, view.size
+        factors = self.does.there(kernels.combining(view.signs, self.d, size, view.first // size) / view.step)
+        indices = [torch.empty((0, size), dtype=torch.int32, device=self.does.device)]
+        for block in self._blocks():
+            wholes = (self.does.enter(block) * factors).round()
+            padded = torch.nn.functional.pad(wholes, (0, -self.d % size))
+            values = padded.view(len(block), -1, size).sum(dim=1)
+            half = 1
+            while half < size:
+                pairs = values.view(len(block), -1, 2, half)
+                values = torch.stack((pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]), dim=2)
+                values, half = values.view(len(block), size), 2 * half
+            place = ((values - view.low) * (1.0 / view.spacing)).ceil().clamp(0.0, float(view.points))
+            indices.append(place.to(torch.int32))
+        return TensorPlaces(torch.cat(indices), self.does)
+
+    # --- blocks ----------------------------------------------------------------------------------------------
+
+    def _places(self, count: int) -> Iterator[tuple[int, Tensor]]:
+        """Yield rows in working units, some at a time, with their first position."""
+        step = self.block_rows or max(1, _BLOCK_BYTES // (8 * self.d))
+        for start in range(0, count, step):
+            yield start, self.does.working(self.tensor[start : min(start + step, count)])
+
+    def _blocks(self) -> Iterator[Tensor]:
+        for _, rows in self._places(self.n):
+            yield rows
+
+    def _zeros(self, *shape: int) -> Tensor:
+        return self.does.torch.zeros(shape, dtype=self.does.torch.int64, device=self.does.device)
+
+    def _home(self, tensor: Tensor) -> Ints:
+        found: Ints = tensor.cpu().numpy()
+        return found
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorPlaces:
+    """For many values of each row, the first point not below it: one column of ``indices`` per value."""
+
+    indices: Tensor
+    does: Arithmetic
+
+    def count_at_most(self, index: Ints) -> Ints:
+        """Count in every column."""
+        found: Ints = (self.indices <= self.does.there(index)).sum(dim=0).cpu().numpy()
+        return found

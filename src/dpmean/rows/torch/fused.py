@@ -1,0 +1,151 @@
+"""Rows of a tensor on a GPU that most questions read once, in a kernel; what kernels do not know is left to blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from dpmean.queries.protocols import Tally
+from dpmean.queries.queries import (
+    Ball,
+    Bins,
+    BinSums,
+    Coordinates,
+    Distances,
+    Histogram,
+    Ints,
+    Pairs,
+    Radial,
+    Shells,
+    ShellSums,
+    View,
+)
+from dpmean.rows.block_query import Kernel, innermost, room
+from dpmean.rows.torch import launch
+from dpmean.rows.torch.arithmetic import Tensor
+from dpmean.rows.torch.blocks import TensorRows
+
+_FEW = 4096  # rows that must be looked at one by one: the loops of the host are faster than a device
+
+
+def read_once(rows: TensorRows) -> TensorRows | RowsReadOnce:
+    """Return rows that kernels read, if they know such rows."""
+    plain = rows.frame.lower is None and str(rows.tensor.dtype) != "torch.bool"
+    return RowsReadOnce(rows) if plain and launch.knows(rows.n, rows.d) else rows
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsReadOnce:
+    """The rows of a tensor, whose blocks answer what kernels cannot."""
+
+    blocks: TensorRows
+    lengths: dict[int, Ints] = field(init=False, default_factory=dict)
+    """What a question about pairs has found out beside: distances from the origin, by the first rung."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.blocks.n
+
+    @property
+    def d(self) -> int:
+        """How many coordinates a row has."""
+        return self.blocks.d
+
+    def take(self, positions: Ints) -> RowsReadOnce | TensorRows:
+        """Return the rows at the given positions, on the same device; kernels do not know what no rows are."""
+        taken = self.blocks.take(positions)
+        return RowsReadOnce(taken) if taken.n else taken
+
+    def held(self) -> RowsReadOnce:
+        """Return these rows: they can be read again and again."""
+        return self
+
+    def tally(self, view: View) -> Tally:
+        """Prepare to count rows by where a view puts them."""
+        return self.blocks.tally(view) if isinstance(view, Coordinates) else self.histogram(view)
+
+    def histogram(self, view: Radial) -> Histogram:
+        """Count rows, or pairs of rows, by their distance."""
+        match view:
+            case Distances():
+                return self._distances(view)
+            case Pairs():
+                return self._pairs(view)
+        return self.blocks.histogram(view)
+
+    def add_up(self, ball: Ball) -> Ints:
+        """Add up the rows, each clipped to the ball."""
+        if ball.radius * ball.unit >= room(self.blocks.frame, ball.centre):
+            return self.blocks.add_up(ball)
+        (core,), odd = launch.add_rows(self.blocks.tensor, self.blocks.does, ball)()
+        added: Ints = core + self._of_some(odd, ball)
+        return added
+
+    def add_up_shells(self, shells: Shells) -> ShellSums:
+        """Add up rows and their directions, shell by shell, without waiting for it."""
+        roomy = shells.radii[0] * shells.unit < room(self.blocks.frame, shells.centre)
+        if not roomy or len(shells.radii) != launch.MOST_BALLS:
+            return self.blocks.add_up_shells(shells)
+        begun = launch.add_rows(self.blocks.tensor, self.blocks.does, shells)
+
+        def wait() -> tuple[Ints, Ints]:
+            (core, ring, turned), odd = begun()
+            inner, outer = self._of_some(odd, shells)
+            inner[2] += core
+            inner[1] += ring
+            outer[1] += turned
+            return inner, outer
+
+        return launch.Arriving(wait)
+
+    def add_up_bins(self, bins: Bins) -> BinSums:
+        """Count rows by their distance and add them up, and their directions, bin by bin."""
+        return self.blocks.add_up_bins(bins)
+
+    def _distances(self, view: Distances) -> Histogram:
+        if (known := self.lengths.get(view.low)) is not None and view.points < known.shape[1] and not view.centre.any():
+            beyond = known[:, view.points :].sum(axis=1, keepdims=True)
+            return _cumulated(np.append(known[:, : view.points], beyond, axis=1))
+        inmost = innermost(self.blocks.frame, view)
+        counts, odd = launch.count_rows(self.blocks.tensor, self.blocks.does, view, inmost)
+        return _cumulated(counts if odd is None else counts + self._of_some(odd, view))
+
+    def _pairs(self, view: Pairs) -> Histogram:
+        """Count pairs if all rows are within reach for certain; otherwise blocks do."""
+        half, origin = self.n // 2, Distances(np.zeros(self.d), view.low, view.points)
+        if half:
+            both, inmost = self.blocks.tensor[: 2 * half], innermost(self.blocks.frame, origin)
+            counts, odd = launch.count_rows(both, self.blocks.does, view, inmost)
+            if odd is None and 2 * half == self.n:
+                self.lengths[view.low - launch.HALF_AN_OCTAVE] = counts[1:]
+            if odd is None:
+                return _cumulated(counts[:1])
+        return self.blocks.histogram(view)
+
+    def _of_some(self, positions: Tensor, question: Distances | Ball | Shells) -> Ints:
+        """Answer for the rows that a kernel left out: few of them on the host, many where they are."""
+        kernel, torch = Kernel(question, self.blocks.frame), self.blocks.does.torch
+        total = kernel.zeros()
+        if positions is None:
+            return total
+        if len(positions) <= _FEW:
+            some = torch.index_select(self.blocks.tensor, 0, positions).cpu()
+            kernel.add(some.float().numpy() if some.dtype == torch.bfloat16 else some.numpy(), total)
+            return total
+        others = self.blocks.at(positions)
+        match question:
+            case Distances():
+                return np.diff(others.histogram(question).counts, axis=1, prepend=0)
+            case Ball():
+                return others.add_up(question)
+            case Shells():
+                found = others.add_up_shells(question)
+                return np.stack((found.inner, found.outer))
+
+
+def _cumulated(counts: Ints) -> Histogram:
+    return Histogram(np.cumsum(counts, axis=1))

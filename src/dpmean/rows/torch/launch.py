@@ -1,0 +1,145 @@
+"""Questions to all rows on a device, asked of kernels (``fused``): sizes, room for answers, and the way home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Any, final
+
+import numpy as np
+
+from dpmean.numerics.grid import RADII_PER_OCTAVE
+from dpmean.queries.queries import Ball, Distances, Ints, Pairs, Shells, ShellSums
+from dpmean.rows.torch import triton_kernels as fused
+from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
+
+_WIDEST = 1024  # columns: more do not fit a kernel
+_MOST_ROWS = 1 << 30  # more are not counted in 32 bits
+MOST_BALLS = 2
+"""Shells of more balls are left to operations on blocks; estimators ask for them where rows are few."""
+HALF_AN_OCTAVE = RADII_PER_OCTAVE // 2
+"""By so much the ladder of pairs begins above that of rows."""
+_ELEMENTS = 4096  # of a tile for one warp: some registers for each thread
+_ROWS_TO_COUNT, _ROWS_TO_ADD = 8, 4  # for each warp
+_WARPS_TO_COUNT, _WARPS_TO_ADD = 2, 1  # few wait for each other
+_PROGRAMS_TO_COUNT, _PROGRAMS_TO_ADD = 8, 16  # for each core of the device
+_LINE_BYTES = 128
+_LONGEST_SPAN = 64
+_FEW_ROWS = 1 << 16  # so many share one line of totals; more get several, which are added up afterwards
+_COPIES, _FEW_COPIES = 64, 8
+
+
+def knows(n: int, d: int) -> bool:
+    """Whether kernels can read that many rows and columns."""
+    return d <= _WIDEST and n < _MOST_ROWS
+
+
+@lru_cache(maxsize=64)
+def _shape(d: int, size: int, most: int, warps: int) -> dict[str, int]:
+    """Return the shape of a tile: so many rows, or fewer if they are wide, for each of some warps."""
+    width = max(16, 1 << (d - 1).bit_length())
+    rows = max(1, min(most, _ELEMENTS // width)) * warps
+    return {"D": d, "WIDTH": width, "PIECE": min(width, _LINE_BYTES // size), "BLOCK_N": rows, "num_warps": warps}
+
+
+@lru_cache(maxsize=64)
+def _cores(device: Any) -> int:
+    """Return how many cores a device has."""
+    import torch
+
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
+
+
+def _packed(does: Arithmetic, centre: Any, floats: tuple[float, ...], wholes: tuple[int, ...]) -> Tensor:
+    """Bring public numbers to the device in one copy: a centre, and what is beside it."""
+    d, beside = len(centre), len(centre) + len(floats)
+    line = np.empty(beside + len(wholes))
+    line[:d], line[d:beside] = centre, floats
+    line[beside:].view(np.int64)[:] = wholes
+    return does.torch.from_numpy(line).to(does.device, non_blocking=True)
+
+
+def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: int) -> tuple[Ints, Any]:
+    """Return how many rows, or pairs, are at each place of the ladder of a view, and the positions of those left out.
+
+    ``inmost`` is the rung up to which a row is within reach for certain; others are left out. None: there are none.
+    With pairs, a second line tells how long their rows are, on a ladder that begins half an octave further down.
+    """
+    torch, device, paired = does.torch, rows.device, isinstance(view, Pairs)
+    n, d = (len(rows) // 2 if paired else len(rows)), int(rows.shape[1])
+    shape = _shape(d, rows.element_size(), _ROWS_TO_COUNT, _WARPS_TO_COUNT)
+    copies, size = _COPIES if n > _FEW_ROWS else 1, view.points + 2
+    centre = np.zeros(d) if isinstance(view, Pairs) else view.centre
+    numbers = _packed(does, centre, (), (view.low, inmost, view.points))
+    counts = torch.zeros((copies, 2 if paired else 1, size), dtype=torch.int32, device=device)
+    places = torch.empty(n, dtype=torch.int32, device=device)
+    programs = min(-(-n // shape["BLOCK_N"]), _cores(device) * _PROGRAMS_TO_COUNT)
+    given = (rows, numbers, does.first_rung, does.rungs, places, counts, n, *rows.stride())
+    fused.count_rows[(programs,)](*given, PAIRED=paired, COPIES=copies, BITS=does.bits, **shape)
+    found: Ints = (counts.sum(dim=0) if copies > 1 else counts[0]).cpu().numpy()
+    return found[:, :-1], (places == view.points + 1).nonzero()[:, 0] if found[0, -1] else None
+
+
+def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callable[[], tuple[Ints, Any]]:
+    """Begin to add up rows, and return what waits for the sums.
+
+    These are the sum of the rows within the smaller ball, and the positions of those outside all balls, or None; with
+    shells, also the sums of the rows between the balls, and of their directions.
+    """
+    torch, device, (n, d) = does.torch, rows.device, rows.shape
+    large, small, length = _limits(question)
+    parts, span = 3 if length else 1, min(1 << max(0, 30 - small.bit_length()), _LONGEST_SPAN)
+    shape = _shape(d, rows.element_size(), _ROWS_TO_ADD, _WARPS_TO_ADD)
+    tiles = -(-n // shape["BLOCK_N"])
+    programs = min(tiles, _cores(device) * _PROGRAMS_TO_ADD)
+    room = -(-tiles // programs) * shape["BLOCK_N"]  # for what one program may list
+    limits = (small**2, large**2, length, span, room)
+    numbers = _packed(does, question.centre, (1.0 / question.unit, 2.0**does.bits - 1.0), limits)
+    lines = _COPIES if n > _FEW_ROWS else _FEW_COPIES
+    out = torch.zeros(2 + lines * parts * d + programs, dtype=torch.int64, device=device)
+    start = programs * room if length else 0
+    listed = torch.empty(start + n, dtype=torch.int32, device=device)
+    given, strides = (rows, numbers, out, listed), rows.stride()
+    fused.add_core[(programs,)](*given, n, *strides, PARTS=parts, LINES=lines, **shape)
+    if length:
+        fused.add_ring[(programs,)](*given, *strides, PARTS=parts, LINES=lines, **shape)
+    sums, out = out[2 : out.numel() - programs].view(lines, parts * d), out[: out.numel() - programs]
+    if n > _FEW_ROWS:
+        out, lines = torch.cat((out[:2], sums.sum(dim=0))), 1
+
+    def wait() -> tuple[Ints, Any]:
+        found: Ints = out.cpu().numpy()
+        count = int(found[0])
+        return found[2:].reshape(lines, parts, d).sum(axis=0), listed[start : start + count] if count else None
+
+    return wait
+
+
+def _limits(question: Ball | Shells) -> tuple[int, int, int]:
+    """Return the radii of the larger and the smaller ball, and the length of directions, 0 if there is one ball."""
+    if isinstance(question, Ball):
+        return question.radius, question.radius, 0
+    large, small = question.radii
+    return large, small, question.length
+
+
+@final
+class Arriving(ShellSums):
+    """Sums that a device is still at work on: whoever looks at them first waits."""
+
+    __slots__ = ("_sums",)
+
+    def __init__(self, wait: Callable[[], tuple[Ints, Ints]]) -> None:
+        self._sums: Callable[[], tuple[Ints, Ints]]
+        object.__setattr__(self, "_sums", cache(wait))
+        object.__setattr__(self, "fine", 0)
+
+    @property
+    def inner(self) -> Ints:
+        """The rows, by shell."""
+        return self._sums()[0]
+
+    @property
+    def outer(self) -> Ints:
+        """The directions, by shell."""
+        return self._sums()[1]

@@ -1,0 +1,106 @@
+"""Tensors of PyTorch as rows: on a GPU they stay there, on a CPU numpy sees the same memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentTypeError, DataError
+from dpmean.queries.domain import Frame
+from dpmean.queries.protocols import Rows
+from dpmean.rows.engine import Source
+from dpmean.rows.memory import MemoryRows
+from dpmean.rows.opening import InMemory
+from dpmean.rows.torch.arithmetic import Tensor
+from dpmean.rows.torch.blocks import TensorRows
+
+
+def open_tensor(tensor: Any) -> Source:
+    """Read a tensor on a CPU or a CUDA device."""
+    import torch
+
+    if fault := _unlike_rows(tensor):
+        raise ArgumentTypeError(f"X must be a dense tensor of real numbers, got {fault}")
+    tensor = tensor.detach()
+    if tensor.ndim not in (1, 2):
+        raise DataError(
+            f"X must have shape (n, d), or (n,) for one dimension, got {tensor.ndim} dimensions: "
+            "flatten each row with X.reshape(len(X), -1), say"
+        )
+    tensor = tensor[:, None] if tensor.ndim == 1 else tensor
+    if not tensor.shape[1]:
+        raise DataError("X must have shape (n, d) with at least one column, got none")
+    if not len(tensor):
+        return InMemory(np.empty(tuple(tensor.shape)))
+    if tensor.device.type == "cuda":
+        return TensorSource(tensor)
+    if tensor.device.type != "cpu":
+        raise ArgumentTypeError(
+            f"tensors on {tensor.device.type} have no exact float64: move X to a CPU or CUDA device"
+        )
+    return TensorSource(tensor) if tensor.dtype == torch.bfloat16 else InMemory(tensor.numpy())
+
+
+def _unlike_rows(tensor: Any) -> str:
+    """Return what is wrong with the kind of a tensor, and the cure; nothing if it can be read."""
+    import torch
+
+    if not isinstance(tensor, torch.Tensor):
+        return f"{type(tensor).__name__}: convert it"
+    if tensor.layout != torch.strided:
+        layout = str(tensor.layout).removeprefix("torch.")
+        return f"a {layout} tensor: {'use X.to_dense()' if layout.startswith('sparse') else 'convert it'}"
+    if tensor.dtype.is_complex:
+        return f"{tensor.dtype}: convert it"
+    if tensor.dtype.is_floating_point and tensor.dtype.itemsize < 2:  # neither numpy nor our kernels know them
+        return f"{tensor.dtype}: use X.to(torch.float32)"
+    return ""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorSource:
+    """The rows of a tensor."""
+
+    tensor: Tensor
+
+    names = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many columns there are."""
+        return int(self.tensor.shape[0]), int(self.tensor.shape[1])
+
+    def rows(self, frame: Frame) -> Rows:
+        """Return the rows as they are seen through a frame."""
+        if self.tensor.device.type == "cpu":
+            return MemoryRows(Widened(self.tensor), frame)
+        rows = TensorRows(self.tensor, frame)
+        try:
+            from dpmean.rows.torch.fused import read_once
+        except ImportError:  # no triton on this system
+            return rows
+        return read_once(rows)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Widened:
+    """A tensor on a CPU, of a type that numpy lacks; it gives some of its rows as float32."""
+
+    tensor: Tensor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many columns there are."""
+        return int(self.tensor.shape[0]), int(self.tensor.shape[1])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, where: Any) -> NDArray[Any]:
+        found: NDArray[Any] = self.tensor[where].float().numpy()
+        return found

@@ -1,0 +1,290 @@
+"""Private means as estimators of scikit-learn: a mean that centres, and a classifier by the nearest private mean.
+
+This is one file because scikit-learn wants every parameter of each of them spelled out.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
+    from sklearn.metrics import pairwise_distances_argmin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted
+except ModuleNotFoundError as error:
+    words = "dpmean.sklearn needs scikit-learn: pip install 'dpmean[sklearn]'"
+    raise ModuleNotFoundError(words, name=error.name) from None
+
+from dpmean.api import mean
+from dpmean.arguments.bounds import Bounds
+from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning
+from dpmean.ledger.ledger import Ledger
+from dpmean.pipeline.grouped import mean_by
+from dpmean.privacy.budgets import Number
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.release.grouped import GroupedRelease, Refusal
+from dpmean.release.release import Release
+from dpmean.sklearn.rows import as_labels, checked_rows, fitted_rows, labelled_rows, places_of_labels
+
+__all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
+
+_PASSED_ON = ("rho", "epsilon", "delta", "norm_bound", "bounds", "method", "neighbours", "allow_few_rows", "ledger")
+
+
+class SeededWarning(UserWarning):
+    """The noise is known, because ``random_state`` was given: what was fitted protects nobody."""
+
+
+class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """The mean of rows under differential privacy; ``transform`` subtracts it.
+
+    ``fit`` releases the mean once and keeps the release, no row and no exact statistic: a fitted estimator may be
+    stored and shown. What ``transform`` returns are rows, and as private as rows are.
+
+    **Every fit spends the budget anew.** Cross-validation and searches fit many times, on overlapping rows: five folds
+    are five fits. Give a ``ledger``: clones share it, and the fit that would overspend is refused.
+
+    Args:
+        rho: the privacy budget in zero-concentrated differential privacy. Or else
+        epsilon: the budget in approximate differential privacy, together with
+        delta: which should be well below one over the number of rows.
+        norm_bound: a bound on the l2 norm of every row, known without looking at them; it may be loose. Or else
+        bounds: ``(lower, upper)``, each one number or one per column, or by name if X has names.
+        method: ``"refined"``, ``"shifted"`` or ``"clipped"``, as for ``dpmean.mean``.
+        neighbours: ``"replace-one"``, where the number of rows is public, or ``"add-or-remove-one"``.
+        allow_few_rows: go on where the rule says that there are too few rows to expect a useful answer.
+        ledger: a ``dpmean.Ledger`` that every fit is paid from.
+        random_state: for experiments only: anything but None makes the noise known. The release protects nobody then,
+            says so, and no ledger takes it.
+
+    Attributes:
+        mean_: the private mean, one number per column.
+        release_: the ``dpmean.Release``: the noise in it, an error bound, and the receipts.
+        n_features_in_: how many columns there are.
+        feature_names_in_: what they are called, if they have names.
+
+    Example:
+        >>> import numpy as np
+        >>> rows = np.random.default_rng(0).normal(5, 1, (4000, 100))
+        >>> private = PrivateMean(rho=0.5, norm_bound=500.0).fit(rows)
+        >>> bool(abs(private.transform(rows).mean()) < 0.1)
+        True
+
+    """
+
+    def __init__(
+        self,
+        *,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        norm_bound: float | None = None,
+        bounds: Bounds | None = None,
+        method: str = "refined",
+        neighbours: str = "replace-one",
+        allow_few_rows: bool = False,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.rho = rho
+        self.epsilon = epsilon
+        self.delta = delta
+        self.norm_bound = norm_bound
+        self.bounds = bounds
+        self.method = method
+        self.neighbours = neighbours
+        self.allow_few_rows = allow_few_rows
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  scikit-learn's signature
+        """Release the mean of the rows of ``X``, at the price of the whole budget; ``y`` is not looked at."""
+        rows = fitted_rows(self, X, private_number=self.neighbours == Neighbours.ADD_OR_REMOVE_ONE)
+        self.release_: Release = mean(
+            rows,
+            seed=_seed(self.random_state),
+            **_asked(self),
+        )
+        self.mean_ = self.release_.mean
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return the rows of ``X`` minus the private mean. They are rows still, and need protection."""
+        check_is_fitted(self)
+        centred: NDArray[Any] = checked_rows(self, X, reset=False) - self.mean_
+        return centred
+
+
+class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
+    """The nearest of one private mean per class.
+
+    The classes are listed by you: labels that were found in the data would tell who is there. Rows with other labels
+    are left out, and nothing tells whether there are any. A row is in one class, so every class gets the whole budget,
+    and all of them together cost it once. How many rows a class has is private too. A class with too few gets no
+    centroid: ``fit`` warns and says why, and ``predict`` never answers it.
+
+    A fitted classifier holds no row and may be stored and shown. What ``predict`` and ``score`` say of rows that must
+    be protected is not protected. **Every fit spends the budget anew**, in cross-validation and searches too: give a
+    ``ledger``, which clones share.
+
+    Args:
+        classes: the labels, all of one kind.
+        rho: the privacy budget of all classes together in zero-concentrated differential privacy. Or else
+        epsilon: the budget in approximate differential privacy, together with
+        delta: which should be well below one over the number of rows.
+        norm_bound: a bound on the l2 norm of every row, known without looking at them; it may be loose. Or else
+        bounds: ``(lower, upper)``, each one number or one per column, or by name if X has names.
+        method: ``"refined"``, ``"shifted"`` or ``"clipped"``, as for ``dpmean.mean``.
+        neighbours: ``"add-or-remove-one"``: whether any one row is there, and its label, are protected. Or
+            ``"replace-one"``: any row may be another, of another class too; that takes four times the budget for the
+            same centroids.
+        allow_few_rows: give classes a centroid where the rule says that they have too few rows to expect a useful one;
+            that of a class with hardly any is noise.
+        ledger: a ``dpmean.Ledger`` that every fit is paid from.
+        random_state: for experiments only: anything but None makes the noise known. The release protects nobody then,
+            says so, and no ledger takes it.
+
+    Attributes:
+        classes_: the listed labels, sorted.
+        centroids_: their private means, a line per class; NaN where there is none.
+        releases_: the ``dpmean.GroupedRelease``: for every label a release, or the reason why there is none.
+        n_features_in_: how many columns there are.
+        feature_names_in_: what they are called, if they have names.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> labels = rng.integers(0, 2, 4000)
+        >>> rows = rng.normal(labels[:, None], 1, (4000, 20))
+        >>> private = PrivateNearestCentroid(classes=[0, 1], rho=0.1, norm_bound=100.0).fit(rows, labels)
+        >>> bool(private.score(rows, labels) > 0.97)
+        True
+
+    """
+
+    def __init__(
+        self,
+        *,
+        classes: Sequence[Any] | None = None,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        norm_bound: float | None = None,
+        bounds: Bounds | None = None,
+        method: str = "refined",
+        neighbours: str = "add-or-remove-one",
+        allow_few_rows: bool = False,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.classes = classes
+        self.rho = rho
+        self.epsilon = epsilon
+        self.delta = delta
+        self.norm_bound = norm_bound
+        self.bounds = bounds
+        self.method = method
+        self.neighbours = neighbours
+        self.allow_few_rows = allow_few_rows
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Release the mean of every listed class, at the price of the whole budget."""
+        labels = _labels(self.classes)
+        if y is None:
+            raise ArgumentError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        rows, by = labelled_rows(self, X, y, labels)
+        named = as_labels(labels)
+        releases = mean_by(
+            rows,
+            by=by,
+            groups=named,
+            sizes="private",
+            seed=_seed(self.random_state),
+            **_asked(self),
+        )
+        if not releases.released:
+            raise _nothing_left(releases)
+        self.classes_, self.releases_ = labels, releases
+        self.centroids_ = np.full((len(labels), rows.shape[1]), np.nan)
+        for place, label in enumerate(named):
+            if label in releases.released:
+                self.centroids_[place] = releases.released[label].mean
+        if releases.refused:
+            warnings.warn(f"predict will never answer {_reasons(releases)}", TooFewRowsWarning, stacklevel=2)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return for every row the class of the nearest private mean."""
+        check_is_fitted(self)
+        rows = checked_rows(self, X, reset=False)
+        answered = np.flatnonzero(np.isfinite(self.centroids_).all(axis=1))
+        found: NDArray[Any] = self.classes_[answered[pairwise_distances_argmin(rows, self.centroids_[answered])]]
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, between 0 and 1. It is exact, and so not private."""
+        found = self.predict(X)
+        right = places_of_labels(y, len(found), self.classes_) == np.searchsorted(self.classes_, found)
+        if sample_weight is None:
+            return float(right.mean())
+        weights = np.asarray(sample_weight)
+        if weights.shape != right.shape or weights.dtype.kind not in "fiub":
+            raise DataError("sample_weight must hold as many numbers as X has rows: give one weight per row")
+        return float(np.average(right, weights=weights))
+
+
+def _asked(estimator: PrivateMean | PrivateNearestCentroid) -> dict[str, Any]:
+    """Return what an estimator passes on as it is."""
+    return {name: getattr(estimator, name) for name in _PASSED_ON}
+
+
+def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:
+    """Read the listed labels and sort them."""
+    if classes is None or isinstance(classes, str | bytes) or not hasattr(classes, "__len__") or not len(classes):
+        raise ArgumentError(
+            f"classes must list the labels, got {classes!r}: give classes=[0, 1], say; "
+            "labels that were found in the data would tell who is there"
+        )
+    given = list(classes)
+    if len({isinstance(label, str) for label in given}) > 1 or np.asarray(given).ndim != 1:
+        raise ArgumentError(f"classes must be labels of one kind, numbers or text, got {classes!r}")
+    labels: NDArray[Any] = np.unique(np.asarray(given))
+    if len(labels) < len(given):
+        raise ArgumentError(f"classes must differ, got {classes!r}: a label is listed twice")
+    return labels
+
+
+def _nothing_left(releases: GroupedRelease) -> TooFewRowsError:
+    refused = [found for found in releases.values() if isinstance(found, Refusal)]
+    return TooFewRowsError(
+        f"not one class has a centroid: {_reasons(releases)}. Use more rows or a larger budget, and list the labels "
+        "that are in y (a continuous y has none)",
+        rows_needed=min(found.rows_needed for found in refused),
+        receipts=releases.receipts,
+    )
+
+
+def _reasons(releases: GroupedRelease) -> str:
+    return "; ".join(f"class {label!r}: {reason}" for label, reason in releases.refused.items())
+
+
+def _seed(random_state: Any) -> int | None:
+    """Return the seed of the noise, with a warning; None for noise that protects."""
+    if random_state is None:
+        return None
+    warnings.warn(
+        "random_state makes the noise known, so that this protects nobody: leave it out, except in experiments",
+        SeededWarning,
+        stacklevel=3,
+    )
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

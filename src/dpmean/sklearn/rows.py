@@ -1,0 +1,89 @@
+"""Rows as scikit-learn checks them, with none of its errors that may quote one."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import assert_all_finite, validate_data
+
+from dpmean.errors import DataError
+from dpmean.queries.queries import Ints
+from dpmean.rows.opening import InMemory
+from dpmean.rows.tables.keys import ABSENT, Keys
+
+_DISCREET = ("Input X contains", "Found array with", "X has ", "The feature names should match")
+"""How errors of scikit-learn begin that tell shapes and names, and no value of a row."""
+_SHAPE = re.compile(r"(?<=shape=\()\d+")
+"""The number of rows, where an error tells it."""
+_FEATURES = re.compile(r"(?<=^X has )(?!1 features)\d+ features")
+"""The number of columns of what should have been as wide as what was fitted: it is the number of rows, in X.T."""
+
+
+def fitted_rows(estimator: BaseEstimator, X: Any, *, private_number: bool, **how: Any) -> InMemory:
+    """Check the rows as scikit-learn does, remember the columns, and keep their names for the release."""
+    array = checked_rows(estimator, X, ensure_min_samples=0 if private_number else 1, **how)
+    names = getattr(estimator, "feature_names_in_", None)
+    return InMemory(array, None if names is None else tuple(names.tolist()))
+
+
+def labelled_rows(estimator: BaseEstimator, X: Any, y: Any, labels: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
+    """Check the rows with a listed label, and leave the others out: nothing may tell whether there are any."""
+    rows = fitted_rows(estimator, X, private_number=True, ensure_all_finite=False)
+    places = places_of_labels(y, len(rows.array), labels)
+    listed = places != ABSENT
+    array = rows.array[listed]
+    assert_all_finite(array, estimator_name=type(estimator).__name__, input_name="X")
+    return replace(rows, array=array), labels[places[listed]]
+
+
+def places_of_labels(y: Any, n: int, labels: NDArray[Any]) -> Ints:
+    """Return for each of n rows the place of its label in a list of them; ABSENT if it is not there.
+
+    Labels are read one by one, as ``mean_by`` reads them: in an array of NumPy one text makes text of all numbers.
+    """
+    return Keys.of_array("y", _one_dimensional(y), n).among(as_labels(labels))
+
+
+def as_labels(labels: NDArray[Any]) -> list[Any]:
+    """Return an array of labels as a list of them."""
+    return list(labels) if labels.dtype.kind in "mM" else list(labels.tolist())
+
+
+def _one_dimensional(y: Any) -> Any:
+    """Return a column as its values, with the warning that scikit-learn wants; anything else as it is."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] != 1:
+        return y
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected: pass y.ravel()", DataConversionWarning, stacklevel=4
+    )
+    return np.asarray(y)[:, 0]
+
+
+def checked_rows(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
+    """Check rows as scikit-learn does, but let none of its errors through that may print them."""
+    try:
+        array: NDArray[Any] = validate_data(estimator, X, **how)
+        if array.dtype.kind == "O":  # whole numbers of Python may be too large
+            array = array.astype(np.float64)
+        if array.dtype.kind in "fiub":
+            return array
+        words = ""
+    except TypeError:
+        raise  # as scikit-learn's own checks demand
+    except Exception as error:  # of whichever library X comes from
+        words = _FEATURES.sub("another number of features", _SHAPE.sub("", str(error)))
+    # Raised out here, as an error keeps the one that it was raised beside, and whoever stores it stores what that says.
+    if words.startswith(_DISCREET):
+        raise DataError(words)
+    raise DataError(
+        "X must have a line for every row, of real numbers. Reshape your data with X.reshape(-1, 1) if it is "
+        "one column, or X.reshape(1, -1) if it is one row. Complex data not supported, and text neither"
+    )

@@ -1,0 +1,1 @@
+"""The central model: a trusted curator."""

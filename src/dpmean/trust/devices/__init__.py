@@ -1,0 +1,1 @@
+"""What the devices of the local and the shuffle model share."""

@@ -1,0 +1,1 @@
+"""The local model: every device randomizes what it sends."""

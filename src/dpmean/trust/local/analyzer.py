@@ -1,0 +1,185 @@
+"""The analyzer: asks in rounds, hears messages in any order, and knows nothing that devices did not randomize.
+
+The protocol is a generator that yields tasks and is sent tallies. What must survive a crash is the public setup, the
+tallies of closed rounds, and that of the open one: replaying the former leads back to the same task.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentError
+from dpmean.privacy.budgets import Zcdp
+from dpmean.privacy.receipts import Receipt
+from dpmean.queries.queries import Estimate, Ints
+from dpmean.trust.devices.hashing import Lines, body_size, hashed_all, header
+from dpmean.trust.local.protocol import Protocol, Setup
+from dpmean.trust.local.schema import TICKET, VERSION, Message, Outcome, Task
+from dpmean.trust.local.tally import add_answers, empty_tally, read_answers
+
+
+@final
+class Analyzer:
+    """Plays its part of one collection."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        protocol = Protocol(setup)
+        self.budget, self.step = protocol.budget, protocol.step
+        self.outcomes: Counter[str] = Counter()
+        self.answered = np.zeros(setup.users, dtype=np.bool_)
+        self.closed: list[Ints] = []
+        self.estimate: Estimate | None = None
+        self._protocol = protocol.play()
+        self._open(next(self._protocol))
+
+    # --- rounds and messages ---------------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        """Whether there is an estimate."""
+        return self.estimate is not None
+
+    def document(self) -> bytes:
+        """Return the open task as devices read it."""
+        if self.done:
+            raise ArgumentError("this collection is complete: there is nothing left to ask")
+        return msgspec.json.encode(self.task)
+
+    def _open(self, task: Task) -> None:
+        self.task = task
+        self.tally = empty_tally(task)
+
+    def close(self) -> None:
+        """End the open round; who has not answered by now is not heard."""
+        if self.done:
+            raise ArgumentError("this collection is complete")
+        if self.task.question == "vector" and not self.tally[0]:
+            raise ArgumentError("nobody has answered the last round: there is no mean yet")
+        self.closed.append(self.tally.copy())
+        try:
+            self._open(self._protocol.send(self.tally))
+        except StopIteration as end:
+            self.estimate = replace(end.value, receipts=(self._receipt(end.value.radius),))
+
+    def _receipt(self, radius: float) -> Receipt:
+        counted = f"{int(self.answered.sum())} of {self.setup.users} users were heard in {len(self.closed)} rounds"
+        hidden = "discrete Gaussian" if isinstance(self.budget, Zcdp) else "half spaces of vectors"
+        return Receipt(
+            step="answers",
+            asked=f"one answer per user, a bit or a vector of norm at most {radius:.4g}; {counted}",
+            mechanism=f"randomized response, {hidden}",
+            cost=self.budget,
+        )
+
+    def receive(self, message: bytes) -> tuple[Outcome, str]:
+        """Take in one message; return what became of it, and why."""
+        judged = self._judge(message)
+        self._count(*judged)
+        return judged
+
+    def _count(self, outcome: Outcome, reason: str) -> None:
+        self.outcomes[f"{outcome}: {reason}" if reason else outcome] += 1
+
+    def _judge(self, message: bytes) -> tuple[Outcome, str]:
+        if self.done:
+            return Outcome.REJECTED, "the collection is complete"
+        try:
+            read = msgspec.msgpack.decode(message, type=Message)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return Outcome.REJECTED, "malformed"
+        if read.version != VERSION:
+            return Outcome.REJECTED, "another version"
+        if read.name != bytes.fromhex(self.setup.name):
+            return Outcome.REJECTED, "another task"
+        if read.round != self.task.round:
+            return Outcome.REJECTED, "a closed round" if read.round < self.task.round else "a future round"
+        user = int.from_bytes(read.user)
+        if len(read.user) != 8 or user >= self.setup.users:
+            return Outcome.REJECTED, "an unknown user"
+        body = np.frombuffer(read.body, dtype=np.uint8)[np.newaxis]
+        if body.shape[1] != body_size(self.task):
+            return Outcome.REJECTED, "a body of the wrong length"
+        accepted, reasons = self._take(np.array([user]), body)
+        return (Outcome.ACCEPTED, "") if accepted[0] else reasons[0]
+
+    def receive_lines(self, lines: Lines) -> None:
+        """Take in many messages of the right length at once; others, one by one."""
+        start, user_at, body_at = header(self.task)
+        right = not self.done and lines.shape[1] == body_at + body_size(self.task)
+        if right:
+            fits = np.all(lines[:, :user_at] == start[:user_at], axis=1)
+            fits &= np.all(lines[:, user_at + 8 : body_at] == start[user_at + 8 :], axis=1)
+            users = np.ascontiguousarray(lines[:, user_at : user_at + 8]).view(">u8")[:, 0].astype(np.uint64)
+            fits &= users < self.setup.users
+            chosen = np.flatnonzero(fits)
+            accepted, reasons = self._take(users[chosen].astype(np.int64), lines[chosen, body_at:])
+            self.outcomes[Outcome.ACCEPTED] += int(accepted.sum())
+            for judged in reasons:
+                self._count(*judged)
+            others = np.flatnonzero(~fits)
+        else:
+            others = np.arange(len(lines))
+        for k in others:
+            self.receive(lines[k].tobytes())
+
+    def _take(self, users: Ints, bodies: Lines) -> tuple[NDArray[np.bool_], list[tuple[Outcome, str]]]:
+        """Add answers to the tally; each user counts once. Return who was accepted, and why others were not."""
+        task = self.task
+        tickets = hashed_all(task.name, users, TICKET) >> np.uint64(32)
+        invited = (tickets >= np.uint64(task.tickets[0])) & (tickets < np.uint64(task.tickets[1]))
+        legal, values = read_answers(task, bodies, self.budget)
+        usable = np.flatnonzero(invited & legal)
+        accepted = np.zeros(len(users), dtype=np.bool_)
+        accepted[usable[np.unique(users[usable], return_index=True)[1]]] = True  # the first of each user
+        accepted &= ~self.answered[users]
+        reasons: list[tuple[Outcome, str]] = []
+        for k in np.flatnonzero(~accepted):
+            if not invited[k]:
+                reasons.append((Outcome.REJECTED, "a user who was not asked"))
+            elif not legal[k]:
+                reasons.append((Outcome.REJECTED, "an impossible answer"))
+            else:
+                reasons.append((Outcome.DUPLICATE, ""))
+        self.answered[users[accepted]] = True
+        add_answers(self.tally, task, users[accepted], values[accepted])
+        return accepted, reasons
+
+    # --- what survives ---------------------------------------------------------------------------------------
+
+    def save(self) -> bytes:
+        """Return everything that must survive; ``resume`` goes on from there."""
+        state = {
+            "version": VERSION,
+            "setup": self.setup,
+            "closed": [[list(tally.shape), tally.tobytes()] for tally in self.closed],
+            "open": self.tally.tobytes(),
+            "answered": np.packbits(self.answered).tobytes(),
+            "outcomes": dict(self.outcomes),
+        }
+        return msgspec.msgpack.encode(state)
+
+    @staticmethod
+    def resume(saved: bytes) -> Analyzer:
+        """Go on where ``save`` was called."""
+        try:
+            state = msgspec.msgpack.decode(saved)
+            if state["version"] != VERSION:
+                raise ValueError(f"it is of version {state['version']}")
+            analyzer = Analyzer(msgspec.convert(state["setup"], Setup))
+            bits = np.unpackbits(np.frombuffer(state["answered"], dtype=np.uint8), count=analyzer.setup.users)
+            analyzer.answered = bits.astype(np.bool_)
+            for size, tally in state["closed"]:
+                analyzer.tally = np.frombuffer(tally, dtype=np.int64).reshape(size).copy()
+                analyzer.close()
+            analyzer.tally = np.frombuffer(state["open"], dtype=np.int64).reshape(analyzer.tally.shape).copy()
+            analyzer.outcomes = Counter(state["outcomes"])
+        except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
+            raise ArgumentError(f"this is not a saved analyzer: {error}") from None
+        return analyzer

@@ -1,0 +1,170 @@
+"""What travels between devices and the analyzer: public tasks one way, messages the other. Version 1.
+
+A *task* is a document (JSON) that everybody may read. It asks one question of some of the users: those whose ticket, a
+public hash of the user's number, falls into the task's range. A *message* is a MessagePack array
+``[1, task name, round, user, body]``, with the name and the user's number as 8 bytes each (big endian).
+Bodies have a length that depends on the task alone: one byte, 0 or 1, for a bit; 8 bytes (big endian,
+signed) per column for a vector.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from fractions import Fraction
+from typing import Literal, TypeVar
+
+import msgspec
+
+from dpmean.errors import ArgumentError
+from dpmean.privacy.budgets import PureDp, Zcdp
+from dpmean.trust.local.randomizers import MOST_COLUMNS
+
+VERSION = 1
+Question = Literal["median", "radius", "median tree", "radius tree", "vector"]
+TICKETS = 1 << 32
+LARGEST = 1 << 40
+"""No length in a task may exceed this, so that answers fit into 8 bytes."""
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+
+TICKET, COORDINATE, LEVEL, PATTERN = range(4)
+"""What a public hash of a user's number is used for."""
+
+
+MOST_BYTES = 1 << 20
+"""Of a document that a device or a shuffler reads; its work with any other grows with the number of these."""
+Document = TypeVar("Document")
+
+
+class Outcome(StrEnum):
+    """What became of a message, or of a batch of them."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    REJECTED = "rejected"
+
+
+class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One question. Lengths are whole multiples of ``2^step``, whole numbers above 2^53 are strings.
+
+    Attributes:
+        version: of this schema.
+        name: of the whole collection, 16 hexadecimal digits; its rounds have the same name.
+        round: the number of this round, from 0 on.
+        question: which one.
+        tickets: the users whose ticket is at least the first and below the second number are asked.
+        budget: what an answer may cost, ``"rho 1/2"`` or ``"epsilon 1"``.
+        d: how many columns a row has.
+        step: the exponent of the unit of length.
+        reach: the largest norm of a row.
+        signs: +1 or -1 for every rotated coordinate (medians).
+        thresholds: what is compared with, for every rotated coordinate or for the distance; for trees the ends of
+            all cells but the last.
+        centre: where distances and vectors start from.
+        radius: the largest norm of a vector.
+        lie: how often of 2^64 times a bit is flipped.
+        threshold: of the half space, in standard deviations (vectors, pure privacy).
+        outside: how often of 2^64 times a vector outside the half space is kept.
+
+    """
+
+    version: int
+    name: str
+    round: int
+    question: Question
+    tickets: tuple[int, int]
+    budget: str
+    d: int
+    step: int
+    reach: int
+    signs: list[int] = []
+    thresholds: list[int] = []
+    centre: list[int] = []
+    radius: int = 0
+    lie: str = "0"
+    threshold: float = 0.0
+    outside: str = "0"
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One answer."""
+
+    version: int
+    name: bytes
+    round: int
+    user: bytes
+    body: bytes
+
+
+def read_document(document: bytes, kind: type[Document], name: str) -> Document:
+    """Read a public document (JSON), as the bytes that were published."""
+    if not isinstance(document, bytes):
+        raise ArgumentError(f"this is not a {name}: it must be bytes as they were published, got {type(document)}")
+    if len(document) > MOST_BYTES:
+        raise ArgumentError(f"this is not a {name}: it has {len(document)} bytes, and {MOST_BYTES} are the limit")
+    try:
+        return msgspec.json.decode(document, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"this is not a {name}: {error}") from None
+
+
+def read_budget(text: str) -> Zcdp | PureDp:
+    """Read the budget of a task."""
+    notion, _, amount = text.partition(" ")
+    short = len(amount) <= 400 and not set(amount) - set("0123456789/")  # 1e9000000 would keep a device busy
+    try:
+        if notion == "rho" and short:
+            return Zcdp(Fraction(amount))
+        if notion == "epsilon" and short:
+            return PureDp(Fraction(amount))
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise ArgumentError(f'a budget is written "rho 1/2" or "epsilon 1", got {text!r}')
+
+
+def write_budget(budget: Zcdp | PureDp) -> str:
+    """Write a budget for a task."""
+    return f"rho {budget.rho}" if isinstance(budget, Zcdp) else f"epsilon {budget.epsilon}"
+
+
+def hashed(name: str, user: int, purpose: int) -> int:
+    """Return a public whole number below 2^64 for a user: SplitMix64 of the name, the user and the purpose."""
+    x = (int(name, 16) + (4 * user + purpose + 1) * _GOLDEN) & _MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+    return x ^ (x >> 31)
+
+
+def is_asked(task: Task, user: int) -> bool:
+    """Return whether a task asks this user."""
+    return task.tickets[0] <= hashed(task.name, user, TICKET) >> 32 < task.tickets[1]
+
+
+def check_form(task: Task) -> None:
+    """Refuse a task whose parts do not fit together, or whose numbers are beyond what answers can hold."""
+    trees, medians = task.question.endswith("tree"), task.question.startswith("median")
+    width = len(task.signs)
+    points = len(task.thresholds)
+    numbers = [*task.thresholds, *task.centre, task.reach, task.radius]
+    wrong = {
+        "name": len(task.name) != 16 or any(letter not in "0123456789abcdef" for letter in task.name),
+        "round": not 0 <= task.round < 128,
+        "tickets": not 0 <= task.tickets[0] <= task.tickets[1] <= TICKETS,
+        "d": not 1 <= task.d <= MOST_COLUMNS,
+        "step": not -1000 <= task.step <= 900,
+        "reach": task.reach < 1,
+        "radius": task.question == "vector" and task.radius < 1,
+        "centre": len(task.centre) != (0 if medians else task.d),
+        "signs": medians
+        and (width < task.d or width & (width - 1) != 0 or any(sign not in (-1, 1) for sign in task.signs)),
+        "thresholds": points != (0 if task.question == "vector" else width if medians else 1) and not trees,
+        "cells": trees
+        and (points < 1 or points & (points + 1) != 0 or list(task.thresholds) != sorted(task.thresholds)),
+        "numbers": any(abs(number) > LARGEST for number in numbers),
+        "lie": not (task.lie.isdecimal() and len(task.lie) <= 20),
+        "outside": not (task.outside.isdecimal() and len(task.outside) <= 20),
+        "threshold": not 0 <= task.threshold < 100,
+    }
+    for name, is_wrong in wrong.items():
+        if is_wrong:
+            raise ArgumentError(f"this is not a task: its {name} cannot be right")

@@ -1,0 +1,687 @@
+"""The command line: what it prints, how it ends, and what it never shows."""
+
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dpmean
+from dpmean.cli import main
+from dpmean.ledger.account import digits
+from tests.support.spender import release as made
+
+pa = pytest.importorskip("pyarrow")
+N = 3000
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Make a folder with the files that examples name."""
+    from pyarrow import parquet
+
+    folder = tmp_path_factory.mktemp("home")
+    chance = np.random.default_rng(8)
+    np.save(folder / "data.npy", chance.normal(5, 1, (N, 4)))
+    age, height = chance.normal(40, 10, N), chance.normal(170, 10, N)
+    parquet.write_table(pa.table({"age": age, "height": height}), folder / "patients.parquet")
+    vectors = pa.FixedSizeListArray.from_arrays(chance.normal(0, 0.3, 4 * N), 4)
+    parquet.write_table(pa.table({"embedding": vectors}), folder / "embeddings.parquet")
+    lines = [f"{a},{h}" for a, h in zip(age, height, strict=True)]
+    (folder / "patients.csv").write_text("\n".join(["age,height", *lines, ""]))
+    visits = [f"p{i // 2},{'ABC'[i // 2 % 3]},{line}" for i, line in enumerate(lines)]
+    (folder / "visits.csv").write_text("\n".join(["patient,clinic,age,height", *visits, ""]))
+    (folder / "bounds.csv").write_text("column,lower,upper\nage,0,130\nheight,50,250\n")
+    return folder
+
+
+@pytest.fixture
+def run(home, monkeypatch):
+    """Return a way to call the command, in the folder."""
+    monkeypatch.chdir(home)
+
+    def call(line, code=0):
+        done = CliRunner().invoke(main, shlex.split(line), prog_name="dpmean", terminal_width=80)
+        assert done.exit_code == code, (done.stdout, done.stderr, done.exception)
+        return done
+
+    return call
+
+
+def commands(group=main, path=()):
+    """Yield all commands and their names."""
+    ctx = click.Context(group)
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+ALL = dict(commands())
+OURS = [path for path in ALL if path[0] != "figure" or len(path) == 1]
+
+
+# --- help ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [(), *ALL], ids=" ".join)
+def test_help_fits_into_80_columns(path, run):
+    for word in ("--help", "-h"):
+        text = run(" ".join([*path, word])).stdout
+        assert text.startswith("Usage: dpmean")
+        assert max(map(len, text.splitlines())) <= 80
+
+
+def examples(text):
+    """Return the examples of a help text, as they would be typed."""
+    _, _, found = text.partition("\nExamples:\n")
+    return [line.strip() for line in found.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("path", [(), *OURS], ids=" ".join)
+def test_examples_run_as_they_stand(path, run, home, request):
+    if path in ((), ("ledger",), ("ledger", "show")):
+        request.getfixturevalue("ledger_of_patients")
+    found = examples(run(" ".join([*path, "--help"])).stdout)
+    assert found
+    for line in found:
+        assert line.startswith("dpmean ")
+        if line.startswith("dpmean figure"):  # starts processes of its own
+            done = subprocess.run(
+                [sys.executable, "-m", *shlex.split(line)], cwd=home, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+        else:
+            run(line.removeprefix("dpmean "))
+
+
+def test_the_commands_in_the_readme_run(run, home):
+    text = (Path(__file__).parents[2] / "README.md").read_text().partition("## On the command line\n```\n")[2]
+    lines = [line.partition("#")[0].strip() for line in text.partition("```")[0].splitlines()]
+    assert len(lines) == 6
+    (home / "budget.json").unlink(missing_ok=True)
+    for line in lines:
+        assert line.startswith("dpmean ")
+        run(line.removeprefix("dpmean ") + " --runs 20" * (line == "dpmean audit"))
+
+
+@pytest.fixture
+def ledger_of_patients(home):
+    ledger = dpmean.Ledger(home / "budget.json", rho=1, dataset="patients")
+    if not ledger.entries:
+        ledger.record(made())
+    return ledger
+
+
+# --- how it ends ---------------------------------------------------------------------------------------------
+
+WRONG = {
+    "mean data.npy --norm-bound 9": (2, "a privacy budget is missing: give --rho 0.5, say"),
+    "mean data.npy --rho 0.5": (2, "give --lower 0 --upper 130, say, or --norm-bound 600.0"),
+    "mean data.npy --rho -1 --norm-bound 9": (2, "rho must be positive, got -1"),
+    "mean data.npy --rho 1e99 --norm-bound 9": (2, "rho must lie between"),
+    "mean data.npy --rho x --norm-bound 9": (2, "'x' is not a number"),
+    "mean data.npy --rho 1/0 --norm-bound 9": (2, "'1/0' is not a number"),
+    "mean data.npy --rho 1e-999999999 --norm-bound 9": (2, "'1e-999999999' is beyond 1e-300 and 1e300"),
+    "mean data.npy --rho 1 --norm-bound 9 --bounds bounds.csv": (2, "exactly one of --norm-bound and --bounds (or"),
+    "mean holed.npy --rho 1 --norm-bound 9": (3, "clean them, or give --nan impute to put"),
+    "mean data.npy --rho 1 --norm-bound 9 --seed 1 --out seeded.npy": (2, "npy has no room to say that --seed"),
+    "mean visits.csv --rho 1 --bounds bounds.csv --by clinic --groups clinic.txt": (2, "there is no file clinic.txt"),
+    "mean": (2, "Missing argument 'DATA' (dpmean mean --help explains)"),
+    "means": (2, "No such command 'means'"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --format xml": (2, "'xml' is not one of"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --out x.txt": (2, "should end in .json, .csv or .npy"),
+    "mean data.npy --rho 0.5 --lower 0": (2, "--lower and --upper go together"),
+    "mean data.npy --rho 0.5 --lower 0 --upper 1 --bounds bounds.csv": (2, "not both"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --dataset x": (2, "need --ledger FILE beside them"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --ledger new.json": (2, "give --ledger-rho 1, say"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --ledger new.json --ledger-rho 1 --seed 1": (2, "protects nobody"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --method magic": (2, "method must be one of"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --groups A": (2, "--groups is for one mean per group"),
+    "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic": (2, "--by needs --groups"),
+    "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic --groups A --passes 1": (2, "--passes is not for"),
+    "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic --groups A --format npy": (2, "npy is for one mean"),
+    "mean patients.csv --columns age,,height --rho 1 --norm-bound 9": (2, "are not names divided by commas"),
+    "mean patients.csv --columns weight --rho 1 --norm-bound 9": (2, "there is no column 'weight': there are age, h"),
+    "mean patients.csv --columns weight --rho 1 --bounds bounds.csv": (2, "bounds.csv has no bounds for the column 'w"),
+    "mean nothing.npy --rho 1 --norm-bound 9": (3, "no file of rows is called nothing.npy"),
+    "mean patients.csv --rho 1 --bounds nothing.csv": (3, "nothing.csv: no such file or directory"),
+    "mean data.npy --rho 1 --norm-bound 9 --out none/mean.json": (3, "there is no folder none"),
+    "mean data.npy --rho 1e-5 --norm-bound 9": (3, "at your own risk with --allow-few-rows"),
+    "mean data.npy --rho 2 --norm-bound 9 --ledger spent.json": (
+        4,
+        "'data' in spent.json: this costs rho = 2, and only rho = 1 is left: ask for at most --rho 1",
+    ),
+    "mean data.npy --rho 2 --norm-bound 9 --ledger spent.json --ledger-rho 3": (2, "is rho = 1, got rho = 3"),
+    "mean data.npy --rho 1 --norm-bound 9 --ledger bounds.csv": (3, "bounds.csv is damaged"),
+    "plan --n 0 --d 3 --rho 1": (2, "n must be at least 1, got 0"),
+    "plan --n 10 --d 3": (2, "a privacy budget is missing"),
+    "convert --rho 1": (2, "give two of --rho, --epsilon and --delta"),
+    "convert --rho 1 --epsilon 1 --delta 1e-6": (2, "give two of --rho, --epsilon and --delta"),
+    "convert --rho 1 --delta 2": (2, "delta must be below 1"),
+    "ledger show nothing.json": (3, "there is no ledger nothing.json"),
+    "ledger show spent.json --dataset other": (2, "there is no data set 'other' in spent.json, only 'data'"),
+    "audit --only nonsense": (2, "no mechanism has 'nonsense' in its name"),
+    "audit --runs 1": (2, "1 is not in the range"),
+    "completion tcsh": (2, "'tcsh' is not one of"),
+    "figure claims nothing": (2, ""),
+}
+KINDS = {2: "usage", 3: "data", 4: "budget"}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_mistakes_are_told_in_one_line_and_by_the_exit_code(line, run, home):
+    code, words = WRONG[line]
+    dpmean.Ledger(home / "spent.json", rho=1)
+    np.save(home / "holed.npy", np.full((3000, 2), np.nan))
+    done = run(line, code)
+    assert done.stdout == ""
+    assert done.stderr.startswith("dpmean: ")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (home / "new.json").exists()
+    if line.partition(" ")[0] not in ("completion", "figure", "means"):
+        error = json.loads(run(f"{line} --json", code).stdout)["error"]
+        assert error["kind"] == KINDS[code]
+        assert words.partition(" (")[0] in error["message"]
+
+
+def test_json_is_not_asked_for_beside_another_format(run):
+    error = json.loads(run("mean data.npy --rho 0.5 --norm-bound 9 --format csv --json", 2).stdout)["error"]
+    assert error["message"].startswith("--json prints JSON: give --out FILE for csv")
+
+
+def test_a_bug_is_told_without_what_others_say_about_it(run, monkeypatch):
+    def broken(*_arguments, **_more):
+        raise RuntimeError("row 17 is 31415.9265")
+
+    monkeypatch.setattr(dpmean, "mean", broken, raising=False)
+    done = run("mean data.npy --rho 1 --norm-bound 9", 1)
+    assert "an error that should not happen (RuntimeError)" in done.stderr
+    assert "31415" not in done.stderr + done.stdout
+    assert json.loads(run("mean data.npy --rho 1 --norm-bound 9 --json", 1).stdout)["error"]["kind"] == "internal"
+
+
+def test_a_missing_package_is_named_with_its_cure(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    assert "pip install 'dpmean[files]'" in run("mean patients.parquet --rho 1 --norm-bound 500", 2).stderr
+
+
+# --- what it prints ------------------------------------------------------------------------------------------
+
+
+def test_a_release_is_printed_for_people_and_written_for_machines(run, home):
+    done = run("mean patients.csv --bounds bounds.csv --rho 0.5 --out out.json")
+    assert "Private mean of 3000 rows in 2 dimensions" in done.stdout
+    assert re.search(r"age +\d\d\.\d+ +\d", done.stdout)
+    assert "rho = 0.5 zCDP" in done.stdout
+    assert done.stderr == "written to out.json\n"
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    found = dpmean.Release.from_json((home / "out.json").read_text())
+    assert found.columns == ("age", "height")
+    assert abs(found["age"] - 40) < 2
+    assert not found.seeded
+
+
+def test_formats(run, home):
+    command = "mean patients.parquet --bounds bounds.csv --rho 0.5 --seed 1"
+    document = run(f"{command} --json")
+    found = dpmean.Release.from_json(document.stdout)
+    assert run(f"{command} --format json").stdout == document.stdout
+    assert "PROTECTS NOBODY" in document.stderr
+    table = run(f"{command} --format csv").stdout.splitlines()
+    assert table[0] == "column,mean,noise_std,within,seeded"
+    numbers = [*(x[0].item() for x in (found.mean, found.noise_std, found.column_bounds())), "protects nobody"]
+    assert table[1] == ",".join(["age", *map(str, numbers)])
+    unseeded = command.removesuffix(" --seed 1")
+    run(f"{unseeded} --out mean.npy")
+    assert np.abs(np.load(home / "mean.npy") - found.mean).max() < 5
+    printed = CliRunner().invoke(main, [*unseeded.split(), "--format", "npy"]).stdout_bytes
+    assert np.abs(np.load(io.BytesIO(printed)) - found.mean).max() < 5
+    assert run(f"{unseeded} --format csv").stdout.startswith("column,mean,noise_std,within\n")
+    both = run(f"{command} --out both.csv --json")
+    assert both.stdout == document.stdout
+    assert (home / "both.csv").read_text().splitlines() == table
+    assert run(f"{command} --out odd.name --format csv")
+    assert (home / "odd.name").read_text().splitlines() == table
+
+
+def test_a_page_is_written_beside(run, home):
+    done = run("mean patients.csv --bounds bounds.csv --rho 0.5 --report page.html --json")
+    assert done.stderr == ""
+    page = (home / "page.html").read_text()
+    assert "<html" in page
+    assert "height" in page
+    run("mean visits.csv --bounds bounds.csv --by clinic --groups A,B --rho 0.5 --report page.html --out g.json")
+    assert "clinic" in (home / "page.html").read_text()
+    assert "there is no folder none" in run("mean data.npy --rho 1 --norm-bound 9 --report none/page.html", 3).stderr
+
+
+def test_the_command_does_what_the_library_does(run, home):
+    rows = np.load(home / "data.npy")
+    for options, arguments in (
+        ("--norm-bound 600 --method shifted", {"norm_bound": 600.0, "method": "shifted"}),
+        ("--norm-bound 600 --passes 1", {"norm_bound": 600.0, "passes": 1}),
+        ("--lower -100 --upper 100 --nan impute", {"bounds": (-100, 100), "nan": "impute"}),
+        ("--norm-bound 600 --neighbours add-or-remove-one", {"norm_bound": 600.0, "neighbours": "add-or-remove-one"}),
+    ):
+        found = json.loads(run(f"mean data.npy --rho 1/3 --seed 5 {options} --json").stdout)
+        expected = json.loads(dpmean.mean(rows, rho=dpmean.Zcdp(0.5).rho * 2 / 3, seed=5, **arguments).to_json())
+        assert found == expected
+
+
+def test_a_command_without_arguments_explains_itself(run):
+    done = run("", 2)
+    assert done.stderr.startswith("Usage: dpmean")
+
+
+def test_nothing_is_padded(run):
+    for line in (
+        "mean patients.csv --bounds bounds.csv --rho 0.5",
+        "mean visits.csv --bounds bounds.csv --by clinic --groups A,Z --rho 0.5",
+        "plan --n 4000 --d 128 --rho 0.5",
+        "audit --only 'local bit' --runs 20",
+    ):
+        assert not re.search(r" +$", run(line).stdout, re.MULTILINE)
+
+
+def test_a_plan_is_wrapped_as_one_sentence(run):
+    text = run("plan --n 4000 --d 128 --rho 0.5").stdout
+    assert not re.search(r"^ +normal\),$", text, re.MULTILINE)
+    few = run("plan --n 10 --d 1 --rho 1").stdout
+    assert "200 rows would do well" in few
+    assert "privacy adds no more than sampling" not in few
+
+
+def test_few_rows_are_the_first_thing_that_is_said(run, home):
+    np.save(home / "few.npy", np.random.default_rng(0).normal(5, 1, (300, 3)))
+    text = run("mean few.npy --rho 0.01 --norm-bound 60 --allow-few-rows").stdout
+    assert text.startswith("FEW ROWS: this mean may be worthless")
+    assert "±" not in text
+    assert "confidence" not in text
+    assert "not covered" not in text
+    assert "rho = 0.01" in text
+    assert text.count("FEW ROWS") == 1
+    lines = run("mean few.npy --rho 0.01 --norm-bound 60 --allow-few-rows --format csv").stdout.splitlines()
+    assert all(line.endswith(",") for line in lines[1:])
+
+
+def test_one_row_is_protected_unless_whose_it_is_was_said(run):
+    words = "a person who has them is protected less"
+    assert words in run("mean visits.csv --bounds bounds.csv --rho 0.5").stdout
+    assert words not in run("mean visits.csv --bounds bounds.csv --rho 0.5 --privacy-unit patient").stdout
+    assert words in run("mean visits.csv --bounds bounds.csv --rho 0.5 --by clinic --groups A").stdout
+    assert "a person with several rows is protected less" in " ".join(run("mean --help").stdout.split())
+
+
+def test_no_name_reaches_a_terminal_as_a_command(run, home):
+    from pyarrow import parquet
+
+    bad = "a\x1b[2J\x1b]0;x\x07"
+    rows = np.random.default_rng(0).normal(5, 1, N)
+    parquet.write_table(pa.table({bad: rows, "b": rows, "g": ["\x1b[31m"] * N}), home / "bad.parquet")
+    budget = "--rho 0.5 --lower 0 --upper 10"
+    found = [
+        run(f"mean bad.parquet {budget} --columns '{bad},b'"),
+        run(f"mean bad.parquet {budget} --columns c", 2),
+        run(f"mean bad.parquet {budget} --columns b --by g --groups '\x1b[31m,\x1b[1m'"),
+        run(f"mean bad.parquet {budget} --columns b --by '{bad}' --groups x"),
+    ]
+    dpmean.Ledger(home / "bad.json", rho=1).record(made())
+    document = json.loads((home / "bad.json").read_text())
+    document["datasets"]["data"]["entries"][0].update(what=bad, when=bad)
+    (home / "bad.json").write_text(json.dumps(document))
+    found.append(run("ledger show bad.json"))
+    for done in found:
+        assert not {sign for sign in done.stdout + done.stderr if sign != "\n" and not sign.isprintable()}
+
+
+def test_missing_values_column_by_column(run, home):
+    lines = (home / "patients.csv").read_text().splitlines()
+    (home / "holes.csv").write_text("\n".join([*lines, ",170.5"]))
+    run("mean holes.csv --rho 0.5 --bounds bounds.csv", 3)
+    run("mean holes.csv --rho 0.5 --bounds bounds.csv --nan height=impute", 3)
+    run("mean holes.csv --rho 0.5 --bounds bounds.csv --nan age=impute")
+
+
+def test_ranges_for_arrays_are_in_the_order_of_the_file(run, home):
+    (home / "four.csv").write_text("upper,column,lower\n10,a,0\n20,b,0\n30,c,0\n40,d,-1\n")
+    found = json.loads(run("mean data.npy --rho 1 --bounds four.csv --json").stdout)
+    assert found["public"]["bound"] == {"lower": [0, 0, 0, -1], "upper": [10, 20, 30, 40]}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("age,0,130\n", "must begin with the line column,lower,upper"),
+        ("column,lower,upper\n", "has no lines below its header"),
+        ("column,lower,upper\nage,0\n", "line 2 of .* is not a name and two numbers"),
+        ("column,lower,upper\nage,0,x\n", "line 2 of .* is not a name and two numbers"),
+        ("column,lower,upper\nage,0,1\nage,0,2\n", "two lines for the column 'age'"),
+        ("column,lower,upper\nage,2,1\nheight,1,2\n", "lower < upper"),
+        ("column,lower,upper\nweight,0,1\n", "no column 'weight'"),
+    ],
+)
+def test_a_file_of_ranges_that_cannot_be_used(run, home, text, words):
+    (home / "wrong.csv").write_text(text)
+    assert re.search(words, run("mean patients.csv --rho 1 --bounds wrong.csv", 2).stderr)
+
+
+@pytest.mark.parametrize("trust", ["local", "shuffle"])
+def test_other_trust_models_play_devices_in_memory(run, trust):
+    budget = "--epsilon 8" if trust == "local" else "--epsilon 2 --delta 1e-6"
+    found = run(f"mean patients.csv --bounds bounds.csv {budget} --trust {trust} --json")
+    assert dpmean.Release.from_json(found.stdout).columns == ("age", "height")
+    assert dpmean.Release.from_json(found.stdout).trust == trust
+    assert run(f"mean data.npy --norm-bound 60 {budget} --trust {trust} --format csv").stdout.count("\n") == 5
+
+
+def test_groups_and_persons(run, home):
+    command = "mean visits.csv --bounds bounds.csv --by clinic --privacy-unit patient --rho 0.5"
+    found = dpmean.GroupedRelease.from_json(run(f"{command} --groups A,B,C,Z --json").stdout)
+    assert set(found.released) == {"A", "B", "C"}
+    assert set(found.refused) == {"Z"}
+    (home / "clinics.txt").write_text("A\nZ\n\n")
+    table = run(f"{command} --groups clinics.txt --format csv").stdout.splitlines()
+    assert table[0] == "clinic,column,mean,noise_std,within,n,refused"
+    assert [line.split(",")[:2] for line in table[1:]] == [["A", "age"], ["A", "height"], ["Z", ""]]
+    text = run(f"{command} --groups A,Z --sizes public").stdout
+    assert "Private means of 2 groups by clinic" in text
+    assert re.search(r"clinic +persons +column", text)
+    assert re.search(r"\n  Z +no mean: ", text)
+    assert "no mean" not in text.partition("privacy")[2]
+    assert "several rows" not in text
+
+
+def test_a_ledger_is_charged_before_anything_is_shown(run):
+    command = "mean data.npy --rho 0.4 --norm-bound 60 --ledger charged.json --dataset rows"
+    assert "rho = 0.6 is left for rows" in run(f"{command} --ledger-rho 1").stderr
+    run(command)
+    done = run(f"{command} --dataset ' rows '", 4)
+    assert done.stdout == ""
+    assert "costs rho = 0.4, and only rho = 0.2 is left: ask for at most --rho 0.2" in done.stderr
+    shown = run("ledger show charged.json").stdout
+    assert "rows: rho = 1" in shown
+    assert shown.count("refined, 3000 rows, 4 columns") == 2
+    document = json.loads(run("ledger show charged.json --json").stdout)["datasets"]["rows"]
+    assert document["budget"] == {"rho": 1.0}
+    assert document["left"] <= 0.2 <= document["left"] + 1e-15
+    assert [entry["n"] for entry in document["entries"]] == [N, N]
+    first = document["entries"][0]
+    assert (first["cost"], first["neighbours"], first["unit"]) == ({"rho": "2/5"}, "replace-one", None)
+    run("mean data.npy --epsilon 1 --delta 1e-6 --norm-bound 60 --trust shuffle --ledger charged.json", 2)
+    run(
+        "mean data.npy --epsilon 1 --delta 1e-6 --norm-bound 60 --trust shuffle --ledger charged.json "
+        "--dataset s --ledger-epsilon 2 --ledger-delta 1e-6"
+    )
+    assert "s: epsilon = 2, delta = 1e-06" in run("ledger show charged.json --dataset s").stdout
+    shown = run("ledger show charged.json --dataset s").stdout
+    document = json.loads(run("ledger show charged.json --dataset s --json").stdout)["datasets"]["s"]
+    spent = dpmean.Ledger("charged.json", dataset="s").spent
+    assert spent <= Fraction(document["spent"]) < spent + Fraction(1, 10**9)
+    assert re.search(rf"spent, whenever you stop +{digits(spent, up=True)}", shown)
+
+
+def test_a_release_that_was_paid_for_is_not_lost_with_its_file(run, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --out lost.json", 3)
+    assert "cannot write lost.json, so it is printed: no space left on device" in done.stderr
+    assert dpmean.Release.from_json(done.stdout).n == N
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --out lost.json --json", 3)
+    assert json.loads(done.stdout)["error"]["kind"] == "data"
+    assert dpmean.Release.from_json(done.stderr).n == N
+
+
+CLASHES = {
+    "mean data.npy --ledger mine.json --out mine.json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out ./mine.json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --report mine.json": "--report and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out link.json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out mine.json.lock --format json": "--out and --ledger are the same file",
+    "mean data.npy --ledger mine.json --out mine.json.tmp --format json": "--out and --ledger are the same file",
+    "mean data.npy --out same.json --report same.json": "--out and --report are the same file",
+    "mean data.npy --out data.npy": "--out data.npy is among the rows",
+    "mean 'dat?.npy' --out data.npy": "--out data.npy is among the rows",
+    "mean data.npy --out hard.npy": "--out hard.npy is among the rows",
+    "mean . --out new.csv": "--out new.csv is among the rows",
+    "mean patients.csv --bounds bounds.csv --out bounds.csv": "--out and --bounds are the same file",
+    "mean visits.csv --by clinic --groups labels.txt --report labels.txt": "--report and --groups are the same file",
+}
+
+
+@pytest.mark.parametrize("line", CLASHES)
+def test_nothing_is_written_over_what_is_read_or_kept(line, run, home):
+    ledger = dpmean.Ledger(home / "mine.json", rho=1)
+    (home / "labels.txt").write_text("A\nB\n")
+    for name, real in (("link.json", "mine.json"), ("hard.npy", "data.npy")):
+        (home / name).unlink(missing_ok=True)
+        (Path.symlink_to if name == "link.json" else Path.hardlink_to)(home / name, home / real)
+    before = {file.name: file.read_bytes() for file in home.iterdir() if file.is_file()}
+    bound = "" if "--bounds" in line else "--norm-bound 60"
+    assert CLASHES[line] in run(f"{line} --rho 0.5 {bound}", 2).stderr
+    assert {file.name: file.read_bytes() for file in home.iterdir() if file.is_file()} == before
+    assert ledger.left == 1
+    (home / "hard.npy").unlink()
+
+
+def test_a_page_that_cannot_be_written_is_a_matter_of_files(run, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(dpmean, "report", full, raising=False)
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --report full.html", 3)
+    assert "cannot write full.html: no space left on device" in done.stderr
+    assert "Private mean of 3000 rows" in done.stdout
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --report full.html --json", 3)
+    assert json.loads(done.stdout)["error"]["kind"] == "data"
+    assert dpmean.Release.from_json(done.stderr).n == N
+
+
+def test_plans_and_conversions(run):
+    assert "0.0059 spreads" in run("plan --n 4000 --d 128 --rho 0.5").stdout
+    found = json.loads(run("plan --n 4000 --d 128 --rho 0.5 --json").stdout)
+    assert (found["verdict"], found["budget"], found["traffic"]) == ("fine", {"rho": 0.5}, None)
+    assert found["error"] == dpmean.plan(4000, 128, rho=0.5).error
+    assert json.loads(run("plan --n 5 --d 9999 --rho 0.5 --json").stdout)["verdict"] == "hopeless"
+    shuffled = json.loads(run("plan --n 20000 --d 8 --epsilon 1 --delta 1e-9 --trust shuffle --json").stdout)
+    assert shuffled["traffic"]["messages"] > 1
+    assert run("convert --rho 0.5 --delta 1e-6").stdout == "rho = 0.5 implies epsilon = 5.22154 at delta = 1e-06\n"
+    assert "rho = 0.0243559 is the most" in run("convert --epsilon 1 --delta 1e-6").stdout
+    assert json.loads(run("convert --epsilon 1 --json").stdout) == {"rho": 0.5, "epsilon": 1.0, "delta": None}
+    there = json.loads(run("convert --rho 0.5 --delta 1e-6 --json").stdout)
+    assert there["epsilon"] >= dpmean.tight_epsilon(dpmean.Zcdp(0.5), 1e-6)
+    back = json.loads(run(f"convert --epsilon {there['epsilon']} --delta 1e-6 --json").stdout)
+    assert 0.4999999 < back["rho"] < 0.5000001
+    assert "at delta = 2.78623e-14" in run("convert --rho 0.5 --epsilon 8").stdout
+
+
+def test_an_audit_says_what_it_found(run, monkeypatch):
+    found = json.loads(run("audit --only 'local bit' --runs 2000 --json").stdout)
+    assert found["mechanisms"]["local bit"]["claimed"] == 1
+    assert 0 < found["mechanisms"]["local bit"]["found"] <= 1
+    assert not found["mechanisms"]["local bit"]["refuted"]
+    assert "not refuted" in run("audit --only 'local bit' --runs 200").stdout
+    from dpmean.audit.attacks import catalogue
+    from tests.audit.broken import broken_targets
+
+    monkeypatch.setattr(catalogue, "targets", broken_targets)
+    name = next(iter(broken_targets()))
+    assert "REFUTED" in run(f"audit --only '{name}' --runs 20000", 1).stdout
+
+
+def test_the_demonstration_draws(run):
+    text = run("demo").stdout
+    assert "the true mean" in text
+    assert "l2 error" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_produced(run, shell):
+    assert "_DPMEAN_COMPLETE" in run(f"completion {shell}").stdout
+
+
+def test_what_is_completed():
+    asked = {**os.environ, "_DPMEAN_COMPLETE": "bash_complete", "COMP_WORDS": "dpmean pl", "COMP_CWORD": "1"}
+    done = subprocess.run([sys.executable, "-m", "dpmean"], env=asked, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "plain,plan"
+
+
+# --- real processes ------------------------------------------------------------------------------------------
+
+
+def process(*arguments, **more):
+    return subprocess.run(
+        [sys.executable, "-m", "dpmean", *arguments], capture_output=True, text=True, check=False, **more
+    )
+
+
+def test_the_module_is_the_command(home):
+    assert process("--version").stdout.startswith("dpmean, version")
+    done = process("mean", "data.npy", "--rho", "0.5", "--norm-bound", "60", "--json", cwd=home)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert dpmean.Release.from_json(done.stdout).n == N
+    done = process("mean", "nothing.npy", "--rho", "0.5", "--norm-bound", "60", cwd=home)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.count("\n") == 1
+
+
+def into_a_closed_pipe(home, *arguments):
+    """Return how a command ends that nobody reads, and what it says besides."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "dpmean", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=home
+    ) as done:
+        done.stdout.close()
+        said = done.stderr.read().decode()
+    return done.returncode, said
+
+
+MEAN = ("mean", "data.npy", "--rho", "0.5", "--norm-bound", "60")
+
+
+@pytest.mark.parametrize(
+    "line", ["--help", "figure list", "plan --n 4000 --d 9 --rho 1", "convert --rho 1 --delta 1e-6"]
+)
+def test_a_closed_pipe_is_no_error(home, line):
+    assert into_a_closed_pipe(home, *line.split()) == (0, "")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--format", "csv")], ids=" ".join)
+def test_a_release_that_nobody_reads_is_not_lost(home, options):
+    code, said = into_a_closed_pipe(home, *MEAN, "--report", "unread.html", *options)
+    assert (code, said) == (0, "" if "--json" in options else "written to unread.html\n")
+    assert "<html" in (home / "unread.html").read_text()
+    (home / "unread.html").unlink()
+    code, said = into_a_closed_pipe(home, *MEAN, *options)
+    release, *trouble = said.splitlines()
+    assert code == 3
+    assert dpmean.Release.from_json(release).n == N
+    assert "--json" in options or trouble[0].startswith("dpmean: cannot print (broken pipe)")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
+@pytest.mark.parametrize("options", [(), ("--json",), ("--format", "csv")], ids=" ".join)
+def test_a_release_that_cannot_be_printed_goes_to_the_error_output(home, options):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dpmean", *MEAN, *options],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=home,
+            check=False,
+        )
+    release, *trouble = done.stderr.splitlines()
+    assert done.returncode == 3
+    assert dpmean.Release.from_json(release).n == N
+    assert "--json" in options or "cannot print (no space left on device)" in trouble[0]
+
+
+def test_signs_that_an_output_does_not_have_are_written_otherwise(home):
+    done = process(*MEAN, cwd=home, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "+- " in done.stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+def test_a_stopped_command_says_so(home):
+    command = [sys.executable, "-u", "-m", "dpmean", "audit", "--runs", "1000000", "--only", "noisy sum"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home) as worker:
+        while worker.poll() is None and not _has_begun(worker.pid):
+            time.sleep(0.1)
+        worker.send_signal(signal.SIGINT)
+        out, err = worker.communicate(timeout=60)
+    assert worker.returncode == 130
+    assert (out, err.strip()) == ("", "dpmean: stopped")
+
+
+def _has_begun(pid):
+    """Whether a process has used two seconds of a processor: it is past its imports."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 2
+
+
+def test_help_loads_no_arrays():
+    code = "import sys; from dpmean.cli import main; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+# --- what it never shows -------------------------------------------------------------------------------------
+
+ODD = "73519.25"
+
+
+@pytest.mark.parametrize("value", [ODD, f"x{ODD}", f"{ODD}x", f'"{ODD}', f"{ODD},{ODD}", f"nan({ODD})"])
+@pytest.mark.parametrize("place", ["first", "last", "key"])
+@pytest.mark.usefixtures("run")
+def test_no_output_has_a_value_of_a_row(home, value, place):
+    lines = (home / "visits.csv").read_text().splitlines()
+    at = 1 if place == "first" else -1
+    fields = lines[at].split(",")
+    fields[0 if place == "key" else 3] = value
+    lines[at] = ",".join(fields)
+    (home / "odd.csv").write_text("\n".join(lines))
+    shared = "--rho 0.5 --bounds bounds.csv"
+    for options in (
+        f"{shared}",
+        f"{shared} --json",
+        f"{shared} --nan impute --format csv",
+        f"{shared} --columns age,weight",
+        f"{shared} --by clinic --groups A,B --privacy-unit patient",
+        f"{shared} --by patient --groups p1,p2",
+        f"{shared} --by nothing --groups A",
+        f"{shared} --privacy-unit patient --ledger odd.json --ledger-rho 100",
+        "--rho 0.5 --norm-bound 500",
+        "--epsilon 2 --delta 1e-6 --norm-bound 500 --columns age,height --trust shuffle",
+    ):
+        done = CliRunner().invoke(main, ["mean", "odd.csv", *options.split()])
+        assert done.exit_code in (0, 2, 3)
+        assert "73519" not in done.stdout + done.stderr
+    if (home / "odd.json").exists():
+        assert "73519" not in (home / "odd.json").read_text()
+        (home / "odd.json").unlink()
+
+
+def test_a_first_row_that_is_taken_for_names_is_not_shown(home, run):
+    (home / "bare.csv").write_text("\n".join(f"p{i},{ODD}" for i in range(50)))
+    for options in ("--columns age", "--by clinic --groups A", "--privacy-unit patient", ""):
+        done = run(f"mean bare.csv --rho 0.5 --norm-bound 9 {options}", 3)
+        assert "73519" not in done.stdout + done.stderr

@@ -1,0 +1,696 @@
+"""The page of a release: what it says, that it does no harm, and how it looks in a real browser."""
+
+import base64
+import html
+import json
+import math
+import re
+from dataclasses import replace
+from fractions import Fraction
+from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpmean
+from dpmean import GroupedRelease, Neighbours, PureDp, Refusal, Release, Zcdp, baselines
+from dpmean.privacy.renyi import renyi_of
+from dpmean.reports.markup import Html, escaped, raw, tag
+from dpmean.reports.numbers import fraction, percent_up, plain, small, with_error
+from dpmean.reports.promise import best_guess, promise_of
+from dpmean.reports.scale import Scale
+
+HOSTILE = [
+    "</script><img src=x onerror=\"document.title='broken'\">",
+    '" onmouseover="document.title=\'broken\'" x="',
+    "<!--<script>",
+    "a & b &lt; c",
+    "\ud800 lone, \x00 nothing, \u202e backwards",
+]
+ADD = "add-or-remove-one"
+WIDTHS = (360, 760, 1000, 1400)
+
+
+def _named(release, names):
+    return replace(release, public={**release.public, "columns": list(names)})
+
+
+@pytest.fixture(scope="session")
+def releases():
+    """One of each kind; those without "seeded" in the name say that they were not, to look like real ones."""
+    rows = np.random.default_rng(0).normal(5 + np.sin(np.arange(64) / 6), 1, (4000, 64))
+    people = np.random.default_rng(1).normal([41, 33000, 170, 32, 1.4], [12, 9000, 10, 16, 1], (8000, 5))
+    bounds = ([0, 0, 50, 0, 0], [120, 250000, 250, 240, 15])
+    seeded = dpmean.mean(rows[:, :6], rho=0.5, norm_bound=600.0, seed=3)
+    columns = dpmean.mean(people, epsilon=1.0, delta=1e-6, bounds=bounds, seed=1)
+    with pytest.warns(dpmean.TooFewRowsWarning):
+        few = dpmean.mean(rows[:200], rho=0.5, norm_bound=600.0, method="shifted", allow_few_rows=True, seed=1)
+    real = {
+        "columns": _named(columns, ["Age (years)", "Income (€)", "Height (cm)", "Commute (minutes)", "Children"]),
+        "vector": dpmean.mean(rows, rho=0.5, norm_bound=600.0, seed=2),
+        "one": dpmean.mean(rows[:, 0], rho=0.1, bounds=(0, 20), seed=4),
+        "local": dpmean.mean(rows[:, :3], trust="local", epsilon=2.0, norm_bound=60.0, seed=5),
+        "shuffle": dpmean.mean(rows[:, :3], trust="shuffle", epsilon=2.0, delta=1e-9, norm_bound=60.0, seed=6),
+        "few": few,
+        "persons": dpmean.mean(
+            rows[:, :2], rho=0.5, norm_bound=60.0, privacy_unit=np.arange(4000) // 2, neighbours=ADD, seed=8
+        ),
+        "floats": baselines.plan_mean(rows[:, :4], rho=0.5, norm_bound=600.0, seed=7),
+    }
+    return {"seeded": seeded, **{name: replace(release, seeded=False) for name, release in real.items()}}
+
+
+KINDS = ["seeded", "columns", "vector", "one", "local", "shuffle", "few", "floats", "persons"]
+
+
+@pytest.fixture(scope="session")
+def grouped():
+    """Four groups, one of them too small, in two columns; and three with many columns."""
+    random = np.random.default_rng(8)
+    labels = np.array(["North", "South", "<East>", "West"])[random.choice(4, 6000, p=[0.4, 0.3, 0.299, 0.001])]
+    rows = random.normal([40, 33000], [12, 9000], (6000, 2))
+    bounds, groups = ([0, 0], [120, 250000]), ["South", "North", "<East>", "West"]
+    few = dpmean.mean_by(rows, by=labels, groups=groups, rho=0.1, bounds=bounds, seed=1)
+    wide = random.normal(5, 1, (6000, 16))
+    many = dpmean.mean_by(wide, by=labels, groups=groups[:3], rho=0.5, norm_bound=60.0, sizes="public", seed=1)
+    return {"few": replace(few, seeded=False), "many": replace(many, seeded=False), "seeded": few}
+
+
+def _words(path):
+    """Return the text of a page that people read."""
+    text = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", path.read_text(), flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
+
+
+def _held(path):
+    return re.search(r'<script type="application/json" id="release">(.*?)</script>', path.read_text(), re.DOTALL)[1]
+
+
+# --- the page as a file --------------------------------------------------------------------------------------
+
+
+class _Balance(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.links = [], [], []
+
+    def handle_starttag(self, name, attributes):
+        assert len(dict(attributes)) == len(attributes)
+        self.seen.append(name)
+        self.links += [value for key, value in attributes if key in ("href", "src", "srcset", "xlink:href", "action")]
+        assert not [key for key, _ in attributes if key.startswith("on") or key == "style"]
+        if name not in ("meta", "br"):
+            self.open.append(name)
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_element_is_closed_and_nothing_points_elsewhere(releases, kind, tmp_path):
+    parser = _Balance()
+    parser.feed(dpmean.report(releases[kind], tmp_path / "page.html").read_text())
+    assert parser.open == []
+    assert all(link.startswith("data:application/json;base64,") for link in parser.links)
+    assert parser.seen.count("h1") == 1
+    assert not {"img", "iframe", "object", "link", "form", "image", "use"} & set(parser.seen)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_release_gives_the_same_bytes(releases, kind, tmp_path):
+    first = dpmean.report(releases[kind], tmp_path / "one.html").read_bytes()
+    again = dpmean.report(Release.from_json(releases[kind].to_json()), str(tmp_path / "other.html"))
+    assert again == tmp_path / "other.html"
+    assert again.read_bytes() == first
+    assert dpmean.report(releases[kind], again, date="2025-01-31").read_bytes() != first
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_holds_the_whole_release(releases, kind, tmp_path):
+    path = dpmean.report(releases[kind], tmp_path / "page.html")
+    assert Release.from_json(_held(path)).to_json() == releases[kind].to_json()
+    link = re.search(r'href="data:application/json;base64,([^"]*)"', path.read_text())[1]
+    assert base64.b64decode(link).decode() == releases[kind].to_json()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_receipt_is_listed_with_its_cost(releases, kind, tmp_path):
+    words = _words(dpmean.report(releases[kind], tmp_path / "page.html"))
+    for receipt in releases[kind].receipts:
+        assert receipt.step in words
+        assert receipt.asked[1:] in words
+        assert receipt.mechanism[1:] in words
+        if isinstance(receipt.cost, Zcdp):
+            assert fraction(receipt.cost.rho) in words
+    shares = [
+        float(share)
+        for share in re.findall(r'aria-label="([0-9.]+) % of what', Path(tmp_path / "page.html").read_text())
+    ]
+    assert len(shares) == len(releases[kind].receipts)
+    assert abs(sum(shares) - 100) < 0.06 * len(shares)
+
+
+# --- what it says --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_what_protects_nobody_says_so(releases, kind, tmp_path):
+    path = dpmean.report(releases[kind], tmp_path / "page.html")
+    assert ('role="alert"' in path.read_text()) == (kind in ("seeded", "floats"))
+    assert ("This protects nobody" in _words(path)) == (kind in ("seeded", "floats"))
+    assert ("may be published" in _words(path)) == (kind not in ("seeded", "floats"))
+
+
+def test_error_bars_say_what_they_cover(releases, tmp_path):
+    refined = _words(dpmean.report(releases["columns"], tmp_path / "page.html"))
+    assert "it covers the noise, and the bias of clipping" in refined
+    assert f"Up to {releases['columns'].found.unseen} rows much farther out" in refined
+    assert "1.96" not in refined
+    for kind in ("local", "shuffle"):
+        words = _words(dpmean.report(releases[kind], tmp_path / "page.html"))
+        assert "1.96 standard deviations of the noise" in words
+        assert "clipping may add a bias, which it does not cover" in words
+
+
+def test_remarks_are_shown(releases, tmp_path):
+    words = _words(dpmean.report(releases["few"], tmp_path / "page.html"))
+    assert "Few rows: this may be worthless." in words
+    assert words.index("worthless") < words.index("How accurate")
+    noted = replace(releases["one"], public={**releases["one"].public, "note": "something <odd> happened"})
+    text = dpmean.report(noted, tmp_path / "page.html", date="31 January <2025>").read_text()
+    assert "something &lt;odd&gt; happened" in text
+    assert "31 January &lt;2025&gt;" in text
+
+
+def test_where_rows_are_too_few_no_error_is_told(releases, grouped, tmp_path):
+    refined = replace(releases["one"], public={**releases["one"].public, "few_rows": True})
+    for release in (releases["few"], refined):
+        text = dpmean.report(release, tmp_path / "page.html").read_text()
+        assert "too few rows to know the error" in text
+        assert not re.search(
+            r"± ?[0-9]|give or take|confidence", re.sub(r"<(style|script).*?</\1>", "", text, flags=re.S)
+        )
+    few = {"South": replace(grouped["few"]["South"], public={**grouped["few"]["South"].public, "few_rows": True})}
+    some = replace(grouped["few"], groups={**grouped["few"].groups, **few})
+    words = _words(dpmean.report(some, tmp_path / "page.html"))
+    assert "Few rows: some of this may be worthless." in words
+    assert "how far off their estimates are: South." in words
+    assert "South not known: too few rows" in words
+
+
+def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
+    words = {kind: _words(dpmean.report(releases[kind], tmp_path / "page.html")) for kind in KINDS}
+    for kind in set(KINDS) - {"persons"}:
+        assert "Whether any one row is as it is, or has any other values instead" in words[kind]
+        assert "is public, and not protected" in words[kind]
+    assert "Whether any one person is in the data at all, with one row or many" in words["persons"]
+    assert "How many persons there are is protected as well" in words["persons"]
+    assert "Every person counts once" in words["persons"]
+    assert f"over about {releases['persons'].n} persons" in words["persons"]
+    assert "if that person were added or left out" in words["persons"]
+    assert "from this page, even by somebody" in words["vector"]
+    assert "and how many rows there are, which went through none" in words["vector"]
+    assert "went through the noise, and nothing besides" in words["persons"]
+    assert "is trusted with them" in words["vector"]
+    assert "nobody is trusted" in words["local"]
+    assert "pure differential privacy" in words["local"]
+    assert "shuffler and analyzer do not work together" in words["shuffle"]
+    assert f"at least {releases['shuffle'].public['honest']} clients are honest" in words["shuffle"]
+    assert all("was played in one process, which saw all rows" in words[kind] for kind in ("local", "shuffle"))
+    apart = {name: value for name, value in releases["local"].public.items() if name != "played_in_one_process"}
+    page = dpmean.report(replace(releases["local"], public=apart), tmp_path / "page.html")
+    assert "played in one process" not in _words(page)
+
+
+def test_epsilon_is_that_of_the_release(releases, tmp_path):
+    words = _words(dpmean.report(releases["vector"], tmp_path / "page.html"))
+    assert releases["vector"].epsilon(1e-6) < 5.223
+    assert "epsilon 5.222 at delta 10⁻⁶" in words
+    assert "rho = 0.5" in words
+    factor = float(re.search(r"at most ([0-9.]+) times as often", words)[1])
+    assert math.exp(releases["vector"].epsilon(1e-6)) <= factor < 1.01 * math.exp(releases["vector"].epsilon(1e-6))
+
+
+def test_an_epsilon_that_promises_nothing_says_so(releases, tmp_path):
+    loose = _costing(releases["one"], Zcdp(1000))
+    words = _words(dpmean.report(loose, tmp_path / "page.html"))
+    assert "so large that it rules out next to nothing" in words
+    assert "hardly" not in words
+    assert "it may well be told from this page" in words
+    assert "in at most 100.0 % of cases" in words
+
+
+def _costing(release, *costs):
+    return replace(release, receipts=tuple(replace(release.receipts[0], cost=cost) for cost in costs))
+
+
+@pytest.mark.parametrize("rho", [1e-6, 1e-3, 0.02, 0.1, 0.5, 2.0, 10.0, 100.0])
+def test_no_bet_on_a_gaussian_is_won_more_often_than_said(releases, rho):
+    """The noisy sum of cost rho is a Gaussian whose mean moves by sqrt(2 rho) standard deviations."""
+    truth = NormalDist().cdf(math.sqrt(2 * rho) / 2)
+    for cost, slack in ((Zcdp(rho), 1.4), (renyi_of(Zcdp(rho)), 4.0)):
+        said = best_guess(promise_of(_costing(releases["one"], cost)))
+        assert truth <= said <= 1
+        assert said - 0.5 < slack * (truth - 0.5) + 0.01  # and not much less often either
+        assert float(percent_up(said).rstrip(" %")) >= 100 * truth
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 12.0])
+def test_no_bet_on_randomized_response_is_won_more_often_than_said(releases, epsilon):
+    """A bit that is told truly with odds e^epsilon is pure, and guessed with the same odds."""
+    said = best_guess(promise_of(_costing(releases["local"], PureDp(epsilon))))
+    truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+    assert truth - 1e-12 <= said <= truth + 1e-12
+
+
+def test_pure_costs_add_up(releases, tmp_path):
+    """Two hundred of 0.05 are 10: at a delta they would be less, but then they are not pure."""
+    many = _costing(releases["local"], *[PureDp(0.05)] * 200)
+    assert many.epsilon(1e-6) < 6
+    words = _words(dpmean.report(many, tmp_path / "page.html"))
+    assert "This is epsilon 10, pure differential privacy" in words
+    assert "together epsilon 10." in words
+
+
+# --- groups --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["few", "many", "seeded"])
+def test_the_page_of_groups_is_whole_and_reproducible(grouped, kind, tmp_path):
+    path = dpmean.report(grouped[kind], tmp_path / "page.html")
+    parser = _Balance()
+    parser.feed(path.read_text())
+    assert parser.open == []
+    read = GroupedRelease.from_json(_held(path))
+    assert read.to_json() == grouped[kind].to_json()
+    assert dpmean.report(read, tmp_path / "other.html").read_bytes() == path.read_bytes()
+    assert ("This protects nobody" in _words(path)) == (kind == "seeded")
+    assert ("may be published" in _words(path)) == (kind != "seeded")
+
+
+def test_groups_without_a_number_say_why(grouped, tmp_path):
+    release = grouped["few"]
+    assert list(release.refused) == ["West"]
+    path = dpmean.report(release, tmp_path / "page.html")
+    words = _words(path)
+    assert "4, 1 without a number" in words
+    assert html.escape(release.refused["West"], quote=True) in path.read_text()
+    assert words.count("no number") == 2  # once in each column
+    for name, found in release.released.items():
+        assert f"{html.escape(name)} about {found.n} rows" in words
+
+
+def test_the_promise_of_groups_is_theirs(grouped, tmp_path):
+    few = _words(dpmean.report(grouped["few"], tmp_path / "page.html"))
+    assert "Whether any one row is in the data at all, and in which group, can hardly be told" in few
+    assert "How many rows a group has is protected as well" in few
+    assert "the dearest group counts for all." in few
+    assert "rho = 0.1." in few
+    assert "went through the noise, and nothing besides" in few
+    many = _words(dpmean.report(grouped["many"], tmp_path / "page.html"))
+    assert "with that row replaced by any other of its group" in many
+    assert "two candidates for that row, both of its group, each as likely" in many
+    assert "and how many rows each group has, which went through none" in many
+    assert "nothing besides" not in many
+    assert "who is in which, is public, and not protected" in many
+    moved = replace(grouped["few"], neighbours=Neighbours.REPLACE_ONE)
+    words = _words(dpmean.report(moved, tmp_path / "page.html"))
+    assert "rho = 0.4." in words
+    assert "counts for all, four times" in words
+
+
+def test_persons_in_groups_count_with_their_rows_in_one(grouped, tmp_path):
+    named = {
+        label: replace(found, public={**found.public, "privacy_unit": "who"})
+        for label, found in grouped["few"].released.items()
+    }
+    words = _words(dpmean.report(replace(grouped["few"], groups=named, unit="who"), tmp_path / "page.html"))
+    assert "Every person counts once, in one group, with the mean of their rows in it" in words
+    assert "other listed groups were left out" in words
+
+
+def test_a_page_without_any_number_is_a_page(grouped, tmp_path):
+    alone = replace(grouped["few"], groups={"West": grouped["few"]["West"], 5: Refusal("it has no rows")})
+    words = _words(dpmean.report(alone, tmp_path / "page.html", image=True, columns=["a"]))
+    assert "No group has a number" in words
+    assert "5 it has no rows." in words
+
+
+# --- names and arguments -------------------------------------------------------------------------------------
+
+
+def test_names_do_no_harm_as_text(releases, tmp_path):
+    path = dpmean.report(_named(releases["columns"], HOSTILE), tmp_path / "page.html", title="</title><b>", date="<i>")
+    parser = _Balance()
+    parser.feed(path.read_text())
+    assert parser.open == []
+    assert not {"img", "b", "i"} & set(parser.seen)
+    assert parser.seen.count("script") == 2
+    assert Release.from_json(_held(path)).public["columns"] == HOSTILE
+
+
+def test_no_name_turns_a_sentence_around(releases, grouped, tmp_path):
+    odd = replace(grouped["few"], by="\u202eby", groups={"\u2067a": grouped["few"]["North"], "b": Refusal("c")})
+    unit = {**releases["persons"].public, "privacy_unit": "\u202ewho"}
+    for release in (odd, replace(releases["persons"], public=unit)):
+        text = dpmean.report(release, tmp_path / "page.html", title="\u202etitle", date="\u202dnow").read_text()
+        assert not re.search("[\u202a-\u202e\u2066-\u2069]", text.replace(_held(tmp_path / "page.html"), ""))
+        assert "<h1><bdi>" in text
+        assert not re.search(r"<d[td]>(?!<bdi>)", text)
+
+
+def test_names_can_be_given_later(releases, tmp_path):
+    path = dpmean.report(releases["seeded"], tmp_path / "page.html", columns=(f"<{letter}>" for letter in "abcdef"))
+    assert path.read_text().count("<bdi>&lt;f&gt;</bdi>") == 2
+    assert "column 0" not in _words(path)
+    assert _held(path) == releases["seeded"].to_json()
+
+
+def test_names_that_do_not_fit_are_left_out(releases, tmp_path):
+    for names in (["a", "b"], "abcde", None, 5):
+        odd = replace(releases["columns"], public={**releases["columns"].public, "columns": names})
+        assert "column 4" in _words(dpmean.report(odd, tmp_path / "page.html"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"image": (8, 9)}, ValueError, "has 72 pixels, but there are 64 columns"),
+        ({"image": (-8, -8)}, ValueError, "64 columns"),
+        ({"image": (8.0, 8.0)}, TypeError, "whole numbers"),
+        ({"image": "square"}, TypeError, "whole numbers"),
+        ({"columns": ["a", "b"]}, ValueError, "columns must be 64 names, one for each column, got 2"),
+        ({"columns": "ab"}, TypeError, "columns must be a list of names, got 'ab'"),
+        ({"columns": 5}, TypeError, "columns must be a list of names, got 5"),
+        ({"title": 5}, TypeError, "title must be text"),
+        ({"date": 2025}, TypeError, "date must be text"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_and_nothing_written(releases, tmp_path, arguments, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        dpmean.report(releases["vector"], tmp_path / "page.html", **arguments)
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_square_is_needed_for_a_square(releases, tmp_path):
+    with pytest.raises(dpmean.ArgumentError, match=r"needs a square number of columns, got 5: give image="):
+        dpmean.report(releases["columns"], tmp_path / "page.html", image=True)
+    with pytest.raises(dpmean.ArgumentTypeError, match="got a ndarray"):
+        dpmean.report(releases["columns"].mean, tmp_path / "page.html")
+
+
+def test_an_image_has_a_pixel_for_each_column(releases, tmp_path):
+    text = dpmean.report(releases["vector"], tmp_path / "page.html", image=True).read_text()
+    assert dpmean.report(releases["vector"], tmp_path / "page.html", image=(8, 8)).read_text() == text
+    picture = re.search(r'<svg class="image".*?</svg>', text)[0]
+    greys = {}
+    for pixels, grey in re.findall(r'<path d="([^"]*)" fill="#([0-9a-f]{2})', picture):
+        greys |= {8 * int(y) + int(x): int(grey, 16) for x, y in re.findall(r"M(\d+) (\d+)h1v1h-1z", pixels)}
+    mean = releases["vector"].mean
+    wanted = 255 * (mean - mean.min()) / np.ptp(mean)
+    assert np.all(np.abs([greys[j] for j in range(64)] - wanted) <= 0.5)
+    assert "standard deviation of" in _words(tmp_path / "page.html")
+
+
+def test_thousands_of_columns_make_a_page_of_bearable_size(releases, tmp_path):
+    d, one = 20_000, releases["one"]
+    wide = {name: np.resize(np.sin(np.arange(d)), d) for name in ("mean", "centre")}
+    long = replace(one, d=d, noise_std=np.full(d, 0.1), public={"bound": {"norm_bound": 60.0}}, **wide)
+    path = dpmean.report(long, tmp_path / "page.html")
+    assert path.stat().st_size < 2.5 * len(long.to_json()) + 1_000_000
+    assert "the first 2000 of 20000" in _words(path)
+
+
+# --- numbers -------------------------------------------------------------------------------------------------
+
+_NUMBERS = st.floats(-1e12, 1e12, allow_subnormal=False)
+
+
+@given(_NUMBERS, st.floats(1e-12, 1e12))
+def test_numbers_are_rounded_to_what_the_error_supports(value, error):
+    written, around = (float(text) for text in with_error(value, error))
+    assert error * (1 - 1e-12) <= around <= 1.1001 * error
+    assert abs(written - value) <= 0.0501 * error + 1e-12 * abs(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (40.8486, 0.229, ("40.85", "0.23")),
+        (33447.3, 476.0, ("33450", "480")),
+        (0.0999, 0.0999, ("0.10", "0.10")),
+        (-0.0001, 0.02, ("0.000", "0.020")),
+        (-3.21, 0.5, ("-3.21", "0.50")),
+        (1.5, 0.0, ("1.5", "0")),
+        (1.23456e-9, 2.3e-11, ("1.235e-9", "2.3e-11")),
+        (5.0, 99.6, ("0", "100")),
+    ],
+)
+def test_numbers_with_errors(value, error, words):
+    assert with_error(value, error) == words
+
+
+def test_numbers_without_errors():
+    assert [plain(x) for x in (0.0, 1.0, 120.0, 0.00012345, 123456.0)] == ["0", "1", "120", "0.0001234", "123500"]
+    assert plain(250000.0, 6) == "250000"
+    assert plain(1.5e-9) == "1.5·10⁻⁹"
+    assert [small(x) for x in (1e-6, 1.2349e-6, 9.999e-7, 0.12341)] == ["10⁻⁶", "1.24·10⁻⁶", "10⁻⁶", "0.124"]
+    assert fraction(Fraction(1, 8)) == "0.125"
+    assert fraction(Fraction(1, 3)) == "1/3"
+
+
+@given(_NUMBERS, st.floats(1e-9, 1e9))
+def test_scales_hold_their_values_and_have_round_ticks(low, width):
+    scale = Scale.around([low, low + width])
+    assert scale.low <= low + 1e-6 * width + 1e-9 * abs(low)
+    assert scale.high >= low + width - 1e-6 * width - 1e-9 * abs(low)
+    assert 0 <= scale.at(low) <= scale.at(low + width) <= 100
+    assert len(scale.labels()) <= 12
+
+
+# --- markup --------------------------------------------------------------------------------------------------
+
+
+@given(st.text())
+def test_text_stays_text(text):
+    assert re.search(r"[<>\"']|&(?!(amp|lt|gt|quot|#x27);)", escaped(text)) is None
+    assert tag("p", text, title=text) == f'<p title="{escaped(text)}">{escaped(text)}</p>'
+    escaped(text).encode()
+
+
+def test_markup_is_refused_where_it_could_break_out():
+    for text in ("</script>", "a < b <!-- c", "<b>"):
+        with pytest.raises(ValueError, match="must not hold tags"):
+            raw("script", text)
+    with pytest.raises(ValueError, match="is no name"):
+        tag("p", **{"x onload": "1"})
+    assert tag("p", Html("<b>"), None, hidden=True, title=None) == "<p hidden><b></p>"
+
+
+# --- colours -------------------------------------------------------------------------------------------------
+
+
+def _themes():
+    """Return the colours of each theme, by name."""
+    style = files("dpmean.reports").joinpath("page.css").read_text()
+    themes = [
+        dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{([^}]*)\}", style)
+    ]
+    assert len(themes) == 3
+    assert len({tuple(theme) for theme in themes}) == 1
+    return themes
+
+
+def _contrast(one, other):
+    """Return the contrast ratio of WCAG 2."""
+
+    def light(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_words_stand_out_from_what_is_behind_them():
+    assert abs(_contrast("#000000", "#ffffff") - 21) < 1e-9
+    for theme in _themes():
+        for front, back in (
+            *(("ink", "page"), ("soft", "page"), ("mark", "page"), ("ink", "panel"), ("soft", "panel")),
+            *(("on-alarm", "alarm"), ("on-remark", "remark"), ("page", "ink")),
+        ):
+            assert _contrast(theme[front], theme[back]) >= 4.5, (front, back)
+        assert _contrast(theme["mark"], theme["band"]) >= 3  # a line on its band: what WCAG asks of drawings
+
+
+# --- in a browser --------------------------------------------------------------------------------------------
+
+_TOO_WIDE = """[...document.querySelectorAll("body *")].filter(e => {
+    const box = e.getBoundingClientRect();
+    return box.width > 0 && !e.closest("thead") && (box.right > innerWidth + 0.5 || box.left < -0.5);
+}).map(e => e.outerHTML.slice(0, 120))"""
+_OVERLAPPING = """[...document.querySelectorAll("svg")].flatMap(svg => {
+    const texts = [...svg.querySelectorAll(":scope > text")].map(e => [e.textContent, e.getBoundingClientRect()]);
+    const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    return texts.flatMap(([words, box], j) => texts.slice(0, j).filter(other => touch(box, other[1])).map(() => words));
+})"""
+_CELLS = """[...document.querySelectorAll("#numbers tr")].map(row => [...row.cells].map(
+    cell => (cell.querySelector("bdi") || cell).textContent))"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_browser_shows_it_without_errors_or_requests(browser, releases, kind, tmp_path):
+    path = dpmean.report(releases[kind], tmp_path / "page.html")
+    for dark in (False, True):
+        browser.open(path, dark=dark)
+        assert browser.errors == []
+        assert browser.requests == [path.as_uri()]
+        page = next(theme for theme in _themes()[dark:])["page"]
+        shown = browser.ask("getComputedStyle(document.body).backgroundColor")
+        assert tuple(map(int, re.findall(r"\d+", shown))) == tuple(int(page[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def test_the_policy_is_obeyed(browser, releases, tmp_path):
+    """Whatever got into the page would find the network closed, and no script but ours is run."""
+    path = dpmean.report(releases["one"], tmp_path / "page.html")
+    intruder = '<img src="http://127.0.0.1:9/x.png"><script>document.title = "broken"</script></main>'
+    path.write_text(path.read_text().replace("</main>", intruder))
+    browser.open(path)
+    assert browser.ask("document.title") == "A private mean"
+    assert len(browser.errors) == 2
+    assert all("Content Security Policy" in error for error in browser.errors)
+    assert browser.ask("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')") == "refused"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_numbers_in_the_browser_are_those_of_the_release(browser, releases, kind, tmp_path):
+    release = releases[kind]
+    browser.open(dpmean.report(release, tmp_path / "page.html"), script=False)
+    cells = browser.ask(_CELLS)
+    assert len(cells) == release.d
+    error = release.column_bounds() if release.found else 1.96 * release.noise_std
+    names = release.public.get("columns") or [f"column {j}" for j in range(release.d)]
+    for j, (name, mean, bound, noise) in enumerate(cells):
+        assert name == names[j]
+        assert abs(float(mean) - release.mean[j]) <= 0.0501 * error[j]
+        if kind == "few":
+            assert bound == "not known"
+        else:
+            assert 0.9999 * error[j] <= float(bound) <= 1.1001 * error[j]
+        assert abs(float(noise) - release.noise_std[j]) <= 0.051 * release.noise_std[j]
+    held = json.loads(browser.ask("document.getElementById('release').textContent"))
+    assert held["mean"] == release.mean.tolist()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_wider_than_the_screen(browser, releases, kind, width, tmp_path):
+    image = True if kind == "vector" else None
+    for path in (
+        dpmean.report(releases[kind], tmp_path / "page.html"),
+        dpmean.report(releases[kind], tmp_path / "image.html", image=image),
+    ):
+        browser.open(path, width=width)
+        browser.ask("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        assert browser.ask("innerWidth") == width
+        assert browser.ask("document.documentElement.scrollWidth") == width
+        assert browser.ask(_TOO_WIDE) == []
+        assert browser.ask(_OVERLAPPING) == []
+
+
+def test_long_names_and_numbers_stay_on_the_screen(browser, releases, tmp_path):
+    names = ["n" * 300, "a name of many words " * 20, "ﷺ" * 50, "x", "y"]
+    huge = _named(releases["columns"], names)
+    huge = replace(huge, mean=np.array([-1.23456789e-12, 1e300, -1e-300, 0.0, 5.0]))
+    browser.open(dpmean.report(huge, tmp_path / "page.html", title="t" * 200), width=360)
+    assert browser.ask("document.documentElement.scrollWidth") == 360
+
+
+def test_dots_are_where_the_numbers_are(browser, releases, tmp_path):
+    release = releases["columns"]
+    browser.open(dpmean.report(release, tmp_path / "page.html"), width=1000)
+    found = browser.ask("""[...document.querySelectorAll(".dots .dot")].map(dot => {
+        const [box, line] = [dot, dot.closest("svg").querySelector(".whole")].map(e => e.getBoundingClientRect());
+        return [(box.left + box.right) / 2 - line.left, line.width];
+    })""")
+    lower, upper = (np.array(release.public["bound"][side]) for side in ("lower", "upper"))
+    wanted = (release.mean - lower) / (upper - lower)
+    assert np.allclose([place / width for place, width in found], wanted, atol=0.003)
+
+
+def test_hovering_shows_the_number_below(browser, releases, tmp_path):
+    for image, place in ((None, (40.5 / 64, 0.5)), (True, (0.5 / 8, 5.5 / 8))):
+        browser.open(dpmean.report(releases["vector"], tmp_path / "page.html", image=image))
+        shown = browser.ask(f"""(() => {{
+            const drawing = document.querySelector("svg[data-table]"), box = drawing.getBoundingClientRect();
+            const at = {{clientX: box.left + {place[0]} * box.width, clientY: box.top + {place[1]} * box.height}};
+            drawing.dispatchEvent(new PointerEvent("pointermove", at));
+            return document.querySelector(".hover").textContent;
+        }})()""")
+        value, error = with_error(releases["vector"].mean[40], releases["vector"].column_bounds()[40])
+        assert shown == f"column 40: {value} ± {error}"
+
+
+def test_names_do_no_harm_in_a_browser(browser, releases, tmp_path):
+    for width in WIDTHS:
+        browser.open(dpmean.report(_named(releases["columns"], HOSTILE), tmp_path / "page.html"), width=width)
+        assert browser.errors == []
+        assert browser.ask("document.title") == "A private mean"
+        assert browser.ask("document.querySelectorAll('img').length") == 0
+        assert [cells[0] for cells in browser.ask(_CELLS)][:4] == HOSTILE[:4]
+        assert browser.ask("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_readers_who_cannot_see_are_told(browser, releases, kind, tmp_path):
+    browser.open(dpmean.report(releases[kind], tmp_path / "page.html"))
+    assert browser.ask("document.documentElement.lang") == "en"
+    silent = 'svg:not([role="img"][aria-label]):not([aria-hidden] svg, [aria-hidden], svg svg)'
+    assert browser.ask(f"document.querySelectorAll('{silent}').length") == 0
+    assert browser.ask("[...document.querySelectorAll('table')].every(table => table.caption !== null)")
+    levels = browser.ask("[...document.querySelectorAll('h1, h2, h3')].map(e => Number(e.tagName[1]))")
+    assert levels[0] == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_groups_in_a_browser(browser, grouped, width, tmp_path):
+    few = dpmean.report(grouped["few"], tmp_path / "few.html", columns=["Age", "</script><b>"])
+    many = dpmean.report(grouped["many"], tmp_path / "many.html")
+    images = dpmean.report(grouped["many"], tmp_path / "images.html", image=True)
+    for path in (few, many, images):
+        browser.open(path, width=width, dark=True)
+        assert browser.errors == []
+        assert browser.requests == [path.as_uri()]
+        browser.ask("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        assert browser.ask("document.documentElement.scrollWidth") == width
+        assert browser.ask(_TOO_WIDE) == []
+        lines = browser.ask("[...document.querySelectorAll('[id^=numbers-]')].map(e => e.rows.length - 1)")
+        release = grouped["few" if path == few else "many"]
+        assert lines == [found.d for found in release.released.values()]
+        assert browser.ask(_OVERLAPPING) == []
+
+
+def test_hovering_over_a_group_shows_its_number(browser, grouped, tmp_path):
+    browser.open(dpmean.report(grouped["many"], tmp_path / "page.html"))
+    shown = browser.ask("""[...document.querySelectorAll("svg[data-table]")].map(drawing => {
+        const box = drawing.getBoundingClientRect();
+        const at = {clientX: box.left + 7.5 / 16 * box.width, clientY: box.top + 9};
+        drawing.dispatchEvent(new PointerEvent("pointermove", at));
+        return drawing.closest("figure").querySelector(".hover").textContent;
+    })""")
+    pairs = [with_error(found.mean[7], found.column_bounds()[7]) for found in grouped["many"].released.values()]
+    assert shown == [f"column 7: {value} ± {error}" for value, error in pairs]
+
+
+def test_on_paper_it_is_dark_on_white(browser, releases, tmp_path):
+    browser.open(dpmean.report(releases["seeded"], tmp_path / "page.html"), dark=True, media="print")
+    assert browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert browser.ask("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"

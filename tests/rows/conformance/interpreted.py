@@ -1,0 +1,73 @@
+"""Run the kernels of a GPU in triton's interpreter, beside the loops of a CPU, and count the cases where they agree.
+
+python -m tests.rows.conformance.interpreted PART PARTS      one of so many parts of all cases
+"""
+
+import sys
+from itertools import islice
+
+import numpy as np
+import torch
+
+from dpmean.numerics.grid import Grid
+from dpmean.queries.domain import Frame
+from dpmean.rows.memory import MemoryRows
+from dpmean.rows.torch import launch
+from dpmean.rows.torch.blocks import TensorRows
+from dpmean.rows.torch.fused import RowsReadOnce
+from tests.rows.conformance.problems import far_apart
+
+REACH, N = 64.0, 500
+launch._ROWS_TO_COUNT = launch._ROWS_TO_ADD = 64  # few programs: the interpreter takes its time for each
+
+
+def rows(dtype, d):
+    values = np.random.default_rng(d).standard_t(2, (N, d)) * 3 + 5 / d**0.5
+    values[3], values[4], values[5] = 5e-324, 0.0, -0.0
+    values[7::50] = 3e30
+    values[9::50] = np.round(values[9::50] * 4) / 4
+    if np.dtype(dtype).kind == "f":
+        return values.astype(dtype)
+    ends = np.iinfo(dtype)
+    found = values.clip(max(ends.min, -100), min(ends.max, 100)).astype(dtype)
+    found[7::50], found[8::50] = ends.max, ends.min
+    return found
+
+
+def cases():
+    """Yield rows in memory, and the same rows as a tensor."""
+    for dtype in ("float32", "float64", "int16"):
+        for d in (1, 5, 33):
+            array = rows(dtype, d)
+            yield array, torch.tensor(array)
+            yield array, torch.tensor(np.ascontiguousarray(array.T)).T
+    for dtype in ("int8", "uint8", "uint16", "int32", "uint32", "int64", "uint64"):
+        yield rows(dtype, 3)[:120], torch.tensor(rows(dtype, 3)[:120])
+    array = rows("int8", 4)[:120]
+    yield array, far_apart(array)
+    yield array[:4], far_apart(array[:4], by_row=True)
+
+
+def agree(array, tensor):
+    d = array.shape[1]
+    frame, grid = Frame.within_norm(d, REACH, impute=True), Grid(2.0**-20, REACH, d)
+    there, here = RowsReadOnce(TensorRows(tensor, frame)), MemoryRows(array, frame)
+    centre = grid.round(np.full(d, 5 / d**0.5))
+    view = grid.distances(centre)
+    some = np.flatnonzero(np.abs(array.astype(float)).max(axis=1) < 20)
+    same = []
+    for one, two in ((there, here), (there.take(some), here.take(some))):  # some rows beyond the bound, or none
+        for question in (grid.pairs(), grid.distances(np.zeros(d))):  # the first may answer the second
+            same.append(np.array_equal(one.histogram(question).counts, two.histogram(question).counts))
+    same += [np.array_equal(there.histogram(view).counts, here.histogram(view).counts)]
+    for radius in (1.0, 20.0, 50.0, 63.0):  # many rows outside, few, and a ball that is not within reach
+        ball, shells = grid.ball(centre, radius), grid.shells(centre, [radius, radius * 0.84], N)
+        same.append(np.array_equal(there.add_up(ball), here.add_up(ball)))
+        one, two = there.add_up_shells(shells), here.add_up_shells(shells)
+        same += [np.array_equal(one.inner, two.inner), np.array_equal(one.outer, two.outer)]
+    return all(same)
+
+
+if __name__ == "__main__":
+    part, parts = map(int, sys.argv[1:])
+    print(sum(agree(*case) for case in islice(cases(), part, None, parts)))  # noqa: T201  what the test reads

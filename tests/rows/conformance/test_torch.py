@@ -1,0 +1,234 @@
+"""Tensors give what memory gives, bit for bit: through the loops on a CPU, and as the operations that a GPU runs."""
+
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpmean
+from dpmean.errors import ArgumentTypeError, DataError
+from dpmean.numerics.grid import Grid
+from dpmean.queries.domain import Frame
+from dpmean.rows import opening as source
+from dpmean.rows.memory import MemoryRows
+from tests.rows.conformance.problems import (
+    DTYPES,
+    FEW,
+    METHODS,
+    assert_same,
+    expected,
+    far_apart,
+    needed,
+    release,
+    rows,
+)
+
+torch = needed("torch", "torch")
+TensorRows = needed("dpmean.rows.torch.blocks", "torch").TensorRows
+
+
+def tensor(dtype, n=None):
+    array = rows(dtype) if n is None else rows(dtype, n)
+    return torch.tensor(array).to(getattr(torch, dtype))
+
+
+class AsOnAGpu:
+    """A source whose rows are worked on by operations on tensors, in blocks of a size that divides nothing."""
+
+    names = None
+
+    def __init__(self, values, block_rows=4999):
+        self.values, self.block_rows = values, block_rows
+        self.shape = tuple(values.shape)
+
+    def rows(self, frame):
+        return TensorRows(self.values, frame, self.block_rows)
+
+
+AsOnAGpu.__module__ = source.__name__  # a source that was opened before
+ROOT = Path(__file__).parents[3]
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted():
+    """Interpret the kernels of a GPU while other tests run; in other processes, as triton decides on its import."""
+    parts = min(os.cpu_count(), 4) if sys.platform == "linux" else 0
+    environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    with contextlib.ExitStack() as ends:
+        started = []
+        for part in range(parts):
+            command = [sys.executable, "-m", "tests.rows.conformance.interpreted", str(part), str(parts)]
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+            process = subprocess.Popen(command, **pipes, env=environment, cwd=ROOT)
+            started.append(ends.enter_context(process))
+            ends.callback(process.kill)
+        yield started
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ["by row", "by column"])
+def test_tensors_on_a_cpu(dtype, order):
+    X = tensor(dtype)
+    X = X if order == "by row" else X.T.contiguous().T
+    for method, passes in METHODS:
+        assert_same(release(X, method, passes), expected(dtype, method, passes))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operations_on_tensors(dtype, device):
+    X = tensor(dtype).to(device)
+    for method, passes in METHODS:
+        assert_same(release(AsOnAGpu(X), method, passes), expected(dtype, method, passes))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_private_number_of_rows_gives_the_same_bits(device):
+    X, private = tensor("float64").to(device), {"neighbours": "add-or-remove-one"}
+    for method, passes in (("refined", 2), ("shifted", 1)):
+        wanted = release(rows("float64"), method, passes, **private)
+        assert_same(release(AsOnAGpu(X), method, passes, **private), wanted)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("d", [1, 9])
+def test_that_there_are_no_rows_is_private_where_their_number_is(device, d):
+    nobody = {"neighbours": "add-or-remove-one", "allow_few_rows": True}
+    for method, passes in METHODS:
+        wanted = release(np.empty((0, d)), method, passes, **nobody)
+        for dtype in (torch.float64, torch.bfloat16, torch.int32):
+            X = torch.zeros((0, d), dtype=dtype, device=device)
+            for source_of_none in (X, AsOnAGpu(X), *([X[:, 0]] if d == 1 else [])):
+                assert_same(release(source_of_none, method, passes, **nobody), wanted)
+                with pytest.raises(DataError, match="X is empty: it needs at least one row"):
+                    release(source_of_none, method, passes, allow_few_rows=True)
+    for shape in ((31415, 0), (31415, 2, 2), ()):
+        with pytest.raises(DataError, match="must have shape") as caught:
+            release(torch.zeros(shape), "clipped", 2, **nobody)
+        assert "31415" not in str(caught.value)
+
+
+def test_kernels_are_not_asked_about_no_rows():
+    once = needed("dpmean.rows.torch.fused", "torch")
+    rows = once.read_once(TensorRows(tensor("float64", FEW), Frame.within_norm(5, 64.0, impute=False)))
+    assert isinstance(rows.take(np.arange(3)), once.RowsReadOnce)
+    assert isinstance(rows.take(np.arange(0)), TensorRows)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_few_rows_boxes_and_one_dimension(device):
+    X = tensor("float64", FEW).to(device)
+    for method in ("refined", "shifted", "clipped"):
+        assert_same(
+            release(AsOnAGpu(X.T.contiguous().T), method, 2, box=True), expected("float64", method, 2, FEW, box=True)
+        )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("passes", [1, 2])
+def test_one_dimension(device, passes):
+    array = rows("float32")[:, :1]
+    wanted = dpmean.mean(array, rho=4.0, norm_bound=64.0, seed=2, passes=passes)
+    found = dpmean.mean(AsOnAGpu(torch.tensor(array).to(device)), rho=4.0, norm_bound=64.0, seed=2, passes=passes)
+    assert_same(found, wanted)
+    assert_same(dpmean.mean(torch.tensor(array)[:, 0], rho=4.0, norm_bound=64.0, seed=2, passes=passes), wanted)
+
+
+def test_missing_values_are_refused_or_imputed():
+    array = np.array(rows("float64", FEW))
+    array[3, 1], array[5] = np.nan, np.inf
+    X = AsOnAGpu(torch.tensor(array))
+    with pytest.raises(DataError, match="NaN or infinity"):
+        release(X, "refined", 2)
+    settings = {"rho": 4.0, "norm_bound": 64.0, "seed": 1, "nan": "impute"}
+    assert_same(dpmean.mean(X, **settings), dpmean.mean(array, **settings))
+
+
+def test_what_cannot_be_read_is_refused():
+    with pytest.raises(ArgumentTypeError, match="dense tensor of real numbers"):
+        release(torch.zeros(3, 3, dtype=torch.complex64), "clipped", 2)
+    with pytest.raises(ArgumentTypeError, match=r"got a sparse_coo tensor: use X.to_dense\(\)"):
+        release(torch.zeros(3, 3).to_sparse(), "clipped", 2)
+    with pytest.raises(ArgumentTypeError, match=r"got torch.float8_e4m3fn: use X.to\(torch.float32\)"):
+        release(torch.zeros(3, 3).to(torch.float8_e4m3fn), "clipped", 2)
+    with pytest.raises(DataError, match=r"got 3 dimensions: flatten each row with X.reshape\(len\(X\), -1\)"):
+        release(torch.zeros(3, 3, 3), "clipped", 2)
+    with pytest.raises(DataError, match="at least one row"):
+        release(torch.zeros(0, 3), "clipped", 2)
+    with pytest.raises(ArgumentTypeError, match="move X to a CPU or CUDA device"):
+        release(torch.zeros(3, 3, device="meta"), "clipped", 2)
+
+
+def test_the_bench_says_that_it_needs_a_gpu(monkeypatch, capsys):
+    from bench import gpu
+
+    monkeypatch.setattr(sys, "argv", ["gpu"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit):
+        gpu.main()
+    assert "needs a CUDA device" in capsys.readouterr().err
+
+
+def test_gradients_are_left_alone():
+    X = tensor("float64", FEW).requires_grad_()
+    assert_same(release(X, "clipped", 2), expected("float64", "clipped", 2, FEW))
+    assert X.grad is None
+
+
+def test_frames_are_seen_through():
+    values = torch.arange(12.0, dtype=torch.float64).view(4, 3)
+    found = TensorRows(values, Frame.within_norm(3, 10.0, impute=False)).take(np.array([2, 0]))
+    assert found.tensor.tolist() == values[[2, 0]].tolist()
+    assert (found.n, found.d, found.held()) == (2, 3, found)
+
+
+def test_kernels_of_a_gpu_give_the_same_whole_numbers(interpreted):
+    if not interpreted:
+        pytest.skip("there is no triton for this system")
+    needed("triton", "engines")
+    agreed = 0
+    for process in interpreted:
+        said, wrong = process.communicate()
+        assert process.returncode == 0, wrong
+        agreed += int(said)
+    assert agreed == 27
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("d", [4, 9, 16])
+def test_rows_beyond_the_bound_are_rounded_as_in_memory(device, d):
+    """A few such rows are worked on by the host and many by blocks, so both must give the same whole numbers.
+
+    Brought within the bound, these rows lie on the grid if they are rounded once, and next to it if twice.
+    """
+    array, frame = np.repeat(np.arange(70, 1000)[:, None], d, axis=1), Frame.within_norm(d, 64.0, impute=False)
+    there, here = TensorRows(torch.tensor(array).to(device), frame), MemoryRows(array, frame)
+    grid = Grid(2.0**-20, 64.0, d)
+    for middle, radius in itertools.product((0.0, 2.5, -7.0), (8.0, 50.0, 63.0, 100.0)):
+        centre = np.full(d, middle)
+        ball, shells, view = grid.ball(centre, radius), grid.shells(centre, [radius, 4.0], 930), grid.distances(centre)
+        assert np.array_equal(there.add_up(ball), here.add_up(ball))
+        assert np.array_equal(there.add_up_shells(shells).outer, here.add_up_shells(shells).outer)
+        assert np.array_equal(there.histogram(view).counts, here.histogram(view).counts)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("by_row", [True, False])
+def test_rows_and_columns_may_lie_beyond_32_bits(device, by_row):
+    """On a GPU by kernels and by blocks, on a CPU by the loops and by blocks; kernels are interpreted above."""
+    array = np.random.default_rng(3).integers(-60, 61, (4, 700) if by_row else (700, 4)).astype("int8")
+    X = far_apart(array, device, by_row=by_row)
+    assert max(size * stride for size, stride in zip(X.shape, X.stride(), strict=True)) > 2**31
+    settings = {"rho": 4.0, "norm_bound": 1000.0, "seed": 2, "allow_few_rows": True}
+    for method, passes in METHODS:
+        wanted = dpmean.mean(array, method=method, passes=passes, **settings)
+        assert_same(dpmean.mean(X, method=method, passes=passes, **settings), wanted)
+        assert_same(dpmean.mean(AsOnAGpu(X), method=method, passes=passes, **settings), wanted)

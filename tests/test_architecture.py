@@ -1,0 +1,141 @@
+"""The house itself: what is public, how fast it opens, what a newcomer may rely on."""
+
+import ast
+import importlib.metadata
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpmean
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted((ROOT / "src" / "dpmean").rglob("*.py"))
+MOST_LINES, MOST_LINES_OF_A_FUNCTION = 250, 50
+
+
+def test_importing_the_package_loads_neither_numpy_nor_numba():
+    code = "import sys, dpmean; print(any(name in sys.modules for name in ('numpy', 'numba', 'dpmean.api')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_report_is_a_function_and_loads_no_compiler():
+    code = "import sys, dpmean, dpmean.reports.document; print(callable(dpmean.report), 'numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True False"
+
+
+def test_the_version_is_the_projects():
+    assert importlib.metadata.version("dpmean") == dpmean.__version__
+    assert f"## [{dpmean.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["paper_map.md", "privacy_guarantee.md"])
+def test_files_and_tests_that_documents_name_exist(name):
+    """Every `path::test` or `file.py` in backquotes is there."""
+    words = (ROOT / "docs" / name).read_text().split("`")[1::2]
+    for word in words:
+        path, _, test = word.partition("::")
+        if path.endswith(".py"):
+            found = [candidate for candidate in (ROOT / path, ROOT / "src" / "dpmean" / path) if candidate.exists()]
+            assert found, f"{name} names {path}, which is not there"
+            if test:
+                assert f"def {test}" in found[0].read_text(), f"{name} names {word}, which is not there"
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "src" / "dpmean" / "estimators").rglob("*.py")), ids=lambda p: p.name)
+def test_estimators_never_open_what_only_a_trust_model_may_see(file):
+    """Histograms and sums pass through their hands; only what a trust model answers may be used."""
+    private = {"counts", "inner", "outer", "count_at_most", "tally", "add_up"}
+    named = {node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
+    assert not named & private
+
+
+def test_a_module_is_short_or_says_why_not():
+    long = {path for path in MODULES if path.read_text().count("\n") > MOST_LINES}
+    unexplained = {path for path in long if "one file because" not in ast.get_docstring(ast.parse(path.read_text()))}
+    assert not {path.relative_to(ROOT / "src" / "dpmean").as_posix() for path in unexplained}
+
+
+def test_a_function_fits_on_a_screen():
+    """Signatures and docstrings do not count: they are there to be looked up."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                code = node.body[1:] if ast.get_docstring(node) else node.body
+                lines = code[-1].end_lineno - code[0].lineno + 1 if code else 0
+                assert lines <= MOST_LINES_OF_A_FUNCTION, f"{node.name} of {path.name} has {lines} lines"
+
+
+@pytest.mark.parametrize("room", ["api.py", "pipeline/forecast.py"])
+def test_the_examples_in_docstrings_run(room):
+    done = subprocess.run(
+        [sys.executable, "-m", "doctest", str(ROOT / "src" / "dpmean" / room)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_examples_in_the_readme_run(tmp_path, monkeypatch, capsys):
+    first, *others = (part.split("```")[0] for part in (ROOT / "README.md").read_text().split("```python")[1:])
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(first, names)  # noqa: S102  our own text
+    assert abs(names["release"].epsilon(delta=1e-6) - 5.22) < 0.01
+    assert (tmp_path / "mean.json").read_text() == names["release"].to_json()
+    for other in others:
+        exec(other, names)  # noqa: S102  our own text
+    assert np.all(np.abs(names["release"].mean - names["table"].mean(axis=0)) < 50 * names["release"].noise_std)
+    assert "Patients" in (tmp_path / "patients.html").read_text()
+    assert "Groups without a number" in (tmp_path / "clinics.html").read_text()
+    assert set(names["clinics"].refused) == {"East"}
+    out = capsys.readouterr().out
+    assert "Private mean of 4000 rows in 128 dimensions" in out
+    assert "rho = 0.02436: enough rows" in out
+
+
+def test_every_refusal_after_a_look_at_the_rows_is_listed():
+    """Each message of a DataError in the rooms that see rows is named in the table of docs/known_limits.md."""
+    table = (ROOT / "docs" / "known_limits.md").read_text().split("## What a refusal reveals")[1].split("\n## ")[0]
+    phrases = [word for line in table.splitlines() for word in line.split("|")[3:4] for word in word.split("`")[1::2]]
+    package = ROOT / "src" / "dpmean"
+    seen = set()
+    for path in [
+        *(package / "rows").rglob("*.py"),
+        *(package / "arguments").glob("*.py"),
+        *(package / "sklearn").glob("*.py"),
+    ]:
+        tree = ast.parse(path.read_text())
+        named = {
+            node.targets[0].id: node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        }
+        calls = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "DataError"
+        ]
+        for call in calls:
+            words = {node.id for node in ast.walk(call.args[0]) if isinstance(node, ast.Name)} & set(named)
+            for said in [call.args[0], *(named[word] for word in words)]:
+                for text in texts(said):
+                    known = [phrase for phrase in phrases if phrase in text]
+                    assert known, f"{path.name}: {text!r} is not in the table"
+                    seen.update(known)
+    assert seen
+    elsewhere = {"are too few for", "to tell rows apart", "Input X contains", "as many keys as X has rows"}
+    unused = set(phrases) - seen - elsewhere
+    assert not unused, f"nothing says {unused} any more"
+
+
+def texts(said):
+    """Return the texts that a message is made of: a dictionary has several."""
+    parts = said.values if isinstance(said, ast.Dict) else [said]
+    whole = ["".join(str(node.value) for node in ast.walk(part) if isinstance(node, ast.Constant)) for part in parts]
+    return [text for text in whole if len(text) > 20]
