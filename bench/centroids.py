@@ -35,8 +35,8 @@ DELTA = 1e-6
 MARK = "<!-- from here on written by python -m bench.centroids -->"
 _WORKER = Path(__file__).with_name("diffprivlib_bayes.py")
 OURS: dict[str, dict[str, Any]] = {
-    "dpmean": {},
-    "allow_few_rows": {"allow_few_rows": True},
+    "dpmean": {"neighbours": "add-or-remove-one"},
+    "allow_few_rows": {"allow_few_rows": True, "neighbours": "add-or-remove-one"},
     "and replace-one": {"allow_few_rows": True, "neighbours": "replace-one"},
 }
 THEIRS = {"diffprivlib, naive Bayes": "bayes", "nearest of its means": "nearest"}

@@ -17,5 +17,5 @@ if __name__ == "__main__":
     bare = _status("VmRSS")
     import dpmean
 
-    dpmean.mean(sys.argv[1], rho=0.5, norm_bound=float(sys.argv[2]), passes=int(sys.argv[3]))
+    dpmean.mean(sys.argv[1], rho=0.5, norm_bound=float(sys.argv[2]), passes=int(sys.argv[3]), neighbours="replace-one")
     print(_status("VmHWM") - bare)

@@ -16,18 +16,20 @@ from typing import Any
 import numpy as np
 
 from dpmean.estimators.clipped import ClippedMean
+from dpmean.estimators.feasibility import Estimator
 from dpmean.estimators.refined.estimator import RefinedMean
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import secure, seeded
 from dpmean.numerics.grid import Grid, power_of_two_at_most
 from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.domain import Frame
-from dpmean.queries.protocols import Estimator, Rows
-from dpmean.queries.queries import Estimate
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.queries.domain import Domain
+from dpmean.queries.protocols import Rows
+from dpmean.release.estimate import Estimate
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.torch.source import TensorSource
-from dpmean.trust.central.model import Central
+from dpmean.trust.central.curator import Curator
 
 _PAGE = Path(__file__).parent.parent / "docs" / "gpu.md"
 _BOUND = 50.0
@@ -38,18 +40,19 @@ _METHODS = ("refined", "shifted", "clipped")
 
 def _ask(rows: Rows, method: str, *, one_pass: bool = False, seed: int | None = None) -> Estimate:
     """Do what ``dpmean.mean`` does, without the parts that messages of devices need."""
-    frame = _frame(rows.d)
-    grid, coins = Grid(power_of_two_at_most(frame.reach / 2**28), frame.reach, rows.d), PublicCoins(f"gpu {seed}")
+    domain = _frame(rows.d)
+    grid, coins = Grid(power_of_two_at_most(domain.reach / 2**28), domain.reach, rows.d), PublicCoins(f"gpu {seed}")
     estimators: dict[str, Estimator] = {
         "refined": RefinedMean(grid, coins, one_pass),
-        "shifted": ShiftedClippedMean(grid, Central(), coins, one_pass),
-        "clipped": ClippedMean(grid, Central(), one_pass),
+        "shifted": ShiftedClippedMean(grid, coins, one_pass),
+        "clipped": ClippedMean(grid, coins, one_pass),
     }
-    return estimators[method](rows, Zcdp(0.5), secure() if seed is None else seeded(seed))
+    noise = secure() if seed is None else seeded(seed)
+    return estimators[method](Curator(rows, Zcdp(0.5), noise, Neighbours.REPLACE_ONE))
 
 
-def _frame(d: int) -> Frame:
-    return Frame.within_norm(d, _BOUND * math.sqrt(d), impute=False)
+def _frame(d: int) -> Domain:
+    return Domain.within_norm(d, _BOUND * math.sqrt(d), impute=False)
 
 
 def _same(torch: Any, n: int, d: int, device: str) -> list[str]:
@@ -89,8 +92,8 @@ def _speed(torch: Any, n: int, d: int, rounds: int) -> list[str]:
     view, shells = grid.distances(centre), grid.shells(centre, [16.0, 13.5], n)
     jobs: dict[str, Callable[[], object]] = {
         "torch.mean(dim=0)": lambda: X.mean(dim=0),
-        "distances alone": lambda: rows.histogram(view),
-        "sums by shell alone": lambda: rows.add_up_shells(shells).inner,
+        "distances alone": lambda: rows.answer(view),
+        "sums by shell alone": lambda: rows.answer(shells).inner,
         **{method: (lambda method=method: _ask(rows, method)) for method in _METHODS},  # type: ignore[misc]
         "refined, one pass": lambda: _ask(rows, "refined", one_pass=True),
     }

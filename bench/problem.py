@@ -54,6 +54,7 @@ QUICK = Sizes(
 )
 
 TALL_COLUMNS = 128
+NARROW_COLUMNS = 8
 WIDE_COLUMNS = 784
 
 
@@ -71,4 +72,5 @@ def norm_bound(d: int) -> float:
 
 def private_mean(rows: Floats, method: str) -> Floats:
     """Release the mean with fresh noise, as a user would."""
-    return dpmean.mean(rows, rho=RHO, norm_bound=norm_bound(rows.shape[1]), method=method).mean
+    release = dpmean.mean(rows, rho=RHO, norm_bound=norm_bound(rows.shape[1]), method=method, neighbours="replace-one")
+    return release.mean

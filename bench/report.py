@@ -54,7 +54,7 @@ def speed_table(lines: Sequence[Line], sizes: Sizes, others: float | None) -> Ta
     """Lay the lines out to be read."""
     caption = (
         f"best of {sizes.rounds}, competitors taking turns; N(5,1) float64, R = {COORDINATE_BOUND:g} sqrt(d), "
-        f"rho = {RHO:g}, no seed\n"
+        f"rho = {RHO:g}, no seed, neighbours replace one row\n"
         f"we may use all {os.cpu_count()} cores, numpy.mean uses one"
     )
     if others is not None:

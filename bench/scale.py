@@ -33,7 +33,7 @@ _BOUND = COORDINATE_BOUND * math.sqrt(_COLUMNS)
 
 
 def _mean(source: Any, **more: Any) -> dpmean.Release:
-    return dpmean.mean(source, rho=RHO, norm_bound=_BOUND, **more)
+    return dpmean.mean(source, rho=RHO, norm_bound=_BOUND, neighbours="replace-one", **more)
 
 
 def _files(folder: Path, rows: int, rounds: int) -> Iterator[Line]:

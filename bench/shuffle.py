@@ -23,7 +23,7 @@ import dpmean
 from bench.clock import track
 from dpmean.noise.source import seeded
 from dpmean.queries.queries import Floats
-from dpmean.trust.shuffle.analyzer import Analyzer, collection_for
+from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
 from dpmean.trust.shuffle.design import VARIANTS, Design, calibrated, design
 from dpmean.trust.shuffle.simulation import Crowd
 
@@ -96,11 +96,16 @@ class Setting:
 
     def _play(self, plan: Design, seed: int) -> Floats:
         name = np.random.default_rng(seed).bytes(8).hex()
-        return Crowd(self.rows, seeded(seed), totals=True).play(Analyzer(collection_for(plan, name, self.bound))).mean
+        return (
+            Crowd(self.rows, seeded(seed), totals=True)
+            .play(ShuffleAnalyzer(collection_for(plan, name, self.bound)))
+            .mean
+        )
 
     def other(self, **arguments: Any) -> float:
         """Return the error of another way to the mean."""
         more = {"epsilon": _EPSILON, "norm_bound": self.bound, "allow_few_rows": True, **arguments}
+        more["neighbours"] = "replace-one"  # for all: clients are known to take part
         return self._error(lambda seed: dpmean.mean(self.rows, seed=seed, **more).mean)
 
     def central(self) -> float:

@@ -7,8 +7,20 @@ from functools import partial
 
 import numpy as np
 
+import dpmean
 from bench.clock import best_of
-from bench.problem import METHODS, TALL_COLUMNS, WIDE_COLUMNS, Floats, Sizes, draw_rows, private_mean
+from bench.problem import (
+    METHODS,
+    NARROW_COLUMNS,
+    RHO,
+    TALL_COLUMNS,
+    WIDE_COLUMNS,
+    Floats,
+    Sizes,
+    draw_rows,
+    norm_bound,
+    private_mean,
+)
 from bench.report import Line
 
 
@@ -38,6 +50,25 @@ def wide(sizes: Sizes) -> list[Line]:
     rows = draw_rows(sizes.wide_rows, WIDE_COLUMNS)
     best = best_of(sizes.rounds, f"mean of {len(rows)} x {WIDE_COLUMNS}", _competitors(rows))
     return _beside_numpy(rows, best, {"refined": 8, "shifted": 5, "clipped": 5})
+
+
+def private_number(sizes: Sizes) -> list[Line]:
+    """Measure what it takes to hide the number of many narrow rows, beside a public number."""
+    rows, rounds = draw_rows(sizes.tall_rows, NARROW_COLUMNS), 8 * sizes.rounds  # each is short
+    mean = partial(dpmean.mean, rows, rho=RHO, norm_bound=norm_bound(NARROW_COLUMNS))
+    public, private = "replace-one", "add-or-remove-one"
+    jobs: dict[str, Callable[[], object]] = {name: partial(mean, neighbours=name) for name in (public, private)}
+    best = best_of(rounds, f"neighbours of {len(rows)} x {NARROW_COLUMNS}", jobs)
+    return [
+        Line(
+            job=f"{private} over {public} at {len(rows):,} x {NARROW_COLUMNS}",
+            method="refined",
+            measured=best[private] / best[public],
+            unit="x",
+            required=1.2,
+            beside=f"{_ms(best[private])}, {public} {_ms(best[public])}, best of {rounds}",
+        )
+    ]
 
 
 def _competitors(rows: Floats) -> dict[str, Callable[[], object]]:

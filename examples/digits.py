@@ -23,7 +23,7 @@ def main() -> None:
     truth = images.mean(axis=0)
     error = float(np.linalg.norm(release.mean - truth))
 
-    print(f"The mean of {release.n} handwritten digits, {release.d} pixels each, valued 0 to 16\n")
+    print(f"The mean of about {release.n} handwritten digits, {release.d} pixels each, valued 0 to 16\n")
     print(f"    {'true':<16}        private")
     for left, right in zip(drawn(truth), drawn(release.mean), strict=True):
         print(f"    {left}        {right}")

@@ -142,6 +142,7 @@ def _read(make: Make, parts: list[Rows], kind: str) -> Any:
     try:
         X, named = make(parts, kind)
         shared: dict[str, Any] = {"rho": 1.0, "norm_bound": 1e6, "nan": "impute", "seed": 1, "allow_few_rows": True}
+        shared["neighbours"] = "replace-one"
         seen = watch(lambda: dpmean.mean(X, **shared, **named))
     except Exception as error:
         return error

@@ -31,6 +31,7 @@ _WORDS += [
 ]
 _WORDS += ["--columns", "a,b", "--by", "who", "--groups", "x,y", "--privacy-unit", "--sizes", "public", "--neighbours"]
 _WORDS += ["add-or-remove-one", "--nan", "impute", "--allow-few-rows", "--method", "clipped", "--ledger", "b.json"]
+_WORDS += ["--ledger-neighbours", "replace-one"]
 _WORDS += ["--ledger-rho", "--out", "o.json", "--format", "csv", "--seed", "1", "--n", "4000", "--d", "8", "--trust"]
 _WORDS += ["local", "--vector-column", "a", "--passes", "", "\x1b[2J", "é", "--", "-", "nan", "[red]"]
 _EXPECTED = {0, 2, 3, 4}

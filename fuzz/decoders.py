@@ -12,10 +12,9 @@ import numpy as np
 import dpmean
 from dpmean import ApproxDp, Zcdp
 from dpmean.trust.client import Client
-from dpmean.trust.local.analyzer import Analyzer
+from dpmean.trust.local.analyzer import LocalAnalyzer
 from dpmean.trust.local.protocol import setup_for
-from dpmean.trust.shuffle.analyzer import Analyzer as ShuffleAnalyzer
-from dpmean.trust.shuffle.analyzer import collection_for
+from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
 from dpmean.trust.shuffle.design import calibrated
 from dpmean.trust.shuffle.shuffler import Shuffler
 from fuzz.judge import SECRET, judged, told
@@ -25,8 +24,8 @@ _USERS, _D = 120, 2
 _ROW = [SECRET, -SECRET]
 
 
-def _setup() -> Analyzer:
-    return Analyzer(setup_for("0" * 16, 2000, _D, 40.0, _LOCAL, few_rounds=True))
+def _setup() -> LocalAnalyzer:
+    return LocalAnalyzer(setup_for("0" * 16, 2000, _D, 40.0, _LOCAL, few_rounds=True))
 
 
 def _collection() -> bytes:
@@ -105,7 +104,7 @@ def prepare(folder: Path) -> Callable[[bytes], None]:
         lambda data: dpmean.GroupedRelease.from_json(_text(data)),
         lambda data: Client(3, _ROW, _LOCAL).answer(data),
         receive,
-        Analyzer.resume,
+        LocalAnalyzer.resume,
         lambda data: _device().join(data),
         lambda data: joined.encode(data) if data != round_document else None,
         lambda data: told(str(Shuffler(collection, 0).receive(data))),

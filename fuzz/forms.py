@@ -156,6 +156,8 @@ def scikit_learn(setting: Setting, records: tuple[Record, ...]) -> Made:
     """Make X and y of scikit-learn; X is a list, a frame, an array or a sparse matrix."""
     make = setting.pick("X", lists, pandas, numpy, sparse, polars)
     X, _ = make(Setting("rows", setting.base, setting.seed, setting.folder, _picked={"chosen": False}), records)
+    if setting.by_group and str(getattr(X, "dtype", "")) == "bool":
+        raise TypeError("the rows of groups are told apart by their first number")
     return X, ({"y": _beside(setting, records)["by"]} if setting.by_group else {})
 
 

@@ -73,9 +73,10 @@ def polars(setting: Setting, records: tuple[Record, ...]) -> Made:
     kinds = {name: pl.Series(column, strict=False).dtype if name in fixed else None for name, column in known.items()}
     try:
         found = pl.DataFrame([pl.Series(name, one, kinds[name], strict=False) for name, one in columns.items()])
+        made = found.to_dict(as_series=False)
     except pl.exceptions.PanicException as error:
         raise TypeError("polars knows no such column") from error
-    insist_on_others(setting, records, columns, found.to_dict(as_series=False))
+    insist_on_others(setting, records, columns, made)
     return found, named
 
 

@@ -18,9 +18,7 @@ from typing import Any
 
 import dpmean
 from dpmean.errors import ArgumentError, DpMeanError
-from dpmean.rows.files import csv as text
-from dpmean.rows.files import npy
-from dpmean.rows.files import parquet as columnar
+from dpmean.rows.files import csv, npy, parquet
 from dpmean.rows.files.reader import BLOCK_ROWS
 from fuzz.alike import difference
 from fuzz.forms import FORMS
@@ -108,15 +106,15 @@ def _around(
 
 def _cut(rows: int, size: int) -> None:
     """Let readers read so many rows at a time, and so many bytes of text."""
-    for reader in (text, columnar, npy):
+    for reader in (csv, parquet, npy):
         reader.BLOCK_ROWS = rows  # type: ignore[attr-defined]
-    text._CHUNK_BYTES = size  # type: ignore[attr-defined]
+    csv._CHUNK_BYTES = size  # type: ignore[attr-defined]
 
 
 @contextlib.contextmanager
 def _small_blocks() -> Iterator[None]:
     """Let readers read as they do, afterwards."""
-    kept = BLOCK_ROWS, text._CHUNK_BYTES
+    kept = BLOCK_ROWS, csv._CHUNK_BYTES
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-import dpmean.api
+import dpmean.estimators.registry
 import dpmean.pipeline.central
 from dpmean.errors import DataError, TooFewRowsError
 from dpmean.estimators.feasibility import ANY_NUMBER
@@ -35,14 +35,14 @@ class Seen:
 class _Watcher:
     """An estimator that asks for every row, and then says that there are too few."""
 
-    trust: Any
     seen: Seen
     name = "watcher"
 
-    def rows_needed(self, budget: Any) -> Any:  # noqa: ARG002  an estimator's signature
+    def rows_needed(self, budget: Any, neighbours: Any) -> Any:  # noqa: ARG002  an estimator's signature
         return ANY_NUMBER
 
-    def __call__(self, rows: Any, budget: Any, noise: Any) -> Any:  # noqa: ARG002  an estimator's signature
+    def __call__(self, curator: Any) -> Any:
+        rows = curator._rows[curator.rows]
         while isinstance(rows, CountedRows | UncountedRows):
             rows = rows.rows
         self.seen.releases.append(_read(rows))
@@ -53,7 +53,7 @@ class _Watcher:
 class Fingerprint:
     """A question whose answer is the sum of a hash of every row: wherever they are, in whatever order."""
 
-    frame: Any
+    domain: Any
     question = None
     shape = (2,)
 
@@ -79,7 +79,7 @@ def _read(rows: Any) -> list[Vector]:
     """Read all rows in both ways that an estimator has: by position, and block by block."""
     if not isinstance(rows, StreamedRows):
         return [one for _, block in rows._blocks(range(rows.n)) for one in vectors(block)]
-    question = Fingerprint(rows.frame)
+    question = Fingerprint(rows.domain)
     total, count = rows.engine.add_up(question)  # type: ignore[arg-type]
     if count != rows.n:
         raise DataError(CHANGED)
@@ -99,7 +99,7 @@ def watch(call: Callable[[], object]) -> Seen:
         seen.secret = True
         return np.arange(n)
 
-    with _instead(dpmean.api._METHODS, "refined", lambda grid, coins, trust: _Watcher(trust, seen)):  # noqa: ARG005
+    with _instead(dpmean.estimators.registry.ESTIMATORS, "refined", lambda *_: _Watcher(seen)):
         kept, dpmean.pipeline.central.shuffled = dpmean.pipeline.central.shuffled, in_order
         try:
             with warnings.catch_warnings():

@@ -1,5 +1,7 @@
 """How the tests run: the same examples every time, none of them against a clock, and one browser for all pages."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -10,34 +12,36 @@ settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
 
-SLOW = [
+TESTS = Path(__file__).parent
+SLOW = (
+    "arguments/test_arguments",
     "audit",
-    "conformance",
-    "fit",
-    "test_accuracy",
-    "test_arguments",
-    "test_cli",
+    "bench/test_mutants",
+    "cli",
+    "estimators/test_accuracy",
+    "estimators/test_refined",
+    "experiments",
+    "noise/test_choice",
+    "noise/test_discrete_gaussian",
+    "noise/test_poisson",
+    "privacy/test_renyi",
+    "reports",
+    "rows/conformance",
+    "rows/tables/test_keys",
+    "rows/test_neighbours",
+    "rows/test_types_sensitivity",
     "test_docs",
-    "test_experiments",
-    "test_keys",
-    "test_local",
-    "test_mutants",
-    "test_neighbours",
-    "test_private_number",
-    "test_refined",
-    "test_renyi",
-    "test_report",
-    "test_shuffle",
-    "test_shuffle_journal",
-    "test_shuffle_roles",
-    "test_types_sensitivity",
-]
+    "trust/central/test_private_number",
+    "trust/local",
+    "trust/shuffle",
+)
 """What takes more than five seconds: folders and modules."""
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if {item.path.stem, item.path.parent.name} & set(SLOW):
+        where = item.path.relative_to(TESTS).with_suffix("").as_posix()
+        if any(where == slow or where.startswith(f"{slow}/") for slow in SLOW):
             item.add_marker(pytest.mark.slow)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import dpmean
-from dpmean import DataError, Release, TooFewRowsError, TooFewRowsWarning
+from dpmean import ArgumentError, DataError, Neighbours, Release, TooFewRowsError, TooFewRowsWarning
+from tests.support.public import REPLACED
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +23,52 @@ def release(data, **changes):
     return dpmean.mean(data, **{"rho": 0.5, "norm_bound": 300.0, "seed": 7, **changes})
 
 
+# --- who is protected ----------------------------------------------------------------------------------------
+
+
+def test_who_took_part_is_private_unless_something_else_is_said(rows):
+    """One default for all ways to ask: it hides who took part, has half the noise, and tells n with noise."""
+    usual, said = release(rows), release(rows, neighbours="add-or-remove-one")
+    assert usual.neighbours is Neighbours.ADD_OR_REMOVE_ONE
+    assert usual.n == said.n != 4000
+    assert abs(usual.n - 4000) < 50
+    assert np.array_equal(usual.mean, said.mean)
+    assert 0.4 < usual.noise_std[0] / release(rows, **REPLACED).noise_std[0] < 0.6
+    grouped = dpmean.mean_by(rows, by=np.zeros(4000), groups=[0], rho=0.5, norm_bound=300.0)
+    assert grouped.neighbours is grouped[0].neighbours is Neighbours.ADD_OR_REMOVE_ONE
+    ledger = dpmean.Ledger(rho=1)
+    ledger.record(release(rows, seed=None))
+    assert ledger.neighbours == "add-or-remove-one"
+    assert dpmean.plan(4000, 20, rho=0.5) == dpmean.plan(4000, 20, rho=0.5, neighbours="add-or-remove-one")
+
+
+@pytest.mark.parametrize(("trust", "budget"), [("local", {"rho": 2.0}), ("shuffle", {"epsilon": 4.0, "delta": 1e-6})])
+def test_devices_are_replaced_since_everybody_sees_how_many_there_are(trust, budget):
+    data = np.random.default_rng(3).normal(5, 1, (8000, 2))
+    asked = {"rho": None, "norm_bound": 60.0, "trust": trust, **budget}
+    usual, said = release(data, **asked), release(data, **asked, **REPLACED)
+    assert usual.neighbours is said.neighbours is Neighbours.REPLACE_ONE
+    assert np.array_equal(usual.mean, said.mean)
+    assert usual.n == 8000
+    with pytest.raises(ArgumentError, match=f"for the central model: in the {trust} model everybody sees how many"):
+        release(data, **asked, neighbours="add-or-remove-one")
+    with pytest.raises(ArgumentError, match='neighbours must be "replace-one" or "add-or-remove-one", got'):
+        release(data, **asked, neighbours="swap")
+
+
+def test_a_budget_too_small_to_count_rows_says_what_to_do(rows):
+    with pytest.raises(ArgumentError, match='got 1e-07: raise it, or give neighbours="replace-one" if that number is'):
+        release(rows, rho=1e-7, allow_few_rows=True)
+    with pytest.warns(TooFewRowsWarning):
+        assert release(rows, rho=1e-7, allow_few_rows=True, **REPLACED).n == 4000
+
+
 # --- what it accepts -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["refined", "shifted", "clipped"])
 def test_the_mean_is_about_right(rows, method):
-    found = release(rows, method=method)
+    found = release(rows, method=method, **REPLACED)
     assert np.linalg.norm(found.mean - rows.mean(axis=0)) < 4 * np.linalg.norm(found.noise_std)
     assert found.mean.shape == found.noise_std.shape == found.centre.shape == (20,)
     assert found.mean.dtype == found.noise_std.dtype == np.float64
@@ -150,8 +191,8 @@ def test_a_single_row_goes_through_when_forced():
 
 
 def test_the_radius_is_in_the_users_units_when_columns_share_one(rows):
-    plain = release(rows)
-    boxed = release(rows, norm_bound=None, bounds=(-60, 60))
+    plain = release(rows, **REPLACED)
+    boxed = release(rows, norm_bound=None, bounds=(-60, 60), **REPLACED)
     assert boxed.radius == pytest.approx(plain.radius, rel=0.1)
     mixed = release(rows, norm_bound=None, bounds=(np.full(20, -60), np.append(np.full(19, 60), 80)))
     assert "half-widths" in str(mixed)
@@ -281,8 +322,9 @@ def test_a_tiny_sigma_gets_the_finest_grid_there_is(rows):
 @pytest.mark.parametrize("case", BAD_ROWS)
 def test_bad_rows_are_refused(case):
     data, message = BAD_ROWS[case]
-    with pytest.raises((ValueError, TypeError), match=message):
-        release(data)
+    for more in (REPLACED,) if case == "no rows" else (REPLACED, {}):  # no rows at all may be private
+        with pytest.raises((ValueError, TypeError), match=message):
+            release(data, **more)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -302,14 +344,16 @@ def test_rows_that_are_not_finite_release_nothing_and_name_no_value(rows, bad, b
 
 def test_too_few_rows_are_refused_with_the_number_that_would_do(rows):
     with pytest.raises(TooFewRowsError, match=r"20 rows are too few for d=20, rho=0\.01") as caught:
-        release(rows[:20], rho=0.01)
+        release(rows[:20], rho=0.01, **REPLACED)
     needed = caught.value.rows_needed
     assert needed > 20
     data = np.random.default_rng(8).normal(5, 1, (needed, 20))
     with pytest.warns(TooFewRowsWarning, match="expect a larger error"):
-        release(data, rho=0.01)
+        release(data, rho=0.01, **REPLACED)
     with pytest.raises(TooFewRowsError):
-        release(data[:-1], rho=0.01)
+        release(data[:-1], rho=0.01, **REPLACED)
+    with pytest.raises(TooFewRowsError, match=r"about \d+ rows are too few for d=20, rho=0\.01"):
+        release(rows[:20], rho=0.01)
 
 
 def test_enough_rows_are_not_talked_about(rows):
@@ -347,10 +391,11 @@ def test_the_medians_of_shifted_need_rows_of_their_own():
 @pytest.mark.parametrize("method", ["shifted", "clipped"])
 @pytest.mark.parametrize("rho", [0.1, 0.5, Fraction(1, 3), 17])
 def test_receipts_add_up_to_the_budget_exactly(rows, method, rho):
-    found = release(rows, method=method, rho=rho, allow_few_rows=True)
-    assert found.rho == Fraction(str(rho))
-    steps = [receipt.step for receipt in found.receipts]
-    assert steps == (["centre", "radius", "mean"] if method == "shifted" else ["radius", "mean"])
+    for first, more in (([], REPLACED), (["number"], {})):
+        found = release(rows, method=method, rho=rho, allow_few_rows=True, **more)
+        assert found.rho == Fraction(str(rho))
+        steps = [receipt.step for receipt in found.receipts]
+        assert steps == [*first, *(["centre"] if method == "shifted" else []), "radius", "mean"]
 
 
 def test_epsilon_never_exceeds_what_was_asked(rows):
@@ -408,8 +453,16 @@ def test_text_that_is_no_json_is_refused():
 
 def test_a_release_is_frozen(rows):
     found = release(rows)
+    before = found.to_json()
+    for name in ("mean", "noise_std", "centre"):
+        getattr(found, name)[:] = 0  # a copy
+        with pytest.raises(AttributeError):
+            setattr(found, name, np.zeros(found.d))
+    with pytest.raises(AttributeError):
+        found.mean += 1
     with pytest.raises(ValueError, match="read-only"):
-        found.mean[0] = 0
+        found.__array__(copy=False)[0] = 0
+    assert found.to_json() == before
     with pytest.raises(AttributeError):
         found.radius = 1.0
     with pytest.raises(TypeError):
@@ -417,10 +470,15 @@ def test_a_release_is_frozen(rows):
 
 
 def test_a_release_prints_its_price_and_says_when_it_was_seeded(rows):
-    text = " ".join(str(release(rows)).split())
-    assert max(map(len, str(release(rows)).splitlines())) <= 80
-    for part in ("4000 rows in 20 dimensions", "rho = 0.5", "replace-one", "rows is public", "SEEDED", "centre"):
-        assert part in text
+    said = {
+        "replace-one": ("4000 rows in 20 dimensions", "rows is public"),
+        "add-or-remove-one": ("of about 4002 rows in 20 dimensions", "rows is private, and told with noise"),
+    }
+    for neighbours, parts in said.items():
+        text = " ".join(str(release(rows, neighbours=neighbours)).split())
+        assert max(map(len, str(release(rows, neighbours=neighbours)).splitlines())) <= 80
+        for part in (*parts, neighbours, "rho = 0.5", "SEEDED", "centre"):
+            assert part in text
     assert "seeded" in repr(release(rows))
     assert "SEEDED" not in str(release(rows, seed=None))
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,11 +48,11 @@ def test_files_and_tests_that_documents_name_exist(name):
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "src" / "dpmean" / "estimators").rglob("*.py")), ids=lambda p: p.name)
-def test_estimators_never_open_what_only_a_trust_model_may_see(file):
-    """Histograms and sums pass through their hands; only what a trust model answers may be used."""
-    private = {"counts", "inner", "outer", "count_at_most", "tally", "add_up"}
-    named = {node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
-    assert not named & private
+def test_estimators_use_nothing_that_is_private_to_a_curator(file):
+    """They hold handles, which tell nothing. That they import neither rows nor totals is a contract of imports."""
+    nodes = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)]
+    inside = [node for node in nodes if node.attr.startswith("_") and getattr(node.value, "id", "") != "self"]
+    assert not [node.attr for node in inside]
 
 
 def test_a_module_is_short_or_says_why_not():
@@ -70,7 +71,7 @@ def test_a_function_fits_on_a_screen():
                 assert lines <= MOST_LINES_OF_A_FUNCTION, f"{node.name} of {path.name} has {lines} lines"
 
 
-@pytest.mark.parametrize("room", ["api.py", "pipeline/forecast.py"])
+@pytest.mark.parametrize("room", ["api.py", "pipeline/forecast.py", "engines/__init__.py"])
 def test_the_examples_in_docstrings_run(room):
     done = subprocess.run(
         [sys.executable, "-m", "doctest", str(ROOT / "src" / "dpmean" / room)],
@@ -95,7 +96,7 @@ def test_the_examples_in_the_readme_run(tmp_path, monkeypatch, capsys):
     assert "Groups without a number" in (tmp_path / "clinics.html").read_text()
     assert set(names["clinics"].refused) == {"East"}
     out = capsys.readouterr().out
-    assert "Private mean of 4000 rows in 128 dimensions" in out
+    assert re.search(r"Private mean of about (39|40)\d\d rows in 128 dimensions", out)
     assert "rho = 0.02436: enough rows" in out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from dpmean import moved
 from dpmean.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -83,40 +84,62 @@ __all__ = [
     "zcdp_that_implies",
 ]
 
-_ROOMS = (
-    "errors",
-    "privacy.budgets",
-    "privacy.conversions",
-    "privacy.neighbours",
-    "privacy.receipts",
-    "release.diagnostics",
-    "release.release",
-    "release.grouped",
-    "ledger.account",
-    "ledger.entries",
-    "ledger.ledger",
-    "reports.document",
-    "api",
-    "pipeline.grouped",
-    "pipeline.outlook",
-    "pipeline.forecast",
-)
+_MODULES = {
+    "ApproxDp": "privacy.budgets",
+    "ArgumentError": "errors",
+    "ArgumentTypeError": "errors",
+    "DataError": "errors",
+    "DpMeanError": "errors",
+    "EntropyError": "errors",
+    "Entry": "ledger.account",
+    "Found": "release.diagnostics",
+    "GroupedRelease": "release.grouped",
+    "Ledger": "ledger.ledger",
+    "LedgerError": "errors",
+    "Neighbours": "privacy.neighbours",
+    "Outlook": "pipeline.outlook",
+    "OverspendError": "errors",
+    "PureDp": "privacy.budgets",
+    "Receipt": "privacy.receipts",
+    "Recordable": "ledger.entries",
+    "Refusal": "release.grouped",
+    "Release": "release.release",
+    "TooFewRowsError": "errors",
+    "TooFewRowsWarning": "errors",
+    "Zcdp": "privacy.budgets",
+    "compose_advanced": "privacy.conversions",
+    "compose_basic": "privacy.conversions",
+    "compose_zcdp": "privacy.conversions",
+    "mean": "api",
+    "mean_by": "pipeline.grouped",
+    "plan": "pipeline.forecast",
+    "report": "reports.document",
+    "simple_epsilon": "privacy.conversions",
+    "tight_delta": "privacy.conversions",
+    "tight_epsilon": "privacy.conversions",
+    "to_approx": "privacy.conversions",
+    "zcdp_implied_by": "privacy.conversions",
+    "zcdp_that_implies": "privacy.conversions",
+}
+"""Where each public name is defined: to use one loads that module, and what it needs, and no other."""
+_PACKAGES = ("baselines", "collections", "engines")
+"""Public packages that are loaded when they are first used; ``dpmean.sklearn`` needs scikit-learn, and an import."""
+
+
+moved.install()
 
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first asked for (PEP 562), so that ``import dpmean`` costs nothing."""
-    if name == "baselines":
-        return importlib.import_module("dpmean.baselines")
-    if name in __all__:
-        for room in _ROOMS:
-            module = importlib.import_module(f"dpmean.{room}")
-            if name in vars(module) and getattr(vars(module)[name], "__module__", None) == module.__name__:
-                value: object = vars(module)[name]
-                globals()[name] = value
-                return value
+    if name in _PACKAGES:
+        return importlib.import_module(f"dpmean.{name}")
+    if name in _MODULES:
+        value: object = getattr(importlib.import_module(f"dpmean.{_MODULES[name]}"), name)
+        globals()[name] = value
+        return value
     raise AttributeError(f"module 'dpmean' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """List the public names."""
-    return [*__all__, "__version__", "baselines"]
+    return [*__all__, "__version__", *_PACKAGES]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TypeVar
 
 from dpmean.errors import ArgumentError
@@ -58,6 +58,14 @@ class Fidelity(StrEnum):
 
     TOTALS = "totals"
     MESSAGES = "messages"
+
+
+class Verdict(IntEnum):
+    """What to expect from a number of rows."""
+
+    FINE = 0
+    RISKY = 1
+    HOPELESS = 2
 
 
 def read_name(kind: type[_Kind], value: object, argument: str, hint: str = "") -> _Kind:

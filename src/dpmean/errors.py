@@ -22,7 +22,11 @@ class DataError(DpMeanError, ValueError):
 class TooFewRowsError(DpMeanError, ValueError):
     """There are too few rows for this budget; decided by their number alone.
 
-    ``receipts``: what was paid to know that number, if it is private.
+    Args:
+        message: What went wrong, and the cure.
+        rows_needed: The number of rows that would be enough.
+        receipts: What was paid to know the number of rows, if it is private.
+
     """
 
     def __init__(self, message: str, rows_needed: int, receipts: tuple[Any, ...] = ()) -> None:
@@ -45,3 +49,8 @@ class LedgerError(ArgumentError):
 
 class EntropyError(DpMeanError, RuntimeError):
     """The operating system gave no usable randomness; nothing was released."""
+
+
+def display_name(name: str) -> str:
+    """Return the name of a column as people read it; a blank one is a name too, and stands in quotes."""
+    return name if name.strip() else repr(name)

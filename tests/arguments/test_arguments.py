@@ -244,6 +244,7 @@ def test_whoever_draws_noise_is_given_no_argument_as_it_came():
     assert {name: given[name] for name in given if name not in ("counted", "return")} == {
         "build": "Build",
         "asked": "Asked",
+        "curate": "Curate",
     }
     with pytest.raises(FrozenInstanceError):
         Asked(None, None, None, ()).arguments = None

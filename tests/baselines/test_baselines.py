@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmean
-from dpmean import baselines
+from dpmean import Neighbours, baselines
 from dpmean.baselines import coinpress
 from dpmean.baselines.floats import FloatCurator, clipped
 from dpmean.experiments.methods import oracle
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import seeded
-from dpmean.pipeline import central as front
+from dpmean.pipeline import central
 from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.domain import Frame
-from dpmean.rows import opening as source
+from dpmean.queries.domain import Domain
+from dpmean.rows import opening
 from dpmean.rows.memory import MemoryRows
 from tests.support.recorder import Histogrammed, Recorder, RecordingNoise, Summed
 
@@ -205,8 +205,8 @@ def test_one_replaced_row_moves_exact_answers_by_what_the_receipts_say(name, mon
     n, d = 300, 5
     data = np.random.default_rng(7).normal(2, 1, (n, d))
     log, noise = [], RecordingNoise(seeded(3))
-    monkeypatch.setattr(source, "MemoryRows", lambda *given: Recorder(MemoryRows(*given), log))
-    monkeypatch.setattr(front, "read_randomness", lambda _: (noise, PublicCoins("known")))
+    monkeypatch.setattr(opening, "MemoryRows", lambda *given: Recorder(MemoryRows(*given), log))
+    monkeypatch.setattr(central, "read_randomness", lambda _: (noise, PublicCoins("known")))
     found = release(name, data, bound=30.0)
 
     balls = [question.ball for question in log if isinstance(question, Summed)]
@@ -220,12 +220,12 @@ def test_one_replaced_row_moves_exact_answers_by_what_the_receipts_say(name, mon
     assert used == len(balls)
     assert spent == found.rho == Fraction(1, 2)
 
-    frame = Frame.within_norm(d, found.public["bound"]["reach"], impute=False)
+    domain = Domain.within_norm(d, found.public["bound"]["reach"], impute=False)
     for row in (np.full(d, 1e6), np.full(d, -1e6), np.zeros(d), np.full(d, 2.0)):
         neighbour = data.copy()
         neighbour[17] = row
         for question in log:
-            before, after = (question.ask(MemoryRows(rows, frame)) for rows in (data, neighbour))
+            before, after = (question.ask(MemoryRows(rows, domain)) for rows in (data, neighbour))
             change = np.asarray(after, dtype=object) - np.asarray(before, dtype=object)
             if isinstance(question, Summed):
                 assert sum(int(x) ** 2 for x in change) <= (2 * question.ball.radius) ** 2
@@ -249,8 +249,13 @@ class Constant:
 
 
 def curator(rows, noise=None, reach=100.0):
-    frame = Frame.within_norm(rows.shape[1], reach, impute=True)
-    return FloatCurator(MemoryRows(rows, frame), Zcdp(10), noise or Constant())
+    domain = Domain.within_norm(rows.shape[1], reach, impute=True)
+    return FloatCurator(MemoryRows(rows, domain), Zcdp(10), noise or Constant(), Neighbours.REPLACE_ONE)
+
+
+def asked_of(curator, name, *arguments):
+    """Ask a curator about all its rows."""
+    return getattr(curator, name)(curator.rows, *arguments)
 
 
 def line(index):
@@ -274,8 +279,8 @@ def test_one_replaced_row_moves_float_answers_by_what_their_noise_is_made_for(on
     answers = {}
     for name, row in (("one", one), ("other", other), ("noisy", one)):
         asked = curator(np.vstack([data, row]), Constant(1.0 if name == "noisy" else 0.0))
-        mean, std = asked.ball_mean(asked.values, centre, radius, COST, "mean")
-        moments = asked.second_moments(asked.values, radius, COST, "moments")
+        mean, std = asked.ball_mean(asked.rows, centre, radius, COST, "mean")
+        moments = asked.second_moments(asked.rows, radius, COST, "moments")
         answers[name] = mean, moments[upper], std
     for k in (0, 1):
         change = np.linalg.norm(answers["one"][k] - answers["other"][k])
@@ -289,10 +294,10 @@ def test_what_float_answers_pay_for_can_happen():
     upper = np.triu_indices(2)
     rows = [np.vstack([np.zeros((9, 2)), far]) for far in ([50.0, 0], [-50.0, 0], [0, 50.0])]
     asked = [curator(values) for values in rows]
-    means = [one.ball_mean(one.values, np.zeros(2), 2.0, COST, "mean") for one in asked]
+    means = [one.ball_mean(one.rows, np.zeros(2), 2.0, COST, "mean") for one in asked]
     assert np.sum((means[0][0] - means[1][0]) ** 2) / (2 * means[0][1] ** 2) == pytest.approx(float(COST))
-    moments = [one.second_moments(one.values, 2.0, COST, "moments")[upper] for one in asked]
-    noisy = curator(rows[0], Constant(1.0)).second_moments(rows[0], 2.0, COST, "moments")[upper]
+    moments = [one.second_moments(one.rows, 2.0, COST, "moments")[upper] for one in asked]
+    noisy = asked_of(curator(rows[0], Constant(1.0)), "second_moments", 2.0, COST, "moments")[upper]
     std = (noisy - moments[0])[0]
     assert np.sum((moments[0] - moments[2]) ** 2) / (2 * std**2) == pytest.approx(float(COST))
 
@@ -301,7 +306,7 @@ def test_what_float_answers_pay_for_can_happen():
 def test_the_search_in_floats_compares_counts_with_noise_that_is_paid_for(deviations):
     """With the same noise everywhere it finds another rank: off by sqrt(questions columns / (2 cost)) each."""
     rows = np.random.default_rng(4).normal(0, 1, (4001, 3))
-    found = curator(rows, Constant(deviations)).quantiles(rows, 2000, line, 4096, COST, "medians")
+    found = asked_of(curator(rows, Constant(deviations)), "quantiles", 2000, line, 4096, COST, "medians")
     std = math.sqrt(12 * 3 / (2 * COST))
     rank = 2000 - round(deviations * std)
     assert np.allclose(found, np.sort(rows, axis=0)[rank], atol=20 / 4095)
@@ -310,17 +315,17 @@ def test_the_search_in_floats_compares_counts_with_noise_that_is_paid_for(deviat
 @pytest.mark.parametrize("scale", [0.7, 1.3])
 def test_a_wrong_scale_in_the_search_would_be_noticed(scale):
     rows = np.linspace(-9, 9, 4001)[:, np.newaxis] * np.ones(3)
-    right = curator(rows, Constant(20.0)).quantiles(rows, 2000, line, 4096, COST, "medians")
-    wrong = curator(rows, Constant(20.0 * scale)).quantiles(rows, 2000, line, 4096, COST, "medians")
+    right = asked_of(curator(rows, Constant(20.0)), "quantiles", 2000, line, 4096, COST, "medians")
+    wrong = asked_of(curator(rows, Constant(20.0 * scale)), "quantiles", 2000, line, 4096, COST, "medians")
     assert np.all(np.abs(right - wrong) > 5 * 20 / 4095)
 
 
 def test_second_moments_are_those_of_the_clipped_rows_and_symmetric():
     rows = np.random.default_rng(2).normal(0, 1, (50, 4))
     short = clipped(rows, 1.5)
-    moments = curator(rows).second_moments(rows, 1.5, Fraction(1), "moments")
+    moments = asked_of(curator(rows), "second_moments", 1.5, Fraction(1), "moments")
     assert np.allclose(moments, short.T @ short / 50)
-    noisy = curator(rows, seeded(1)).second_moments(rows, 1.5, Fraction(1), "moments")
+    noisy = asked_of(curator(rows, seeded(1)), "second_moments", 1.5, Fraction(1), "moments")
     assert np.array_equal(noisy, noisy.T)
 
 
@@ -331,7 +336,7 @@ def test_noise_in_floats_is_normal():
 
 
 def test_rows_of_any_size_are_shortened_and_not_lost():
-    rows = MemoryRows(np.array([[3e300, 4e300], [0.3, 0.4], [30, 40]]), Frame.within_norm(2, 1.0, impute=False))
+    rows = MemoryRows(np.array([[3e300, 4e300], [0.3, 0.4], [30, 40]]), Domain.within_norm(2, 1.0, impute=False))
     assert np.allclose(rows.values(), [[0.6, 0.8], [0.3, 0.4], [0.6, 0.8]])
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 _CODE = """
 import json, os, sys
 from bench import mutants
-source = (mutants.SOURCE / "budget.py").read_text()
+source = (mutants.SOURCE / "privacy/budgets.py").read_text()
 changes = json.loads(sys.argv[1])
 assert all(source.count(old) == 1 for old, _ in changes)
 sources = [source, *(source.replace(old, new) for old, new in changes)]
-print(json.dumps([mutants.run("budget.py", one, ["tests/privacy/test_budgets.py"], 120)[0] for one in sources]))
+ran = [mutants.run("privacy/budgets.py", one, ["tests/privacy/test_budgets.py"], 120)[0] for one in sources]
+print(json.dumps(ran))
 """
 _CHANGES = [("if number <= 0:", "if number < 0:"), ("if number >= 1:", "if number > 1:")]
 

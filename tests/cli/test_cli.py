@@ -224,8 +224,10 @@ def test_a_missing_package_is_named_with_its_cure(run, monkeypatch):
 
 
 def test_a_release_is_printed_for_people_and_written_for_machines(run, home):
-    done = run("mean patients.csv --bounds bounds.csv --rho 0.5 --out out.json")
+    done = run("mean patients.csv --bounds bounds.csv --rho 0.5 --neighbours replace-one")
     assert "Private mean of 3000 rows in 2 dimensions" in done.stdout
+    done = run("mean patients.csv --bounds bounds.csv --rho 0.5 --out out.json")
+    assert re.search(r"^Private mean of about (29|30)\d\d rows in 2 dimensions", done.stdout)
     assert re.search(r"age +\d\d\.\d+ +\d", done.stdout)
     assert "rho = 0.5 zCDP" in done.stdout
     assert done.stderr == "written to out.json\n"
@@ -301,7 +303,8 @@ def test_nothing_is_padded(run):
 def test_a_plan_is_wrapped_as_one_sentence(run):
     text = run("plan --n 4000 --d 128 --rho 0.5").stdout
     assert not re.search(r"^ +normal\),$", text, re.MULTILINE)
-    few = run("plan --n 10 --d 1 --rho 1").stdout
+    assert "205 rows would do well" in run("plan --n 10 --d 1 --rho 1").stdout
+    few = run("plan --n 10 --d 1 --rho 1 --neighbours replace-one").stdout
     assert "200 rows would do well" in few
     assert "privacy adds no more than sampling" not in few
 
@@ -317,6 +320,16 @@ def test_few_rows_are_the_first_thing_that_is_said(run, home):
     assert text.count("FEW ROWS") == 1
     lines = run("mean few.npy --rho 0.01 --norm-bound 60 --allow-few-rows --format csv").stdout.splitlines()
     assert all(line.endswith(",") for line in lines[1:])
+
+
+def test_warnings_of_the_library_are_told_on_the_error_output(run, home):
+    np.save(home / "few.npy", np.random.default_rng(0).normal(5, 1, (300, 3)))
+    text = run(
+        "mean few.npy --epsilon 0.1 --delta 0.1 --norm-bound 60 --allow-few-rows --neighbours replace-one"
+    ).stderr
+    assert text.count("dpmean: ") == 2
+    assert "300 rows are " in text
+    assert "delta=0.1 is not below 1/n" in text
 
 
 def test_one_row_is_protected_unless_whose_it_is_was_said(run):
@@ -407,7 +420,7 @@ def test_groups_and_persons(run, home):
 
 
 def test_a_ledger_is_charged_before_anything_is_shown(run):
-    command = "mean data.npy --rho 0.4 --norm-bound 60 --ledger charged.json --dataset rows"
+    command = "mean data.npy --rho 0.4 --norm-bound 60 --ledger charged.json --dataset rows --neighbours replace-one"
     assert "rho = 0.6 is left for rows" in run(f"{command} --ledger-rho 1").stderr
     run(command)
     done = run(f"{command} --dataset ' rows '", 4)
@@ -417,11 +430,16 @@ def test_a_ledger_is_charged_before_anything_is_shown(run):
     assert "rows: rho = 1" in shown
     assert shown.count("refined, 3000 rows, 4 columns") == 2
     document = json.loads(run("ledger show charged.json --json").stdout)["datasets"]["rows"]
-    assert document["budget"] == {"rho": 1.0}
+    assert (document["budget"], document["neighbours"]) == ({"rho": 1.0}, "replace-one")
     assert document["left"] <= 0.2 <= document["left"] + 1e-15
     assert [entry["n"] for entry in document["entries"]] == [N, N]
     first = document["entries"][0]
     assert (first["cost"], first["neighbours"], first["unit"]) == ({"rho": "2/5"}, "replace-one", None)
+    run("mean data.npy --rho 0.01 --norm-bound 60 --ledger charged.json --dataset rows")
+    document = json.loads(run("ledger show charged.json --json").stdout)["datasets"]["rows"]
+    last = document["entries"][-1]
+    assert (last["cost"], last["neighbours"]) == ({"rho": "1/25"}, "replace-one")
+    assert last["what"] == "refined, add-or-remove-one at 4 rho"
     run("mean data.npy --epsilon 1 --delta 1e-6 --norm-bound 60 --trust shuffle --ledger charged.json", 2)
     run(
         "mean data.npy --epsilon 1 --delta 1e-6 --norm-bound 60 --trust shuffle --ledger charged.json "
@@ -435,15 +453,28 @@ def test_a_ledger_is_charged_before_anything_is_shown(run):
     assert re.search(rf"spent, whenever you stop +{digits(spent, up=True)}", shown)
 
 
+def test_a_ledger_may_be_begun_for_both_kinds_of_neighbours(run):
+    command = "mean data.npy --rho 0.1 --norm-bound 60 --ledger both.json"
+    done = run(f"{command} --ledger-rho 1 --ledger-neighbours replace-one")
+    assert "rho = 0.6 is left for data" in done.stderr
+    assert "rho = 0.5 is left for data" in run(f"{command} --neighbours replace-one").stderr
+    done = run(f"{command} --rho 0.3", 4)
+    assert "costs rho = 1.2 where neighbours replace one (4 rho, since it is about add-or-remove-one)" in done.stderr
+    run("mean data.npy --rho 0.1 --norm-bound 60 --ledger one.json --ledger-rho 1")
+    done = run("mean data.npy --rho 0.1 --norm-bound 60 --ledger one.json --neighbours replace-one", 2)
+    assert "publish the number of rows" in done.stderr
+    run("mean data.npy --rho 0.1 --norm-bound 60 --ledger-neighbours replace-one", 2)
+
+
 def test_a_release_that_was_paid_for_is_not_lost_with_its_file(run, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    done = run("mean data.npy --rho 0.5 --norm-bound 60 --out lost.json", 3)
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --neighbours replace-one --out lost.json", 3)
     assert "cannot write lost.json, so it is printed: no space left on device" in done.stderr
     assert dpmean.Release.from_json(done.stdout).n == N
-    done = run("mean data.npy --rho 0.5 --norm-bound 60 --out lost.json --json", 3)
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --neighbours replace-one --out lost.json --json", 3)
     assert json.loads(done.stdout)["error"]["kind"] == "data"
     assert dpmean.Release.from_json(done.stderr).n == N
 
@@ -485,18 +516,20 @@ def test_a_page_that_cannot_be_written_is_a_matter_of_files(run, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(dpmean, "report", full, raising=False)
-    done = run("mean data.npy --rho 0.5 --norm-bound 60 --report full.html", 3)
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --neighbours replace-one --report full.html", 3)
     assert "cannot write full.html: no space left on device" in done.stderr
     assert "Private mean of 3000 rows" in done.stdout
-    done = run("mean data.npy --rho 0.5 --norm-bound 60 --report full.html --json", 3)
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --neighbours replace-one --report full.html --json", 3)
     assert json.loads(done.stdout)["error"]["kind"] == "data"
     assert dpmean.Release.from_json(done.stderr).n == N
 
 
 def test_plans_and_conversions(run):
-    assert "0.0059 spreads" in run("plan --n 4000 --d 128 --rho 0.5").stdout
+    assert "0.0059 spreads" in run("plan --n 4000 --d 128 --rho 0.5 --neighbours replace-one").stdout
+    assert "0.00305 spreads" in run("plan --n 4000 --d 128 --rho 0.5").stdout
     found = json.loads(run("plan --n 4000 --d 128 --rho 0.5 --json").stdout)
     assert (found["verdict"], found["budget"], found["traffic"]) == ("fine", {"rho": 0.5}, None)
+    assert found["neighbours"] == "add-or-remove-one"
     assert found["error"] == dpmean.plan(4000, 128, rho=0.5).error
     assert json.loads(run("plan --n 5 --d 9999 --rho 0.5 --json").stdout)["verdict"] == "hopeless"
     shuffled = json.loads(run("plan --n 20000 --d 8 --epsilon 1 --delta 1e-9 --trust shuffle --json").stdout)
@@ -554,7 +587,7 @@ def process(*arguments, **more):
 
 def test_the_module_is_the_command(home):
     assert process("--version").stdout.startswith("dpmean, version")
-    done = process("mean", "data.npy", "--rho", "0.5", "--norm-bound", "60", "--json", cwd=home)
+    done = process(*MEAN, "--json", cwd=home)
     assert done.returncode == 0
     assert done.stderr == ""
     assert dpmean.Release.from_json(done.stdout).n == N
@@ -573,7 +606,7 @@ def into_a_closed_pipe(home, *arguments):
     return done.returncode, said
 
 
-MEAN = ("mean", "data.npy", "--rho", "0.5", "--norm-bound", "60")
+MEAN = ("mean", "data.npy", "--rho", "0.5", "--norm-bound", "60", "--neighbours", "replace-one")
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-import dpmean
 from tests.support.oracle import ratio_to_oracle
+from tests.support.public import mean
 
 N, TRIALS = 4000, 48
 
@@ -26,7 +26,7 @@ def stretched(d, kappa, mu):
 def shifted(rho, bound, **extra):
     def estimate(rows, trial):
         reach = bound * math.sqrt(rows.shape[1])
-        return dpmean.mean(rows, rho=rho, norm_bound=reach, method="shifted", seed=trial, **extra).mean
+        return mean(rows, rho=rho, norm_bound=reach, method="shifted", seed=trial, **extra).mean
 
     return estimate
 
@@ -63,8 +63,7 @@ def test_shifted_does_not_mind_a_translation_and_clipped_does():
         for errors, shift in ((near, 0.0), (far, 40.0)):
             trials = [
                 np.linalg.norm(
-                    dpmean.mean(rows + shift, rho=0.5, norm_bound=400, method=method, seed=s).mean
-                    - (rows + shift).mean(0)
+                    mean(rows + shift, rho=0.5, norm_bound=400, method=method, seed=s).mean - (rows + shift).mean(0)
                 )
                 for s in range(6)
             ]
@@ -77,7 +76,7 @@ def test_the_error_follows_the_spread_and_not_the_bound():
     generator = np.random.default_rng(2)
     shape = generator.normal(0, 1, (N, 32))
     errors = [
-        np.linalg.norm(dpmean.mean(3 + s * shape, rho=0.5, norm_bound=1e4, seed=1).mean - (3 + s * shape).mean(0))
+        np.linalg.norm(mean(3 + s * shape, rho=0.5, norm_bound=1e4, seed=1).mean - (3 + s * shape).mean(0))
         for s in (1e-2, 1, 1e2)
     ]
     assert errors[1] == pytest.approx(100 * errors[0], rel=0.3)
@@ -88,12 +87,12 @@ def test_nothing_blows_up():
     """The paper's constants, read literally, leave too little slack in the ranks and fail now and then here."""
     rows = np.random.default_rng(3).normal(5, 1, (N, 16))
     truth = rows.mean(axis=0)
-    errors = [np.linalg.norm(dpmean.mean(rows, rho=0.5, norm_bound=200, seed=s).mean - truth) for s in range(120)]
+    errors = [np.linalg.norm(mean(rows, rho=0.5, norm_bound=200, seed=s).mean - truth) for s in range(120)]
     assert max(errors) < 3 * np.median(errors)
 
 
 def test_the_noise_is_as_large_as_the_release_says():
     rows = np.random.default_rng(4).normal(5, 1, (N, 100))
-    found = [dpmean.mean(rows, rho=0.5, norm_bound=500, seed=s) for s in range(12)]
+    found = [mean(rows, rho=0.5, norm_bound=500, seed=s) for s in range(12)]
     ratios = [np.linalg.norm(f.mean - rows.mean(axis=0)) / np.linalg.norm(f.noise_std) for f in found]
     assert np.mean(ratios) == pytest.approx(1, rel=0.1)

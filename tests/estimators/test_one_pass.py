@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dpmean
 from dpmean.errors import ArgumentError
 from dpmean.numerics import shells as layers
 from dpmean.numerics.grid import Grid, radius_at
-from dpmean.queries.domain import Frame
-from dpmean.queries.queries import BinSums, Histogram
+from dpmean.queries.domain import Domain
+from dpmean.queries.totals import BinSums, Histogram
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central.curator import WEIGHT_ONE
 from tests.support import runs
+from tests.support.public import mean
 from tests.support.recorder import Binned, Histogrammed, Summed
 from tests.support.runs import REACH, nasty, one_way, price_of_choices, squared
 
@@ -57,7 +57,7 @@ def test_one_replaced_row_moves_sums_by_what_is_paid_for(run, data):
     bins, gaps = bins_of(run), run.recorded.gaps
     rows = [np.array([data.draw(st.lists(nasty, min_size=run.d, max_size=run.d))]) for _ in range(2)]
     crowd = run.data[:50]
-    before, after = (MemoryRows(np.concatenate((crowd, row)), run.frame).add_up_bins(bins) for row in rows)
+    before, after = (MemoryRows(np.concatenate((crowd, row)), run.domain).answer(bins) for row in rows)
     assert one_way(before.histogram.counts, after.histogram.counts)
     last = len(bins.radii) - 1
     top = data.draw(st.integers(0, last))
@@ -80,22 +80,22 @@ def test_two_radii_are_reached_and_not_exceeded(run):
     """Opposite rows far out move a sum by two radii or little less: what is paid for is not too much either."""
     bins, away = bins_of(run), np.zeros((1, run.d))
     away[0, 0] = 1e3
-    one, two = (MemoryRows(row, run.frame).add_up_bins(bins) for row in (away, -away))
+    one, two = (MemoryRows(row, run.domain).answer(bins) for row in (away, -away))
     for edge in range(0, len(bins.radii), 7):
         shells = layers.shells_of(bins, [edge])
         sums = [layers.clipped_sum(layers.shell_sums(found, bins, [edge]), shells, 0) for found in (one, two)]
         length = math.sqrt(squared(sums[1] - sums[0]))
         assert length <= layers.clipped_sum_sensitivity(shells, 0)
-        if shells.radii[0] * shells.unit < 0.2 * run.frame.reach and not np.any(bins.centre[1:]):
+        if shells.radii[0] * shells.unit < 0.2 * run.domain.reach and not np.any(bins.centre[1:]):
             assert length >= 1.99 * shells.radii[0]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
     """Against floats: each row clipped at the edge of a bin, up to the precision of bins and of directions."""
-    bins, frame = bins_of(run), run.frame
-    rows = MemoryRows(run.data, frame)
-    sums, values = rows.add_up_bins(bins), rows.values() - bins.centre
+    bins, domain = bins_of(run), run.domain
+    rows = MemoryRows(run.data, domain)
+    sums, values = rows.answer(bins), rows.values() - bins.centre
     lengths = np.linalg.norm(values, axis=1)
     middle = bins.at(math.ceil(64 * math.log2(np.median(lengths))))
     for edge in {middle, min(middle + 9, len(bins.radii) - 1), len(bins.radii) - 1}:
@@ -111,7 +111,10 @@ def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
 def test_a_row_cut_shorter_than_its_bin_is_paid_for(d, n):
     """Just beyond the end of a bin, and cut by nearly one unit in every coordinate, it seems to be inside the ball."""
     reach = 1000.0 * math.sqrt(d)
-    grid, frame = Grid(2.0 ** math.floor(math.log2(reach / 2**28)), reach, d), Frame.within_norm(d, reach, impute=False)
+    grid, domain = (
+        Grid(2.0 ** math.floor(math.log2(reach / 2**28)), reach, d),
+        Domain.within_norm(d, reach, impute=False),
+    )
     bins = grid.bins(np.zeros(d), reach / 16, n)
     top = min(
         (e for e in range(8, len(bins.radii) - 2) if bins.exponents[e - 3] == bins.exponents[e]),
@@ -129,7 +132,7 @@ def test_a_row_cut_shorter_than_its_bin_is_paid_for(d, n):
 
     def gap(last):
         rows = np.concatenate([row, row, row, last])
-        sums = MemoryRows(rows, frame, threads=1).add_up_bins(bins)
+        sums = MemoryRows(rows, domain, threads=1).answer(bins)
         return layers.bias_gap(layers.shell_sums(sums, bins, [top, top - 4]), shells, 1, factors)
 
     moved, paid = abs(gap(row) - gap(-row)), layers.bias_gap_sensitivity(shells, 1, factors)
@@ -194,15 +197,15 @@ def test_the_runs_differ_in_kind():
 def test_a_release_says_how_often_rows_were_read():
     rows = np.random.default_rng(1).normal(3, 1, (20_000, 4))
     for method in ("refined", "shifted", "clipped"):
-        two, one = (dpmean.mean(rows, rho=1, norm_bound=100, seed=1, method=method, passes=passes) for passes in (2, 1))
+        two, one = (mean(rows, rho=1, norm_bound=100, seed=1, method=method, passes=passes) for passes in (2, 1))
         assert (two.public["passes"], one.public["passes"]) == (2, 1)
         assert one.public["sample"] == two.public["sample"]
         assert np.linalg.norm(one.mean - rows.mean(axis=0)) < 0.02
         assert one.rho == two.rho == 1
-    few = dpmean.mean(rows[:9000], rho=1, norm_bound=100, seed=1)
+    few = mean(rows[:9000], rho=1, norm_bound=100, seed=1)
     assert (few.public["passes"], few.public["sample"]) == (1, 0)  # held
     with pytest.raises(ArgumentError, match="passes must be 1 or 2, got 3"):
-        dpmean.mean(rows, rho=1, norm_bound=100, passes=3)
+        mean(rows, rho=1, norm_bound=100, passes=3)
 
 
 def test_too_many_rows_for_one_pass_are_told_so():

@@ -12,13 +12,14 @@ import dpmean
 from dpmean.experiments.data import draw
 from dpmean.numerics.error_quantiles import error_quantile, length_quantile
 from tests.support.oracle import ratio_to_oracle
+from tests.support.public import mean
 
 N = 4000
 
 
 def refined(rho, bound):
     def estimate(rows, trial):
-        return dpmean.mean(rows, rho=rho, norm_bound=bound * math.sqrt(rows.shape[1]), seed=trial).mean
+        return mean(rows, rho=rho, norm_bound=bound * math.sqrt(rows.shape[1]), seed=trial).mean
 
     return estimate
 
@@ -62,14 +63,14 @@ def test_refined_is_near_the_oracle(setting):
 def test_equal_rows_give_their_value(d):
     rows = np.full((N, d), 3.0)
     reach = 10 * math.sqrt(d)
-    found = dpmean.mean(rows, rho=0.5, norm_bound=reach, seed=3)
+    found = mean(rows, rho=0.5, norm_bound=reach, seed=3)
     assert np.linalg.norm(found.mean - 3) < 1e-3 * reach
     assert found.rho == 0.5
 
 
 def test_rows_of_zeros_and_odd_numbers_of_rows():
     for n in (1001, 1000):
-        found = dpmean.mean(np.zeros((n, 3)), rho=2, norm_bound=1.0, seed=1)
+        found = mean(np.zeros((n, 3)), rho=2, norm_bound=1.0, seed=1)
         assert np.abs(found.mean).max() < 1e-3
 
 
@@ -77,7 +78,7 @@ def test_rows_of_zeros_and_odd_numbers_of_rows():
 def test_a_handful_of_rows_is_answered_if_forced(n):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dpmean.TooFewRowsWarning)
-        found = dpmean.mean(np.ones((n, 4)), rho=0.1, norm_bound=5, seed=1, allow_few_rows=True)
+        found = mean(np.ones((n, 4)), rho=0.1, norm_bound=5, seed=1, allow_few_rows=True)
     assert np.all(np.isfinite(found.mean))
 
 
@@ -86,7 +87,7 @@ def test_extreme_budgets_are_computed_with(rho):
     rows = np.random.default_rng(1).normal(1, 1, (300, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dpmean.TooFewRowsWarning)
-        found = dpmean.mean(rows, rho=rho, norm_bound=50, seed=1, allow_few_rows=True)
+        found = mean(rows, rho=rho, norm_bound=50, seed=1, allow_few_rows=True)
     assert np.all(np.isfinite(found.mean))
     if rho > 1:
         assert np.linalg.norm(found.mean - rows.mean(axis=0)) < 1e-2
@@ -101,7 +102,7 @@ def test_bounds_as_small_and_as_large_as_they_may_be(power, d, kind):
         kind
     ]
     rows = np.zeros((2000, d)) + rows
-    found = dpmean.mean(rows, rho=0.5, norm_bound=bound, seed=1)
+    found = mean(rows, rho=0.5, norm_bound=bound, seed=1)
     assert np.abs(found.mean / bound - rows.mean(axis=0) / bound).max() < 0.05
     assert found.error_bound() / bound < 0.2
     assert "Private mean" in str(found)
@@ -110,14 +111,12 @@ def test_bounds_as_small_and_as_large_as_they_may_be(power, d, kind):
 def test_the_order_of_rows_hardly_matters():
     """Pairs are drawn at random, so sorted rows do not look more spread out than others."""
     rows = np.random.default_rng(2).normal(0, 1, (N, 1))
-    plain, ordered = (
-        dpmean.mean(x, rho=0.5, norm_bound=50, seed=1).found.spread for x in (rows, np.sort(rows, axis=0))
-    )
+    plain, ordered = (mean(x, rho=0.5, norm_bound=50, seed=1).found.spread for x in (rows, np.sort(rows, axis=0)))
     assert ordered == pytest.approx(plain, rel=0.15)
 
 
 def test_the_spread_is_that_of_the_rows():
-    found = dpmean.mean(np.random.default_rng(2).normal(0, 2, (N, 100)), rho=0.5, norm_bound=500, seed=1).found
+    found = mean(np.random.default_rng(2).normal(0, 2, (N, 100)), rho=0.5, norm_bound=500, seed=1).found
     assert found.spread == pytest.approx(20, rel=0.1)
     assert 20 < found.ceiling < 32
 
@@ -138,7 +137,7 @@ def test_rows_most_of_which_are_equal(name):
     missed, lost = 0, 0
     for seed in range(30):
         rows = make(np.random.default_rng(seed))
-        found = dpmean.mean(rows, rho=0.5, seed=seed, **bound)
+        found = mean(rows, rho=0.5, seed=seed, **bound)
         error = float(np.linalg.norm(found.mean - rows.mean(axis=0)))
         missed += error > found.error_bound()
         lost += error > 0.5 * float(np.linalg.norm(rows.mean(axis=0)))
@@ -158,7 +157,7 @@ def test_error_bounds_hold_about_as_often_as_they_say(kind, d):
     population = {"gaussian": 5, "laplace": 5, "cube": 3.5, "gamma": 3.5}[kind]
     for seed in range(trials):
         rows = draw(kind, generator, N, d).rows
-        found = dpmean.mean(rows, rho=0.5, norm_bound=50 * math.sqrt(d), seed=seed)
+        found = mean(rows, rho=0.5, norm_bound=50 * math.sqrt(d), seed=seed)
         misses["rows"] += np.linalg.norm(found.mean - rows.mean(axis=0)) > found.error_bound()
         misses["population"] += np.linalg.norm(found.mean - population) > found.error_bound(of="population")
         bounds.append(found.error_bound() / np.linalg.norm(found.noise_std))
@@ -171,7 +170,7 @@ def test_columns_have_bounds_of_their_own():
     generator, missed = np.random.default_rng(5), np.zeros(3)
     for seed in range(60):
         rows = generator.normal([40, 30_000, 170], [10, 9000, 10], (3000, 3))
-        found = dpmean.mean(rows, rho=0.5, bounds=([0, 0, 50], [130, 200_000, 250]), seed=seed)
+        found = mean(rows, rho=0.5, bounds=([0, 0, 50], [130, 200_000, 250]), seed=seed)
         missed += np.abs(found.mean - rows.mean(axis=0)) > found.column_bounds()
         assert found.column_bounds()[1] / found.column_bounds()[0] == pytest.approx(200_000 / 130)
         assert np.all(found.column_bounds() < 12 * found.noise_std)
@@ -181,7 +180,7 @@ def test_columns_have_bounds_of_their_own():
 
 def test_a_bound_grows_with_confidence_and_is_refused_where_bias_is_unknown():
     rows = np.random.default_rng(0).normal(5, 1, (N, 3))
-    found = dpmean.mean(rows, rho=0.5, norm_bound=50, seed=1)
+    found = mean(rows, rho=0.5, norm_bound=50, seed=1)
     assert (
         found.error_bound(0.5)
         < found.error_bound()
@@ -195,12 +194,12 @@ def test_a_bound_grows_with_confidence_and_is_refused_where_bias_is_unknown():
     with pytest.raises(ValueError, match='of must be "rows" or "population"'):
         found.error_bound(of="people")
     with pytest.raises(ValueError, match="does not measure its bias"):
-        dpmean.mean(rows, rho=0.5, norm_bound=50, seed=1, method="clipped").error_bound()
+        mean(rows, rho=0.5, norm_bound=50, seed=1, method="clipped").error_bound()
 
 
 def test_words_and_documents_carry_what_was_found():
     rows = np.random.default_rng(0).normal(5, 1, (N, 30))
-    found = dpmean.mean(rows, rho=0.5, norm_bound=300, seed=1)
+    found = mean(rows, rho=0.5, norm_bound=300, seed=1)
     for word in (
         "spread",
         "times, around better",
@@ -213,13 +212,13 @@ def test_words_and_documents_carry_what_was_found():
     assert again.found == found.found
     assert again.error_bound() == found.error_bound()
     assert pickle.loads(pickle.dumps(found)).to_json() == found.to_json()  # noqa: S301  our own
-    scaled = dpmean.mean(rows * 7, rho=0.5, norm_bound=2100, seed=1)
+    scaled = mean(rows * 7, rho=0.5, norm_bound=2100, seed=1)
     assert scaled.found.spread == pytest.approx(7 * found.found.spread, rel=0.1)
 
 
 def test_lengths_are_in_half_widths_when_columns_differ():
     rows = np.random.default_rng(0).normal(0, 1, (N, 2)) * [1, 1000]
-    found = dpmean.mean(rows, rho=0.5, bounds=([-10, -10_000], [10, 10_000]), seed=1)
+    found = mean(rows, rho=0.5, bounds=([-10, -10_000], [10, 10_000]), seed=1)
     assert found.found.spread == pytest.approx(0.17, rel=0.3)
     assert found.error_bound() < 0.01
     assert "half-widths" in str(found)

@@ -28,6 +28,7 @@ from dpmean.ledger.atomic_file import Vault
 from dpmean.ledger.filter import _PARTS, Allowance, allowance_for, epsilon_left, epsilon_spent, fits
 from dpmean.ledger.ledger import datasets
 from dpmean.privacy.renyi import ORDERS, Renyi, compose, renyi_of
+from tests.support.public import REPLACED
 from tests.support.spender import PRICE, release
 
 ROOT = Path(__file__).parents[2]
@@ -306,7 +307,7 @@ DAMAGED = {
     "cut off": HEAD + b'"data": {"bud',
     "not text": b"\xff\xfe\x00",
     "a list": b"[]",
-    "another format": b'{"format": "dpmean.release.release/1", "mean": [1.5]}',
+    "another format": b'{"format": "dpmean.release/1", "mean": [1.5]}',
     "a later format": b'{"format": "dpmean.ledger/2", "datasets": {}}',
     "a field too many": HEAD + b'}, "more": 1}',
     "no budget": HEAD + b'"data": {"entries": []}}}',
@@ -518,7 +519,7 @@ def test_rows_and_persons_do_not_add_up():
     people = {"who": np.repeat(np.arange(4000), 2), "x": np.ones(8000), "y": np.zeros(8000)}
     table = pytest.importorskip("pandas").DataFrame(people)
     for of_persons in (
-        dpmean.mean(table, rho=0.1, norm_bound=10.0, privacy_unit="who"),
+        dpmean.mean(table, rho=0.1, norm_bound=10.0, privacy_unit="who", **REPLACED),
         dpmean.mean_by(table, rho=0.1, norm_bound=10.0, privacy_unit="who", by="y", groups=[0], sizes="public"),
     ):
         ledger = Ledger(rho=1)
@@ -527,7 +528,7 @@ def test_rows_and_persons_do_not_add_up():
         with pytest.raises(
             ArgumentError, match=r"is about replace-one of rows, and earlier .* are about replace-one.* of who"
         ):
-            ledger.record(dpmean.mean(table[["x", "y"]], rho=0.1, norm_bound=10.0))
+            ledger.record(dpmean.mean(table[["x", "y"]], rho=0.1, norm_bound=10.0, **REPLACED))
 
 
 def test_a_column_may_be_called_rows():
@@ -616,14 +617,14 @@ def test_a_budget_of_rho_takes_no_shuffled_release_and_one_of_epsilon_takes_all_
     with pytest.raises(ArgumentError, match="has no rho"):
         Ledger(rho=1).charge(ApproxDp(1, 1e-6), "elsewhere")
     ledger = Ledger(file, epsilon=4, delta=1e-6)
-    ledger.record(dpmean.mean(ROWS, norm_bound=60.0, rho=0.05))
+    ledger.record(dpmean.mean(ROWS, norm_bound=60.0, rho=0.05, **REPLACED))
     ledger.record(shuffled)
     ledger.record(dpmean.mean(ROWS, trust="local", norm_bound=60.0, rho=0.2))
     ledger.charge(ApproxDp(0.1, 1e-9), "another library")
     assert [type(entry.cost) for entry in Ledger(file).entries] == [Zcdp, Renyi, Zcdp, ApproxDp]
     assert Ledger(file).entries[1].cost == compose(receipt.cost for receipt in shuffled.receipts)
     assert "shifted, shuffle model, 20000 rows, 8 columns" in str(ledger)
-    ledger.record(dpmean.mean(ROWS, norm_bound=60.0, epsilon=ledger.left, delta=1e-6))
+    ledger.record(dpmean.mean(ROWS, norm_bound=60.0, epsilon=ledger.left, delta=1e-6, **REPLACED))
     assert ledger.left < 0.01
     assert ledger.spent <= 4
 

@@ -9,7 +9,7 @@ from scipy.linalg import hadamard as hadamard_matrix
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid, finest_step
 from dpmean.numerics.rotation import Rotation, hadamard
-from dpmean.queries.domain import Frame
+from dpmean.queries.domain import Domain
 from dpmean.rows.memory import MemoryRows
 
 
@@ -41,8 +41,8 @@ def test_coordinates_in_any_portions_are_the_same_whole_numbers(d, size):
     padded = np.zeros((37, rotation.width))
     padded[:, :d] = np.rint(rows / rotation.grid.step)
     exact = (padded * rotation.signs) @ hadamard_matrix(rotation.width)
-    memory = MemoryRows(rows, Frame.within_norm(d, 8.0, impute=False))
-    places = np.concatenate([memory.tally(view).indices for view in rotation.views(size)])
+    memory = MemoryRows(rows, Domain.within_norm(d, 8.0, impute=False))
+    places = np.concatenate([memory.answer(view).indices for view in rotation.views(size)])
     line = next(rotation.views(1))
     expected = np.clip(np.ceil((exact - line.low) / line.spacing), 0, line.points)
     assert np.array_equal(places, expected.T)

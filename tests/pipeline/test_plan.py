@@ -129,5 +129,10 @@ def test_a_private_number_of_rows_is_planned_for():
     replaced, added = (dpmean.plan(4000, 128, rho=0.5, neighbours=name) for name in Neighbours)
     assert 0.45 < added.error / replaced.error < 0.56
     assert added.rows_needed < replaced.rows_needed
-    with pytest.raises(ArgumentError, match="neighbours is for the central model"):
+    assert dpmean.plan(4000, 128, rho=0.5) == added
+    assert (added.neighbours, replaced.neighbours) == ("add-or-remove-one", "replace-one")
+    assert dpmean.plan(4000, 128, rho=0.5, trust="local") == dpmean.plan(
+        4000, 128, rho=0.5, trust="local", neighbours="replace-one"
+    )
+    with pytest.raises(ArgumentError, match=r'"add-or-remove-one" is for the central model: .* Leave neighbours out'):
         dpmean.plan(4000, 128, rho=0.5, trust="local", neighbours="add-or-remove-one")

@@ -26,7 +26,7 @@ from dpmean import (
     zcdp_implied_by,
     zcdp_that_implies,
 )
-from dpmean.privacy import conversions as accountant
+from dpmean.privacy import conversions
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "conversions.json").read_text())
 
@@ -101,7 +101,7 @@ def test_concentrated_costs_add_up_exactly():
 @pytest.mark.parametrize("lie", [Fraction(1, 4), Fraction(1, 1000), Fraction(49, 100)])
 def test_a_flipped_bit_costs_what_randomized_response_does(lie):
     """Against the divergence at several orders, none of which exceeds it."""
-    cost = accountant.cost_of_flips(lie)
+    cost = conversions.cost_of_flips(lie)
     assert float(cost) == pytest.approx(float(1 - 2 * lie) * math.log((1 - lie) / lie), rel=1e-14)
     one, other = float(1 - lie), float(lie)
     for order in (1.01, 1.5, 2, 3, 10):
@@ -147,8 +147,8 @@ def precisely(rho, delta, alpha):
 @given(rho=rhos, delta=st.floats(1e-30, 0.1))
 def test_epsilon_is_rounded_up_and_by_very_little(rho, delta):
     budget, small = Zcdp(rho), Fraction(str(delta))
-    logarithm = float(accountant._ln(small))
-    used = accountant._best_order(lambda a: rho * a + accountant._tight_term_float(a, logarithm))
+    logarithm = float(conversions._ln(small))
+    used = conversions._best_order(lambda a: rho * a + conversions._tight_term_float(a, logarithm))
     exactly = precisely(budget.rho, small, used)
     if exactly > 0:
         assert exactly < tight_epsilon(budget, delta) < exactly + (1 + exactly) / 10**28
@@ -167,10 +167,10 @@ def test_a_tiny_delta_is_not_rounded_to_a_large_one():
 
 def test_rounding_goes_to_the_safe_side():
     for x in (Fraction(1, 3), Fraction(2, 3 * 10**50), Fraction(10**9, 7)):
-        assert accountant._down(x) < x < accountant._up(x)
-        assert accountant._up(x) - x < Fraction(1, 10**25) * (1 + x)
-        assert x < accountant._up(x, product=True) < x * (1 + Fraction(1, 10**28))
-    assert accountant._down(Fraction(-1)) == accountant._up(Fraction(-1)) == 0
+        assert conversions._down(x) < x < conversions._up(x)
+        assert conversions._up(x) - x < Fraction(1, 10**25) * (1 + x)
+        assert x < conversions._up(x, product=True) < x * (1 + Fraction(1, 10**28))
+    assert conversions._down(Fraction(-1)) == conversions._up(Fraction(-1)) == 0
 
 
 @pytest.mark.parametrize("beside", [Fraction(0), Fraction(1, 10**41), Fraction(-1, 10**41)])
@@ -178,10 +178,10 @@ def test_rounding_goes_to_the_safe_side():
 def test_what_is_rounded_is_moved_by_more_than_its_error_first(whole, beside):
     """Numbers that have few digits, or nearly so, where rounding alone would move them by nothing, or too far."""
     x, error = whole + beside, Fraction(1, 10**40)
-    assert accountant._down(x) <= x - error * (1 + x)
-    assert accountant._up(x) >= x + error * (1 + x)
-    assert accountant._up(x, product=True) >= x + error * x
-    for moved in (accountant._down(x), accountant._up(x), accountant._up(x, product=True)):
+    assert conversions._down(x) <= x - error * (1 + x)
+    assert conversions._up(x) >= x + error * (1 + x)
+    assert conversions._up(x, product=True) >= x + error * x
+    for moved in (conversions._down(x), conversions._up(x), conversions._up(x, product=True)):
         assert abs(moved - x) < (1 + x) / 10**29
 
 

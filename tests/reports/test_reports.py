@@ -25,6 +25,7 @@ from dpmean.reports.markup import Html, escaped, raw, tag
 from dpmean.reports.numbers import fraction, percent_up, plain, small, with_error
 from dpmean.reports.promise import best_guess, promise_of
 from dpmean.reports.scale import Scale
+from tests.support import public
 
 HOSTILE = [
     "</script><img src=x onerror=\"document.title='broken'\">",
@@ -47,14 +48,14 @@ def releases():
     rows = np.random.default_rng(0).normal(5 + np.sin(np.arange(64) / 6), 1, (4000, 64))
     people = np.random.default_rng(1).normal([41, 33000, 170, 32, 1.4], [12, 9000, 10, 16, 1], (8000, 5))
     bounds = ([0, 0, 50, 0, 0], [120, 250000, 250, 240, 15])
-    seeded = dpmean.mean(rows[:, :6], rho=0.5, norm_bound=600.0, seed=3)
-    columns = dpmean.mean(people, epsilon=1.0, delta=1e-6, bounds=bounds, seed=1)
+    seeded = public.mean(rows[:, :6], rho=0.5, norm_bound=600.0, seed=3)
+    columns = public.mean(people, epsilon=1.0, delta=1e-6, bounds=bounds, seed=1)
     with pytest.warns(dpmean.TooFewRowsWarning):
-        few = dpmean.mean(rows[:200], rho=0.5, norm_bound=600.0, method="shifted", allow_few_rows=True, seed=1)
+        few = public.mean(rows[:200], rho=0.5, norm_bound=600.0, method="shifted", allow_few_rows=True, seed=1)
     real = {
         "columns": _named(columns, ["Age (years)", "Income (€)", "Height (cm)", "Commute (minutes)", "Children"]),
-        "vector": dpmean.mean(rows, rho=0.5, norm_bound=600.0, seed=2),
-        "one": dpmean.mean(rows[:, 0], rho=0.1, bounds=(0, 20), seed=4),
+        "vector": public.mean(rows, rho=0.5, norm_bound=600.0, seed=2),
+        "one": public.mean(rows[:, 0], rho=0.1, bounds=(0, 20), seed=4),
         "local": dpmean.mean(rows[:, :3], trust="local", epsilon=2.0, norm_bound=60.0, seed=5),
         "shuffle": dpmean.mean(rows[:, :3], trust="shuffle", epsilon=2.0, delta=1e-9, norm_bound=60.0, seed=6),
         "few": few,
@@ -202,6 +203,15 @@ def test_where_rows_are_too_few_no_error_is_told(releases, grouped, tmp_path):
     assert "Few rows: some of this may be worthless." in words
     assert "how far off their estimates are: South." in words
     assert "South not known: too few rows" in words
+
+
+def test_the_page_of_a_release_as_usual_protects_who_took_part(tmp_path):
+    release = dpmean.mean(np.random.default_rng(0).normal(5, 1, (4000, 3)), rho=0.5, norm_bound=60.0)
+    words = _words(dpmean.report(release, tmp_path / "page.html"))
+    assert "Whether any one row is in the data at all" in words
+    assert "How many rows there are is protected as well, and told with noise" in words
+    assert f"over about {release.n} rows" in words
+    assert "number how many there are" in words
 
 
 def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):

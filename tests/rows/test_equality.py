@@ -14,25 +14,26 @@ from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import seeded
 from dpmean.numerics.grid import Grid
 from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.domain import Frame
-from dpmean.rows import block_query as kernel
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.queries.domain import Domain
+from dpmean.rows import block_query
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.threads import threads_to_use
-from dpmean.trust.central.model import Central
+from dpmean.trust.central.curator import Curator
 
 D, REACH = 37, 60.0
 DATA = np.random.default_rng(0).standard_t(2, (5000, D)) + 3  # heavy tails: rows beyond the bound, too
 GRID = Grid(2.0**-20, REACH, D)
 METHODS = {
-    "clipped": ClippedMean(GRID, Central()),
-    "shifted": ShiftedClippedMean(GRID, Central(), PublicCoins("equality")),
+    "clipped": ClippedMean(GRID, PublicCoins("equality")),
+    "shifted": ShiftedClippedMean(GRID, PublicCoins("equality")),
     "refined": RefinedMean(GRID, PublicCoins("equality")),
 }
 
 
 def run(method, **changes):
-    rows = replace(MemoryRows(DATA, Frame.within_norm(D, REACH, impute=False)), **changes)
-    return METHODS[method](rows, Zcdp(2), seeded(5))
+    rows = replace(MemoryRows(DATA, Domain.within_norm(D, REACH, impute=False)), **changes)
+    return METHODS[method](Curator(rows, Zcdp(2), seeded(5), Neighbours.REPLACE_ONE))
 
 
 def same(one, other):
@@ -50,7 +51,7 @@ def test_threads_and_spans_do_not_show(method, threads, span_rows):
 @pytest.mark.parametrize("block_bytes", [1, 5000, 1 << 30])
 def test_blocks_of_converted_rows_do_not_show(method, block_bytes, monkeypatch):
     expected = run(method)
-    monkeypatch.setattr(kernel, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(block_query, "BLOCK_BYTES", block_bytes)
     assert same(run(method, array=np.asfortranarray(DATA)), expected)
 
 
@@ -62,13 +63,13 @@ def test_portions_of_coordinates_do_not_show(portion, monkeypatch):
 
 
 def test_rows_at_positions_are_those_rows():
-    rows = MemoryRows(DATA, Frame.within_norm(D, REACH, impute=False))
+    rows = MemoryRows(DATA, Domain.within_norm(D, REACH, impute=False))
     positions = np.array([3, 17, 4000, 4999])
     plain = replace(rows, array=DATA[positions])
     view = GRID.distances(np.ones(D))
-    assert np.array_equal(rows.take(positions).tally(view).counts, plain.tally(view).counts)
+    assert np.array_equal(rows.take(positions).answer(view).counts, plain.answer(view).counts)
     again = rows.take(positions).take(np.array([1, 3]))
-    assert np.array_equal(again.tally(view).counts, plain.take(np.array([1, 3])).tally(view).counts)
+    assert np.array_equal(again.answer(view).counts, plain.take(np.array([1, 3])).answer(view).counts)
     assert again.n == 2
 
 

@@ -15,7 +15,7 @@ from dpmean import DataError
 from dpmean.noise.jit import compiled
 from dpmean.numerics.grid import Grid, norm_bits, radius_index
 from dpmean.numerics.shells import clipped_sum
-from dpmean.queries.domain import Frame
+from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Ball, Distances, Pairs, Sides
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.numba_kernels import _stretch, shrink_by
@@ -39,7 +39,7 @@ def rows_and_centre(draw, most=6):
 
 
 def memory(row, reach=REACH, impute=False):
-    return MemoryRows(np.atleast_2d(row), Frame.within_norm(row.shape[-1], reach, impute=impute), threads=1)
+    return MemoryRows(np.atleast_2d(row), Domain.within_norm(row.shape[-1], reach, impute=impute), threads=1)
 
 
 def own_unit(row, centre):
@@ -67,7 +67,7 @@ def entered(row):
 def rung_of(row, centre, view=WIDE):
     """Return where a row is counted."""
     view = Distances(centre=centre, low=view.low, points=view.points)
-    counts = memory(row).tally(view).counts
+    counts = memory(row).answer(view).counts
     return view.low + int(np.flatnonzero(counts)[0])
 
 
@@ -92,7 +92,7 @@ def test_a_row_is_counted_at_the_first_rung_not_below_its_distance(case):
 def test_a_clipped_row_is_never_longer_than_the_radius_and_points_the_same_way(case, octave):
     row, centre = case
     ball = Grid(2.0**-30, REACH, len(row)).ball(centre, 1.37 * 2.0**octave)
-    whole = [int(x) for x in memory(row).add_up(ball)]
+    whole = [int(x) for x in memory(row).answer(ball)]
     assert sum(x * x for x in whole) <= ball.radius**2
     inside = entered(row)
     length = math.hypot(*(inside - centre))
@@ -105,7 +105,7 @@ def test_a_clipped_row_is_never_longer_than_the_radius_and_points_the_same_way(c
 def test_a_row_enters_within_the_bound_and_in_its_own_direction(case):
     row, _ = case
     ball = Ball(np.zeros(len(row)), 2.0**-18, 2**27)  # contains everything within reach, and more
-    whole = memory(row).add_up(ball) * ball.unit
+    whole = memory(row).answer(ball) * ball.unit
     assert math.hypot(*whole) <= REACH * (1 + 1e-5)
     largest = np.abs(row).max()
     if largest > 2 * REACH:
@@ -121,11 +121,11 @@ def test_a_row_of_nothing_but_missing_values(d, bad):
     grid = Grid(2.0**-20, REACH, d)
     view = grid.distances(np.full(d, 3.0))
     with pytest.raises(DataError):
-        memory(rows).tally(view)
+        memory(rows).answer(view)
     clean = np.where(np.isfinite(rows), rows, 0.0)
-    assert np.array_equal(memory(rows, impute=True).tally(view).counts, memory(clean).tally(view).counts)
+    assert np.array_equal(memory(rows, impute=True).answer(view).counts, memory(clean).answer(view).counts)
     ball = grid.ball(np.full(d, 3.0), 5.0)
-    assert np.array_equal(memory(rows, impute=True).add_up(ball), memory(clean).add_up(ball))
+    assert np.array_equal(memory(rows, impute=True).answer(ball), memory(clean).answer(ball))
 
 
 @pytest.mark.parametrize("excess", [1.0, 1 + 1e-12, 1 + 1e-6])
@@ -141,7 +141,7 @@ def test_a_factor_that_is_too_large_is_lowered_until_whole_numbers_agree(excess)
 def test_a_row_inside_the_ball_is_only_truncated():
     row, centre = np.array([3.3, -2.7, 0.1]), np.array([1.0, 1.0, 1.0])
     ball = Ball(centre, 2.0**-4, 200)
-    assert memory(row).add_up(ball).tolist() == [math.trunc(x * 16) for x in row - centre]
+    assert memory(row).answer(ball).tolist() == [math.trunc(x * 16) for x in row - centre]
 
 
 def test_a_row_outside_the_bound_counts_as_shortened_to_it():
@@ -149,7 +149,7 @@ def test_a_row_outside_the_bound_counts_as_shortened_to_it():
     near = far * (REACH / 5e4)
     centre = np.array([1.0, -2.0])
     ball = Grid(2.0**-20, REACH, 2).ball(centre, 150.0)
-    assert np.array_equal(memory(far).add_up(ball), memory(near).add_up(ball))
+    assert np.array_equal(memory(far).answer(ball), memory(near).answer(ball))
     assert rung_of(far, centre) == rung_of(near, centre)
 
 
@@ -158,8 +158,8 @@ def test_values_that_are_not_finite_stop_everything(bad):
     rows = np.ones((50, 3))
     rows[31, 1] = bad
     for work in (
-        lambda: memory(rows).tally(Grid(2.0**-20, REACH, 3).distances(np.zeros(3))),
-        lambda: memory(rows).add_up(Ball(np.zeros(3), 1.0, 10)),
+        lambda: memory(rows).answer(Grid(2.0**-20, REACH, 3).distances(np.zeros(3))),
+        lambda: memory(rows).answer(Ball(np.zeros(3), 1.0, 10)),
     ):
         with pytest.raises(DataError, match="NaN or infinity, so nothing was released") as caught:
             work()
@@ -174,9 +174,9 @@ def test_imputed_values_are_the_public_centre(bad):
     centre = np.array([1.0, 2.0, 3.0])
     for radius in (1.0, 30.0, 150.0):
         ball = grid.ball(centre, radius)
-        assert np.array_equal(memory(rows, impute=True).add_up(ball), memory(clean).add_up(ball))
+        assert np.array_equal(memory(rows, impute=True).answer(ball), memory(clean).answer(ball))
     view = grid.distances(centre)
-    assert np.array_equal(memory(rows, impute=True).tally(view).counts, memory(clean).tally(view).counts)
+    assert np.array_equal(memory(rows, impute=True).answer(view).counts, memory(clean).answer(view).counts)
 
 
 def test_high_dimensions_do_not_overflow():
@@ -185,11 +185,11 @@ def test_high_dimensions_do_not_overflow():
     rows[1] *= -1
     reach = 1e3 * math.sqrt(d)
     grid = Grid(2.0**-10, reach, d)
-    frame = Frame.within_norm(d, reach, impute=False)
+    domain = Domain.within_norm(d, reach, impute=False)
     ball = grid.ball(np.zeros(d), reach)
-    total = MemoryRows(rows, frame).add_up(ball)
+    total = MemoryRows(rows, domain).answer(ball)
     assert np.allclose(total * ball.unit, 1e3, rtol=1e-3)
-    counts = MemoryRows(rows, frame).tally(grid.distances(np.zeros(d))).counts
+    counts = MemoryRows(rows, domain).answer(grid.distances(np.zeros(d))).counts
     assert counts[0, radius_index(reach) - grid.distances(np.zeros(d)).low] == 3
 
 
@@ -224,17 +224,17 @@ def test_a_pair_is_as_far_apart_as_its_rows(data):
     row, _ = data.draw(rows_and_centre())
     other = np.array(data.draw(st.lists(values, min_size=len(row), max_size=len(row))))
     inside = all(math.hypot(*x) < 0.99 * REACH for x in (row.tolist(), other.tolist()))
-    counts = memory(np.array([row, other])).histogram(Pairs(WIDE.low, WIDE.points)).counts[0]
+    counts = memory(np.array([row, other])).answer(Pairs(WIDE.low, WIDE.points)).counts[0]
     assert counts[-1] == 1
     if not inside:
         return
-    alone = memory(row, reach=1e3).tally(Distances(other, WIDE.low, WIDE.points)).counts[0]
+    alone = memory(row, reach=1e3).answer(Distances(other, WIDE.low, WIDE.points)).counts[0]
     assert np.array_equal(counts, alone)
 
 
 def test_an_odd_row_has_no_partner_and_the_first_half_goes_with_the_second():
     rows = np.array([[0.0], [10.0], [1.0], [14.0], [50.0]])
-    counts = memory(rows).histogram(Pairs(0, 64 * 7)).counts[0]
+    counts = memory(rows).answer(Pairs(0, 64 * 7)).counts[0]
     assert counts[0] == 1  # 1 - 0
     assert counts[64 * 2 - 1] == 1
     assert counts[64 * 2] == 2  # 14 - 10
@@ -250,8 +250,8 @@ def test_an_odd_row_has_no_partner_and_the_first_half_goes_with_the_second():
 def test_a_number_is_above_the_centre_or_below(x, centre, index):
     x = max(-REACH, min(x, REACH)) * 0.99
     where = np.array([centre])
-    sides = memory(np.array([x])).histogram(Sides(where, WIDE.low, WIDE.points)).counts
-    plain = memory(np.array([x])).histogram(Distances(where, WIDE.low, WIDE.points)).counts[0]
+    sides = memory(np.array([x])).answer(Sides(where, WIDE.low, WIDE.points)).counts
+    plain = memory(np.array([x])).answer(Distances(where, WIDE.low, WIDE.points)).counts[0]
     above = x >= centre
     assert np.array_equal(sides[0 if above else 1], plain)
     assert sides[1 if above else 0, index] == 1
@@ -261,15 +261,15 @@ def test_rows_that_are_no_numbers_stop_pairs_and_sides_and_shells():
     rows = memory(np.array([[1.0], [math.nan]]))
     shells = Grid(2.0**-20, REACH, 1).shells(np.zeros(1), [2.0, 1.0], 2)
     for ask in (
-        lambda: rows.histogram(Pairs(0, 10)),
-        lambda: rows.histogram(Sides(np.zeros(1), 0, 10)),
-        lambda: rows.add_up_shells(shells),
+        lambda: rows.answer(Pairs(0, 10)),
+        lambda: rows.answer(Sides(np.zeros(1), 0, 10)),
+        lambda: rows.answer(shells),
     ):
         with pytest.raises(DataError):
             ask()
     imputed = memory(np.array([[1.0], [math.nan]]), impute=True)
-    assert imputed.histogram(Pairs(0, 10)).counts[0, 0] == 1
-    assert imputed.histogram(Sides(np.zeros(1), 0, 10)).counts[:, 0].tolist() == [2, 2]
+    assert imputed.answer(Pairs(0, 10)).counts[0, 0] == 1
+    assert imputed.answer(Sides(np.zeros(1), 0, 10)).counts[:, 0].tolist() == [2, 2]
 
 
 @settings(max_examples=100, deadline=None)
@@ -281,7 +281,7 @@ def test_shells_put_together_are_the_rows_clipped_at_each_radius(data):
     radii = [8.0, 6.5, 3.0, 0.5]
     grid = Grid(2.0**-20, 1e4, d)
     shells = grid.shells(centre, radii, data.draw(st.sampled_from([50, 10**9])))
-    sums = memory(rows, reach=1e4).add_up_shells(shells)
+    sums = memory(rows, reach=1e4).answer(shells)
     lengths = np.linalg.norm(rows - centre, axis=1)
     for k, radius in enumerate(radii):
         wanted = ((rows - centre) * np.minimum(1, radius / lengths)[:, np.newaxis]).sum(axis=0)
@@ -314,7 +314,7 @@ def test_rows_beyond_reach_are_brought_in_before_they_are_put_into_shells():
     centre = np.array([90.0, 0.0])
     rows = np.array([[130.0, 0.0], [90.0, 60.0], [95.0, 10.0]])
     shells = Grid(2.0**-20, REACH, 2).shells(centre, [45.0, 30.0], 3)
-    sums = memory(rows).add_up_shells(shells)
+    sums = memory(rows).answer(shells)
     lengths = np.linalg.norm(rows, axis=1)
     moved = rows * np.minimum(1, REACH / lengths)[:, np.newaxis] - centre
     for k, radius in enumerate([45.0, 30.0]):
@@ -325,11 +325,11 @@ def test_rows_beyond_reach_are_brought_in_before_they_are_put_into_shells():
 
 
 def test_what_bounds_mean_in_working_units():
-    box = Frame.within_box(np.array([-1.0, 2.0]), np.array([3.0, 10.0]), impute=True)
+    box = Domain.within_box(np.array([-1.0, 2.0]), np.array([3.0, 10.0]), impute=True)
     assert (box.d, box.reach, box.impute, box.strict) == (2, math.sqrt(2), True, ())
     assert (box.middle.tolist(), box.scale.tolist()) == ([1.0, 6.0], [2.0, 4.0])
     assert box.to_user(np.array([0.5, -1.0])).tolist() == [2.0, 2.0]
-    ball = Frame.within_norm(2, 7.0, impute=False)
+    ball = Domain.within_norm(2, 7.0, impute=False)
     assert (ball.d, ball.reach, ball.impute, ball.lower, ball.upper) == (2, 7.0, False, None, None)
     assert ball.to_user(np.array([0.5, -1.0])).tolist() == [0.5, -1.0]
-    assert not Frame(2, 7.0).impute
+    assert not Domain(2, 7.0).impute

@@ -62,8 +62,8 @@ class Dense:
         rows = [(value,) * d for value in values] + [(values[0],) * (d - 1) + (value,) for value in values if d > 1]
         return [np.array(row, dtype=self.dtype) for row in rows]
 
-    def rows(self, data, frame):
-        return read_rows(data).rows(frame)
+    def rows(self, data, domain):
+        return read_rows(data).rows(domain)
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class Sparse:
         others = [(last, first), (np.repeat(columns, 3), np.repeat(first, 3)), (np.tile(last, 20), np.tile(first, 20))]
         return [*dense, *others, (columns[:0], first[:0]), (columns, first * 0)]
 
-    def rows(self, data, frame):
-        return read_rows(self.matrix(data, frame.d)).rows(frame)
+    def rows(self, data, domain):
+        return read_rows(self.matrix(data, domain.d)).rows(domain)
 
     def matrix(self, records, d):
         rows = np.repeat(np.arange(len(records)), [len(columns) for columns, _ in records])
@@ -206,8 +206,8 @@ def test_entries_of_one_place_are_added_up_in_the_order_of_their_row():
     cancelling, unsorted = kind.cancelling(), (np.array([1, 0]), np.ones(2))
     matrix = kind.matrix([cancelling, unsorted], 2)
     assert matrix.tocsr().toarray()[0, 0] != kind.matrix([cancelling], 2).tocsr().toarray()[0, 0]
-    frame = runs.Run("clipped", 2, 1.0, 1).frame
-    assert read_rows(matrix).rows(frame).values()[0, 0] == 0.0
+    domain = runs.Run("clipped", 2, 1.0, 1).domain
+    assert read_rows(matrix).rows(domain).values()[0, 0] == 0.0
     assert not matrix.has_canonical_format
 
 

@@ -25,6 +25,7 @@ import dpmean
 import dpmean.sklearn
 from dpmean import ArgumentError, ArgumentTypeError, DataError, OverspendError, TooFewRowsError, TooFewRowsWarning
 from dpmean.sklearn import PrivateMean, PrivateNearestCentroid, SeededWarning
+from tests.support.public import REPLACED
 
 ROOT = Path(__file__).parents[2]
 BOUND = {"norm_bound": 100.0}
@@ -53,8 +54,8 @@ NO_ROWS = {"check_estimators_empty_data_messages": "that there are no rows is pr
     ("estimator", "expected"),
     [
         # a budget that leaves hardly any noise: the checks have ten rows or so, and expect good answers
-        (PrivateMean(rho=1e9, norm_bound=1e6, allow_few_rows=True), {}),
-        (PrivateMean(rho=1e9, bounds=(-1e6, 1e6), neighbours="add-or-remove-one", allow_few_rows=True), NO_ROWS),
+        (PrivateMean(rho=1e9, norm_bound=1e6, allow_few_rows=True, **REPLACED), {}),
+        (PrivateMean(rho=1e9, bounds=(-1e6, 1e6), allow_few_rows=True), NO_ROWS),
         (PrivateNearestCentroid(classes=[0, 1, 2], rho=1000, norm_bound=1e6), OTHER_LABELS),
         (PrivateNearestCentroid(classes=[0, 1, 2], rho=4000, norm_bound=1e6, neighbours="replace-one"), OTHER_LABELS),
     ],
@@ -87,6 +88,7 @@ def test_what_that_check_asks_holds_for_listed_text():
         {"rho": 0.5, **BOUND},
         {"epsilon": 2.0, "delta": 1e-6, "bounds": (-10, 10), "method": "shifted"},
         {"rho": 0.5, **BOUND, "neighbours": "add-or-remove-one"},
+        {"rho": 0.5, **BOUND, "neighbours": "replace-one"},
     ],
 )
 def test_the_mean_is_that_of_dpmean(settings):
@@ -141,7 +143,7 @@ def test_frames_and_names():
     rows, labels = labelled(d=2)
     frame = pd.DataFrame(rows, columns=["age", "bmi"])
     bounds = {"bmi": (-20, 20), "age": (-10, 10)}
-    fitted = PrivateMean(rho=0.5, bounds=bounds).set_output(transform="pandas").fit(frame)
+    fitted = PrivateMean(rho=0.5, bounds=bounds, **REPLACED).set_output(transform="pandas").fit(frame)
     assert fitted.feature_names_in_.tolist() == fitted.get_feature_names_out().tolist() == ["age", "bmi"]
     assert fitted.release_["bmi"] == fitted.mean_[1]
     assert fitted.release_.noise_std[1] == pytest.approx(2 * fitted.release_.noise_std[0])
@@ -322,11 +324,11 @@ def test_if_no_class_is_left_that_is_an_error_and_paid_for():
 
 
 def test_that_there_are_no_rows_is_private_where_their_number_is():
-    for estimator in (PrivateMean(rho=0.5, neighbours="add-or-remove-one", **BOUND), nearest()):
+    for estimator in (PrivateMean(rho=0.5, **BOUND), PrivateMean(rho=0.5, neighbours=ADDED, **BOUND), nearest()):
         with pytest.raises(TooFewRowsError, match="about"):
             estimator.fit(np.empty((0, 3)), [])
     with pytest.raises(ValueError, match="0 sample"):
-        PrivateMean(rho=0.5, **BOUND).fit(np.empty((0, 3)))
+        PrivateMean(rho=0.5, **BOUND, **REPLACED).fit(np.empty((0, 3)))
 
 
 def test_errors_do_not_repeat_what_is_in_rows():

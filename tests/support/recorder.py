@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Pairs, Shells, Sides
+from dpmean.queries.totals import Histogram
 from dpmean.rows.memory import MemoryRows
 
 
@@ -15,7 +17,7 @@ class Counted:
 
     def ask(self, rows):
         rows = rows if self.positions is None else rows.take(self.positions)
-        return rows.tally(self.view).count_at_most(self.index)
+        return rows.answer(self.view).count_at_most(self.index)
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Histogrammed:
 
     def ask(self, rows):
         rows = rows if self.positions is None else rows.take(self.positions)
-        return rows.histogram(self.view).counts
+        return rows.answer(self.view).counts
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Shelled:
 
     def ask(self, rows):
         rows = rows if self.positions is None else rows.take(self.positions)
-        return rows.add_up_shells(self.shells)
+        return rows.answer(self.shells)
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Binned:
     bins: object
 
     def ask(self, rows):
-        return rows.add_up_bins(self.bins)
+        return rows.answer(self.bins)
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Summed:
 
     def ask(self, rows):
         rows = rows if self.positions is None else rows.take(self.positions)
-        return rows.add_up(self.ball)
+        return rows.answer(self.ball)
 
 
 @dataclass(frozen=True)
@@ -77,28 +79,26 @@ class Recorder:
     def held(self):
         return self
 
-    def tally(self, view):
-        return RecordingTally(self.rows.tally(view), view, self)
+    def answer(self, query):
+        total = self.rows.answer(query)
+        if isinstance(query, Coordinates):
+            return RecordedTally(total, query, self)
+        self.log.append(RECORDS[type(query)](self.positions, query))
+        return RecordedHistogram(total, query, self) if isinstance(total, Histogram) else total
 
-    def histogram(self, view):
-        self.log.append(Histogrammed(self.positions, view))
-        return self.rows.histogram(view)
 
-    def add_up(self, ball):
-        self.log.append(Summed(self.positions, ball))
-        return self.rows.add_up(ball)
-
-    def add_up_bins(self, bins):
-        self.log.append(Binned(self.positions, bins))
-        return self.rows.add_up_bins(bins)
-
-    def add_up_shells(self, shells):
-        self.log.append(Shelled(self.positions, shells))
-        return self.rows.add_up_shells(shells)
+RECORDS = {
+    Distances: Histogrammed,
+    Sides: Histogrammed,
+    Pairs: Histogrammed,
+    Ball: Summed,
+    Shells: Shelled,
+    Bins: Binned,
+}
 
 
 @dataclass(frozen=True)
-class RecordingTally:
+class RecordedTally:
     tally: object
     view: object
     recorder: Recorder
@@ -106,6 +106,18 @@ class RecordingTally:
     def count_at_most(self, index):
         self.recorder.log.append(Counted(self.recorder.positions, self.view, np.array(index)))
         return self.tally.count_at_most(index)
+
+
+class RecordedHistogram(RecordedTally):
+    """All of it is written down when it is asked for, and counts of single points again, one by one."""
+
+    @property
+    def counts(self):
+        return self.tally.counts
+
+    @property
+    def points(self):
+        return self.tally.points
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.clipped import FAILURE
 from dpmean.numerics.grid import Grid, as_power, finest_step, power_of_two_at_most
 from dpmean.privacy.budgets import positive
-from dpmean.queries.domain import Frame
+from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Floats
 
 Bounds = tuple[ArrayLike, ArrayLike] | Mapping[str, tuple[float, float]]
@@ -27,14 +27,14 @@ _LARGEST = 2.0**500
 _STEPS_PER_BOUND = 2.0**28  # the grid of the general setting: finer than any noise, 30 questions or so
 
 
-def read_frame(
+def read_domain(
     d: int,
     norm_bound: float | None,
     bounds: Bounds | None,
     *,
     impute: bool,
     names: tuple[str, ...] | None = None,
-) -> Frame:
+) -> Domain:
     """Read the bound on the rows."""
     if norm_bound is None and bounds is not None:
         return _box(d, _by_name(bounds, names) if isinstance(bounds, Mapping) else bounds, impute=impute, names=names)
@@ -48,7 +48,7 @@ def read_frame(
     reach = float(positive(norm_bound, "norm_bound"))
     if not 1 / _LARGEST <= reach <= _LARGEST:
         raise ArgumentError(f"norm_bound must lie between 2^-500 and 2^500, got {norm_bound}: change units")
-    return Frame.within_norm(d, reach, impute=impute)
+    return Domain.within_norm(d, reach, impute=impute)
 
 
 def _by_name(bounds: Mapping[str, tuple[float, float]], names: tuple[str, ...] | None) -> tuple[ArrayLike, ArrayLike]:
@@ -64,7 +64,7 @@ def _by_name(bounds: Mapping[str, tuple[float, float]], names: tuple[str, ...] |
     return [side[0] for side in sides], [side[1] for side in sides]
 
 
-def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool, names: tuple[str, ...] | None) -> Frame:
+def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool, names: tuple[str, ...] | None) -> Domain:
     try:
         lower, upper = bounds
     except (TypeError, ValueError):
@@ -86,7 +86,7 @@ def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool, names: tu
         raise ArgumentError(
             f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column {which}: {cure}"
         )
-    return Frame.within_box(low, high, impute=impute)
+    return Domain.within_box(low, high, impute=impute)
 
 
 def _side(d: int, side: ArrayLike, name: str) -> Floats:
@@ -119,22 +119,22 @@ def columns_bounded(
 class Setting:
     """How large rows can be and how fine the grid is, for any number of rows: that may be told with noise, later."""
 
-    frame: Frame
+    domain: Domain
     sigmas: tuple[float, float] | None
-    """In the statistical setting, between what the standard deviations lie; the frame then bounds the mean."""
+    """In the statistical setting, between what the standard deviations lie; the domain then bounds the mean."""
     step: float | None
 
-    def at(self, n: int) -> tuple[Frame, Grid]:
-        """Return the frame and the grid of n rows."""
-        frame, finest = self.frame, self.frame.reach / _STEPS_PER_BOUND
+    def at(self, n: int) -> tuple[Domain, Grid]:
+        """Return the domain and the grid of n rows."""
+        domain, finest = self.domain, self.domain.reach / _STEPS_PER_BOUND
         if self.sigmas is not None:
             low, high = self.sigmas
-            reach = frame.reach + 2 * high * math.sqrt(frame.d + math.log(4 * n / FAILURE))
+            reach = domain.reach + 2 * high * math.sqrt(domain.d + math.log(4 * n / FAILURE))
             if reach > _LARGEST:
                 raise ArgumentError(f"sigma_max={high:g} is too large: change units")
-            frame = Frame.within_norm(frame.d, reach, impute=frame.impute)
-            finest = max(low / math.sqrt(n), finest_step(reach, frame.d))
-        return frame, Grid(power_of_two_at_most(finest) if self.step is None else self.step, frame.reach, frame.d)
+            domain = Domain.within_norm(domain.d, reach, impute=domain.impute)
+            finest = max(low / math.sqrt(n), finest_step(reach, domain.d))
+        return domain, Grid(power_of_two_at_most(finest) if self.step is None else self.step, domain.reach, domain.d)
 
 
 def read_sigmas(sigma_min: float | None, sigma_max: float | None, bounds: Bounds | None) -> tuple[float, float] | None:

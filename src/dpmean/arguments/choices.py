@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpmean.enums import Rounds, read_name
+from dpmean.enums import Rounds, Trust, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.ledger.ledger import Ledger
 from dpmean.noise.entropy import entropy
@@ -17,9 +17,18 @@ from dpmean.privacy.budgets import Number, positive
 from dpmean.privacy.neighbours import Neighbours
 
 
-def read_neighbours(neighbours: str) -> Neighbours:
-    """Read which pairs of data sets are to be hard to tell apart."""
-    return read_name(Neighbours, neighbours, "neighbours", "the latter keeps the number of rows private")
+def read_neighbours(neighbours: str | None, trust: Trust = Trust.CENTRAL) -> Neighbours:
+    """Read which pairs of data sets are to be hard to tell apart; if it is not said, as is usual in a trust model."""
+    central = trust is Trust.CENTRAL
+    if neighbours is None:
+        return Neighbours.ADD_OR_REMOVE_ONE if central else Neighbours.REPLACE_ONE
+    found = read_name(Neighbours, neighbours, "neighbours", "the latter keeps the number of rows private")
+    if not central and found is not Neighbours.REPLACE_ONE:
+        raise ArgumentError(
+            f'neighbours="{found}" is for the central model: in the {trust} model everybody sees how many take part. '
+            'Leave neighbours out, or give trust="central"'
+        )
+    return found
 
 
 def read_rounds(rounds: str) -> bool:

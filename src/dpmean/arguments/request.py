@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from dpmean.arguments.bounds import Bounds, Setting, read_frame, read_sigmas, read_step
+from dpmean.arguments.bounds import Bounds, Setting, read_domain, read_sigmas, read_step
 from dpmean.arguments.budgets import read_budget
 from dpmean.arguments.choices import read_flag, read_ledger, read_neighbours, read_seed
 from dpmean.arguments.rows import read_nan_of_columns
@@ -45,7 +45,10 @@ class Arguments:
     def __post_init__(self) -> None:
         if self.private and self.budget.rho < SMALLEST_TO_COUNT:
             least, given = float(SMALLEST_TO_COUNT), float(self.budget.rho)
-            raise ArgumentError(f"rho must be at least {least:g} where the number of rows is private, got {given:g}")
+            raise ArgumentError(
+                f"rho must be at least {least:g} where the number of rows is private, got {given:g}: raise it, or give "
+                'neighbours="replace-one" if that number is public'
+            )
 
     @property
     def private(self) -> bool:
@@ -70,11 +73,11 @@ class Arguments:
         """Check what the arguments say of the columns of these rows."""
         n, d = source.shape
         finite = self.finite(source.names, d)
-        frame = read_frame(d, self.norm_bound, self.bounds, impute=not finite.all(), names=source.names)
-        setting = Setting(frame, self.sigmas, self.step)
+        domain = read_domain(d, self.norm_bound, self.bounds, impute=not finite.all(), names=source.names)
+        setting = Setting(domain, self.sigmas, self.step)
         for number in (1, _MOST_ROWS) if self.private else (max(n, 1),):
             setting.at(number)  # reach and step grow and fall with it, so that a number between them will do
-        return Asked(self, source, setting, tuple(np.flatnonzero(finite).tolist()) if frame.impute else ())
+        return Asked(self, source, setting, tuple(np.flatnonzero(finite).tolist()) if domain.impute else ())
 
 
 @final
@@ -100,7 +103,7 @@ def read_arguments(
     sigma_max: float | None = None,
     step: float | None = None,
     nan: str | Mapping[str, str] = "raise",
-    neighbours: str = Neighbours.REPLACE_ONE,
+    neighbours: str | None = None,
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Unpack
+from typing import Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +13,10 @@ from dpmean.arguments.bounds import read_sigmas
 from dpmean.baselines.floats import FloatCurator
 from dpmean.baselines.peer import last_release, noisy_mean_in_ball, only_basics, read_whole, run_peer
 from dpmean.numerics.grid import Grid
-from dpmean.pipeline.central import Basics
-from dpmean.privacy.budgets import Zcdp, positive
-from dpmean.queries.protocols import Noise, Rows
-from dpmean.queries.queries import Estimate, Floats
+from dpmean.pipeline.central import Basics, Common
+from dpmean.privacy.budgets import positive
+from dpmean.queries.queries import Floats
+from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
 from dpmean.trust.central.curator import Curator
 
@@ -26,17 +26,23 @@ _MEAN_FAILURE, _COVARIANCE_FAILURE = 0.01, 0.1
 def coinpress_mean(X: ArrayLike, *, norm_bound: float, rounds: int = 4, **basics: Unpack[Basics]) -> Release:
     """Release the mean by MVMRec, which assumes rows from N(mean, identity): divide them by a known std if it is not 1.
 
-    ``norm_bound`` bounds the norm of the mean. How many ``rounds`` are best depends on the rows.
+    Args:
+        X: The rows, an (n, d) array.
+        norm_bound: A bound on the norm of the mean.
+        rounds: The number of rounds. Which is best depends on the rows.
+        **basics: As for ``dpmean.mean``: the budget ``rho``, or ``epsilon`` and ``delta``; the resolution ``step``;
+            ``nan``; and ``seed``.
+
     """
     number, bound = read_whole(rounds, "rounds"), float(positive(norm_bound, "norm_bound"))
 
-    def ask(grid: Grid, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
-        curator, centre, radius = Curator(budget, noise), np.zeros(rows.d), bound
+    def ask(grid: Grid, curator: Curator) -> Estimate:
+        n, d, rho, centre, radius = curator.rows.n, grid.d, curator.left, np.zeros(grid.d), bound
         for round_, share in enumerate(shares(number)[:-1], start=1):
-            clip, cost = clip_at(radius, rows.d), budget.rho * share
-            centre, std = noisy_mean_in_ball(curator, rows, grid, grid.round(centre), clip, cost, f"round {round_}")
-            radius = min(math.sqrt(1 / rows.n + std**2) * tail(rows.d, _MEAN_FAILURE), bound)
-        return last_release(curator, rows, grid, grid.round(centre), clip_at(radius, rows.d))
+            clip, cost = clip_at(radius, d), rho * share
+            centre, std = noisy_mean_in_ball(curator, grid, grid.round(centre), clip, cost, f"round {round_}")
+            radius = min(math.sqrt(1 / n + std**2) * tail(d, _MEAN_FAILURE), bound)
+        return last_release(curator, grid, grid.round(centre), clip_at(radius, d))
 
     return run_peer("coinpress", ask, X, **only_basics(basics), norm_bound=bound, sigma_min=1.0, sigma_max=1.0)
 
@@ -53,52 +59,63 @@ def coinpress_covariance_mean(
 ) -> Release:
     """Release the mean by MVCRec, which finds the covariance with half of the budget, and MVMRec on scaled rows.
 
-    Standard deviations in all directions lie between ``sigma_min`` and ``sigma_max``; by default between a millionth
-    of norm_bound / sqrt(d) and that. It assumes rows around zero. Noise is drawn in floats, and differs from
-    direction to direction: ``noise_std`` is its root mean square.
+    It assumes rows around zero. Noise is drawn in floats, and differs from direction to direction: ``noise_std`` is its
+    root mean square.
+
+    Args:
+        X: The rows, an (n, d) array.
+        norm_bound: A bound on the norm of every row, or of the mean if ``sigma_min`` and ``sigma_max`` are given.
+        covariance_rounds: The number of rounds that find the covariance.
+        rounds: The number of rounds that find the mean.
+        sigma_min: A lower bound on the standard deviation in any direction. By default it is a millionth of norm_bound
+            / sqrt(d).
+        sigma_max: An upper bound on the standard deviation in any direction. By default it is norm_bound / sqrt(d).
+        **basics: As for ``dpmean.mean``: the budget ``rho``, or ``epsilon`` and ``delta``; the resolution ``step``;
+            ``nan``; and ``seed``.
+
     """
     number, covariance_number = read_whole(rounds, "rounds"), read_whole(covariance_rounds, "covariance_rounds")
     bound, sigmas = float(positive(norm_bound, "norm_bound")), read_sigmas(sigma_min, sigma_max, None)
 
-    def ask(_: Grid, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
-        widest = bound / math.sqrt(rows.d)
+    def ask(_: Grid, curator: FloatCurator) -> Estimate:
+        n, d, rho, note = curator.rows.n, curator.rows.d, curator.left, ""
+        widest = bound / math.sqrt(d)
         smallest, largest = (widest * 1e-6, widest) if sigmas is None else sigmas
-        curator = FloatCurator(rows, budget, noise)
-        note = ""
         try:
-            axes, stds = _covariance(curator, budget.rho / 2, covariance_number, largest)
+            axes, stds = _covariance(curator, rho / 2, covariance_number, largest)
             stds = np.clip(stds, smallest, largest)
         except np.linalg.LinAlgError as error:
-            axes, stds = np.eye(rows.d), np.full(rows.d, largest)
+            axes, stds = np.eye(d), np.full(d, largest)
             note = f"the covariance could not be inverted ({error}): rows were not scaled by it"
-        scaled, first = curator.values @ (axes / stds), bound / float(stds.min())
-        centre, std, clip, radius = np.zeros(rows.d), 0.0, first, first
+        scaled, first = curator.times(curator.rows, axes / stds), bound / float(stds.min())
+        centre, std, clip, radius = np.zeros(d), 0.0, first, first
         for round_, share in enumerate(shares(number), start=1):
-            clip = clip_at(radius, rows.d)
-            centre, std = curator.ball_mean(scaled, centre, clip, budget.rho / 2 * share, f"round {round_}")
-            radius = min(math.sqrt(1 / rows.n + std**2) * tail(rows.d, _MEAN_FAILURE), first)
+            clip = clip_at(radius, d)
+            centre, std = curator.ball_mean(scaled, centre, clip, rho / 2 * share, f"round {round_}")
+            radius = min(math.sqrt(1 / n + std**2) * tail(d, _MEAN_FAILURE), first)
         return Estimate(
             mean=axes @ (stds * centre),
             noise_std=std * math.sqrt(float(np.mean(stds**2))),
-            centre=np.zeros(rows.d),
+            centre=np.zeros(d),
             radius=clip,
-            receipts=tuple(curator.purse.receipts),
+            receipts=curator.receipts,
             note=note,
             radius_unit=" in directions divided by their standard deviations",
         )
 
     name = "coinpress with covariance"
-    return run_peer(name, ask, X, **only_basics(basics), norm_bound=bound, sigma_min=sigma_min, sigma_max=sigma_max)
+    ends = {**only_basics(basics), "norm_bound": bound, "sigma_min": sigma_min, "sigma_max": sigma_max}
+    return run_peer(name, ask, X, FloatCurator, **cast(Common, ends))
 
 
 def _covariance(curator: FloatCurator, rho: Fraction, rounds: int, largest: float) -> tuple[Floats, Floats]:
     """Find the axes of the covariance and the standard deviations along them (MVCRec)."""
-    n, d = curator.values.shape
+    n, d = curator.rows.n, curator.rows.d
     gap = math.sqrt(d / n)
     slack = 0.5 * (2 * gap + gap**2)
     scale, moments = np.eye(d) / largest, np.eye(d)
     for round_, share in enumerate(shares(rounds), start=1):
-        scaled, clip = curator.values @ scale, tail(d, _COVARIANCE_FAILURE)
+        scaled, clip = curator.times(curator.rows, scale), tail(d, _COVARIANCE_FAILURE)
         sizes, axes = np.linalg.eigh(curator.second_moments(scaled, clip, rho * share, f"covariance {round_}"))
         sizes = np.maximum(sizes, 0)
         moments = (axes * sizes) @ axes.T

@@ -8,57 +8,102 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from dpmean.errors import ArgumentTypeError
 from dpmean.numerics.noisy_search import questions, search
 from dpmean.privacy.budgets import Zcdp
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.privacy.receipts import Receipt
 from dpmean.queries.protocols import Noise, Rows
 from dpmean.queries.queries import Floats, Ints
 from dpmean.rows.memory import MemoryRows
-from dpmean.trust.central.curator import Curator
+from dpmean.trust.central.purse import Purse
 
 _UNIT_BITS = 30  # noise is drawn in multiples of 2^-30 standard deviations
 
 
 @final
-class FloatCurator:
-    """Answers questions about an array with noise in floats and keeps the receipts."""
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Table:
+    """A handle for an array of ``n`` rows and ``d`` columns that a curator holds."""
 
-    def __init__(self, rows: Rows, budget: Zcdp, noise: Noise) -> None:
+    n: int
+    d: int
+
+
+@final
+class FloatCurator:
+    """Alone holds an array, answers questions about it with noise in floats, and keeps the receipts."""
+
+    def __init__(self, rows: Rows, budget: Zcdp, noise: Noise, neighbours: Neighbours) -> None:  # noqa: ARG002
         held = rows.held()
         if not isinstance(held, MemoryRows):
             raise ArgumentTypeError(f"this baseline needs its rows in memory, got {type(held).__name__}")
-        self.values = held.values()
-        self.purse = Curator(budget, noise)
-        self._noise = noise
+        self._tables: WeakKeyDictionary[Table, Floats] = WeakKeyDictionary()
+        self.rows = self._keep(held.values())
+        self._purse, self._noise = Purse(budget), noise
 
-    def ball_mean(self, rows: Floats, centre: Floats, radius: float, cost: Fraction, step: str) -> tuple[Floats, float]:
+    @property
+    def left(self) -> Fraction:
+        """What is left of the budget."""
+        return self._purse.left
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """What was asked so far, and what it cost."""
+        return tuple(self._purse.receipts)
+
+    def times(self, table: Table, matrix: Floats) -> Table:
+        """Multiply rows with a public matrix."""
+        return self._keep(self._tables[table] @ matrix)
+
+    def scaled(self, table: Table, centre: Floats, scale: Floats) -> Table:
+        """Subtract a public centre from the rows, and divide their columns by public numbers."""
+        return self._keep((self._tables[table] - centre) / scale)
+
+    def half_squares(self, table: Table) -> Table:
+        """Return half the squares of the differences in pairs of rows; a row is in one pair at most."""
+        half, values = table.n // 2, self._tables[table]
+        return self._keep((values[:half] - values[half : 2 * half]) ** 2 / 2)
+
+    def lengths(self, table: Table) -> Table:
+        """Return how long rows are, in one column."""
+        return self._keep(np.linalg.norm(self._tables[table], axis=1, keepdims=True))
+
+    def _keep(self, values: Floats) -> Table:
+        table = Table(*values.shape)
+        self._tables[table] = values
+        return table
+
+    def ball_mean(self, table: Table, centre: Floats, radius: float, cost: Fraction, step: str) -> tuple[Floats, float]:
         """Average rows that are clipped to a ball; also return the noise on each coordinate.
 
         Replacing one row moves their mean by at most 2 radius / n.
         """
-        n, d = rows.shape
+        n, d, rows = table.n, table.d, self._tables[table]
         std = 2 * radius / (n * math.sqrt(2 * cost))
-        self.purse.pay(step, f"mean of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
+        self._purse.pay(step, f"mean of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
         squares = np.einsum("ij,ij->i", rows, rows) - 2 * (rows @ centre) + centre @ centre
         weights = radius / np.maximum(np.sqrt(np.maximum(squares, 0)), radius)
         mean: Floats = (weights @ rows) / n + centre * (1 - weights.mean()) + std * self._normal(step, d)
         return mean, std
 
-    def second_moments(self, rows: Floats, radius: float, cost: Fraction, step: str) -> Floats:
+    def second_moments(self, table: Table, radius: float, cost: Fraction, step: str) -> Floats:
         """Average the outer products of rows that are clipped at a radius around zero.
 
         Replacing one row moves that matrix by at most sqrt(2) radius^2 / n in the Frobenius norm; noise goes on its
         upper triangle.
         """
-        n, d = rows.shape
+        n, d = table.n, table.d
         std = radius**2 / (n * math.sqrt(cost))
-        self.purse.pay(step, f"second moments of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
-        short = clipped(rows, radius)
+        self._purse.pay(step, f"second moments of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
+        short = clipped(self._tables[table], radius)
         upper = np.triu_indices(d)
         matrix: Floats = short.T @ short / n
         matrix[upper] += std * self._normal(step, len(upper[0]))
@@ -66,17 +111,17 @@ class FloatCurator:
         return matrix
 
     def quantiles(
-        self, columns: Floats, rank: float, point: Callable[[Ints], Floats], points: int, cost: Fraction, step: str
+        self, table: Table, rank: float, point: Callable[[Ints], Floats], points: int, cost: Fraction, step: str
     ) -> Floats:
         """Search each column for the first of some points with more than ``rank`` values at or below it.
 
         ``point`` tells where a point is, by its number. Replacing a row changes one count by at most one in each
         column and question.
         """
-        d, asked = columns.shape[1], questions(points)
+        d, asked = table.d, questions(points)
         std = math.sqrt(asked * d / (2 * cost))
-        self.purse.pay(step, f"{d} binary searches of {asked} counts", _mechanism(std), cost, exact=False)
-        counter = _FloatCounter(np.sort(columns, axis=0), point, points, asked, std, self._normal, step)
+        self._purse.pay(step, f"{d} binary searches of {asked} counts", _mechanism(std), cost, exact=False)
+        counter = _FloatCounter(np.sort(self._tables[table], axis=0), point, points, asked, std, self._normal, step)
         return point(search(counter, rank))
 
     def _normal(self, step: str, count: int) -> Floats:

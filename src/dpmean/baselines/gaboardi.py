@@ -14,7 +14,7 @@ from typing import Unpack, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmean.arguments.bounds import read_frame
+from dpmean.arguments.bounds import read_domain
 from dpmean.arguments.budgets import read_budget
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.rows import read_array, read_nan
@@ -39,10 +39,18 @@ _QUANTILE_OF_ONE_SIGMA = 0.8413
 
 
 def known_variance(X: ArrayLike, *, norm_bound: float, sigma: float = 1.0, **basics: Unpack[Basics]) -> Release:
-    """Release the mean by KnownVar: columns have standard deviation ``sigma``.
+    """Release the mean by KnownVar: columns have a known standard deviation.
 
     Half of the users say in which bin of width sigma their value lies; the others send values, clipped around the
     fullest bin.
+
+    Args:
+        X: The rows, an (n, d) array.
+        norm_bound: A bound on the absolute value of every coordinate of the mean.
+        sigma: The standard deviation of every column.
+        **basics: As for ``dpmean.mean``: the budget ``rho``, or ``epsilon`` and ``delta``; and ``seed``. Values that
+            are not finite count as zero, whatever ``nan`` says. Give no ``step``, which is for the central model.
+
     """
     width, bound = float(positive(sigma, "sigma")), float(positive(norm_bound, "norm_bound"))
     if bound / width > _MOST_BINS:
@@ -59,10 +67,19 @@ def known_variance(X: ArrayLike, *, norm_bound: float, sigma: float = 1.0, **bas
 def unknown_variance(
     X: ArrayLike, *, norm_bound: float, sigma_min: float = 0.1, sigma_max: float | None = None, **basics: Unpack[Basics]
 ) -> Release:
-    """Release the mean by UnkVar: standard deviations lie between ``sigma_min`` and ``sigma_max`` (default: the bound).
+    """Release the mean by UnkVar: the standard deviations of columns lie between two bounds.
 
     A quarter of the users find medians by binary search, a quarter the 84.13 % quantiles, which are one standard
     deviation above; the others send values.
+
+    Args:
+        X: The rows, an (n, d) array.
+        norm_bound: A bound on the absolute value of every coordinate of the mean.
+        sigma_min: A lower bound on the standard deviation of every column.
+        sigma_max: An upper bound on the standard deviation of every column. By default it is ``norm_bound``.
+        **basics: As for ``dpmean.mean``: the budget ``rho``, or ``epsilon`` and ``delta``; and ``seed``. Values that
+            are not finite count as zero, whatever ``nan`` says. Give no ``step``, which is for the central model.
+
     """
     smallest = float(positive(sigma_min, "sigma_min"))
     largest = float(positive(norm_bound if sigma_max is None else sigma_max, "sigma_max"))
@@ -150,7 +167,7 @@ def _run(
     budget = read_budget(arguments.get("rho"), arguments.get("epsilon"), delta)
     array = read_array(X)
     n, d = array.shape
-    reach = read_frame(d, norm_bound, None, impute=True).reach
+    reach = read_domain(d, norm_bound, None, impute=True).reach
     noise, coins = read_randomness(arguments.get("seed"))
     rows = array.astype(np.float64)
     rows = np.where(np.isfinite(rows), rows, 0.0)  # what is unusable answers as zero would

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Unpack, final
+from typing import Any, Unpack, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,15 +16,16 @@ from dpmean.arguments.rows import read_rows
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.feasibility import ANY_NUMBER, Need
 from dpmean.numerics.grid import Grid
-from dpmean.pipeline.central import Basics, Common, run
+from dpmean.pipeline.central import Basics, Common, Curate, run
 from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.protocols import Noise, Rows
-from dpmean.queries.queries import Estimate, Floats
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.queries.queries import Floats
+from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
 from dpmean.trust.central.curator import Curator
-from dpmean.trust.central.model import Central
 
-Ask = Callable[[Grid, Rows, Zcdp, Noise], Estimate]
+Ask = Callable[[Grid, Any], Estimate]
+"""A way to ask a curator: ours, or one that answers in floats."""
 
 
 @final
@@ -35,13 +36,12 @@ class Peer:
     name: str
     grid: Grid
     ask: Ask
-    trust = Central()
 
-    def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
+    def __call__(self, curator: Any) -> Estimate:
         """Estimate the mean of the rows within the budget."""
-        return self.ask(self.grid, rows, budget, noise)
+        return self.ask(self.grid, curator)
 
-    def rows_needed(self, budget: Zcdp) -> Need:  # noqa: ARG002  peers do not say
+    def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:  # noqa: ARG002  peers do not say
         """Return how many rows this takes."""
         return ANY_NUMBER
 
@@ -54,25 +54,25 @@ def only_basics(basics: Basics) -> Basics:
     return basics
 
 
-def run_peer(name: str, ask: Ask, X: ArrayLike, **common: Unpack[Common]) -> Release:
+def run_peer(name: str, ask: Ask, X: ArrayLike, curate: Curate = Curator, **common: Unpack[Common]) -> Release:
     """Release a mean in a peer's way."""
-    arguments = read_arguments(**common)
-    return run(lambda grid, _, __: Peer(name, grid, ask), arguments.of(read_rows(X)))
+    arguments = read_arguments(**common, neighbours=Neighbours.REPLACE_ONE)
+    return run(lambda grid, _: Peer(name, grid, ask), arguments.of(read_rows(X)), curate=curate)
 
 
 def noisy_mean_in_ball(
-    curator: Curator, rows: Rows, grid: Grid, centre: Floats, radius: float, cost: Fraction, step: str
+    curator: Curator, grid: Grid, centre: Floats, radius: float, cost: Fraction, step: str
 ) -> tuple[Floats, float]:
     """Release the mean of rows that are clipped to a ball; return it and the noise on each coordinate."""
-    found = curator.ball_sum(rows, grid.ball(centre, radius), cost, step)
-    scale = found.unit / rows.n
+    found = curator.ball_sum(curator.rows, grid.ball(centre, radius), cost, step)
+    scale = found.unit / curator.rows.n
     return centre + found.total * scale, math.sqrt(found.variance) * scale
 
 
-def last_release(curator: Curator, rows: Rows, grid: Grid, centre: Floats, radius: float) -> Estimate:
+def last_release(curator: Curator, grid: Grid, centre: Floats, radius: float) -> Estimate:
     """Release the mean of clipped rows with all that is left."""
-    mean, std = noisy_mean_in_ball(curator, rows, grid, centre, radius, curator.left, "mean")
-    return Estimate(mean=mean, noise_std=std, centre=centre, radius=radius, receipts=tuple(curator.receipts))
+    mean, std = noisy_mean_in_ball(curator, grid, centre, radius, curator.left, "mean")
+    return Estimate(mean=mean, noise_std=std, centre=centre, radius=radius, receipts=curator.receipts)
 
 
 def read_whole(value: int, name: str) -> int:

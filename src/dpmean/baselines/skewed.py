@@ -16,9 +16,8 @@ from dpmean.estimators.clipped import FAILURE
 from dpmean.numerics.grid import Grid
 from dpmean.numerics.noisy_search import questions, rank_error
 from dpmean.pipeline.central import Common
-from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.protocols import Noise, Rows
-from dpmean.queries.queries import Estimate, Floats, Ints
+from dpmean.queries.queries import Floats, Ints
+from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
 
 _FOR_MEDIANS, _FOR_SPREADS, _FOR_RADIUS = Fraction(1, 5), Fraction(1, 10), Fraction(1, 20)
@@ -34,38 +33,41 @@ def plan_mean(X: ArrayLike, **common: Unpack[Common]) -> Release:
     rows are clipped at a private radius around the medians. Noise is drawn in floats, and differs from column to
     column: ``noise_std`` is its root mean square. A fifth of the budget finds the medians, a tenth the spreads, a
     twentieth the radius.
+
+    Args:
+        X: The rows, an (n, d) array.
+        **common: As for ``dpmean.mean``: the budget ``rho``, or ``epsilon`` and ``delta``; ``norm_bound`` or
+            ``bounds``; ``sigma_min`` and ``sigma_max``; the resolution ``step``; ``nan``; and ``seed``.
+
     """
-    return run_peer("plan", _ask, X, **common)
+    return run_peer("plan", _ask, X, FloatCurator, **common)
 
 
-def _ask(grid: Grid, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
-    curator, rho, n, d = FloatCurator(rows, budget, noise), budget.rho, rows.n, rows.d
-    values, half = curator.values, rows.n // 2
+def _ask(grid: Grid, curator: FloatCurator) -> Estimate:
+    rho, rows, n, d = curator.left, curator.rows, curator.rows.n, curator.rows.d
     centre = curator.quantiles(
-        values, n / 2, lambda k: grid.reach * (2 * k / (_POINTS - 1) - 1), _POINTS, rho * _FOR_MEDIANS, "medians"
+        rows, n / 2, lambda k: grid.reach * (2 * k / (_POINTS - 1) - 1), _POINTS, rho * _FOR_MEDIANS, "medians"
     )
 
-    squares = (values[:half] - values[half : 2 * half]) ** 2 / 2
-    middle = curator.quantiles(
-        squares, half / 2, *_ladder(grid.step**2, 2 * grid.reach**2), rho * _FOR_SPREADS, "spreads"
-    )
+    squares = curator.half_squares(rows)
+    ladder = _ladder(grid.step**2, 2 * grid.reach**2)
+    middle = curator.quantiles(squares, squares.n / 2, *ladder, rho * _FOR_SPREADS, "spreads")
     scale = (middle / _MEDIAN_OF_SQUARE) ** 0.25  # the root of the standard deviation
 
-    scaled = (values - centre) / scale
-    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    scaled = curator.scaled(rows, centre, scale)
     radii, points = _ladder(grid.step / float(scale.max()), 2 * grid.reach / float(scale.min()))
     asked, cost = questions(points), rho * _FOR_RADIUS
     slack = rank_error(math.sqrt(asked / (2 * cost)), asked, FAILURE)
     rank = max(n - max(math.sqrt(2 * d / rho), slack), 1.0)
-    radius = float(curator.quantiles(lengths, rank, radii, points, cost, "radius")[0])
+    radius = float(curator.quantiles(curator.lengths(scaled), rank, radii, points, cost, "radius")[0])
 
-    shift, std = curator.ball_mean(scaled, np.zeros(d), radius, curator.purse.left, "mean")
+    shift, std = curator.ball_mean(scaled, np.zeros(d), radius, curator.left, "mean")
     return Estimate(
         mean=centre + shift * scale,
         noise_std=std * math.sqrt(float(np.mean(scale**2))),
         centre=centre,
         radius=radius,
-        receipts=tuple(curator.purse.receipts),
+        receipts=curator.receipts,
         radius_unit=" in columns divided by the roots of their spreads",
     )
 

@@ -26,7 +26,7 @@ from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 @click.option("--d", type=int, required=True, metavar="D", help="How many columns.")
 @arguments.budget
 @click.option("--trust", default="central", show_default=True, metavar="MODEL", help="central, local or shuffle.")
-@click.option("--neighbours", default="replace-one", metavar="WHICH", help="Or add-or-remove-one: n is private.")
+@click.option("--neighbours", metavar="WHICH", help="add-or-remove-one (default) or replace-one: n is public.")
 @click.option(
     "--rounds", default="adaptive", metavar="WHAT", help="adaptive or few, in the local and the shuffle model."
 )
@@ -49,6 +49,7 @@ def plan(*, as_json: bool, **asked: Any) -> None:
         "d": outlook.d,
         "budget": _budget(outlook.budget),
         "trust": outlook.trust,
+        "neighbours": outlook.neighbours,
         "verdict": outlook.verdict.name.lower(),
         "error": outlook.error,
         "sampling_error": outlook.sampling_error,
@@ -133,6 +134,7 @@ def show_ledger(file: Path, dataset: str | None, *, as_json: bool) -> None:
             "budget": _budget(found.budget),
             "spent": _safe(found.spent, up=True),
             "left": _safe(found.left, up=False),
+            "neighbours": found.neighbours,
             "entries": [
                 {
                     "id": entry.id,

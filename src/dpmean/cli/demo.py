@@ -27,7 +27,7 @@ def demo(rho: float) -> None:
     console.print(f"{n} pictures of {d} pixels, made on the spot, none longer than {LONGEST:g} (l2 norm).")
     console.print(f"Say nobody knew, and gave a loose bound of {bound:g}. Their mean, with rho = {rho:g}:\n")
     with show.working("finding the centre, clipping, adding noise"):
-        release = mean(rows, rho=rho, norm_bound=bound, allow_few_rows=True)
+        release = mean(rows, rho=rho, norm_bound=bound, neighbours="replace-one", allow_few_rows=True)
         other = usual(rows, rho, bound)
     draw(console, {"the true mean": truth, "dpmean": release.mean, "Gaussian mechanism": other.mean})
     near, far = (float(np.linalg.norm(found.mean - truth)) for found in (release, other))

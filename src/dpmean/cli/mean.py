@@ -11,7 +11,17 @@ from dpmean.cli import arguments, show
 from dpmean.privacy.budgets import Number
 
 _SECTIONS = {
-    "The budget": ("rho", "epsilon", "delta", "ledger", "dataset", "ledger_rho", "ledger_epsilon", "ledger_delta"),
+    "The budget": (
+        "rho",
+        "epsilon",
+        "delta",
+        "ledger",
+        "dataset",
+        "ledger_rho",
+        "ledger_epsilon",
+        "ledger_delta",
+        "ledger_neighbours",
+    ),
     "How large rows may be (one of these)": ("norm_bound", "bounds", "lower", "upper"),
     "Which rows and columns": ("columns", "vector_column", "newlines", "privacy_unit", "nan", "allow_few_rows"),
     "One mean per group": ("by", "groups", "sizes"),
@@ -41,6 +51,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--ledger-rho", type=arguments.NUMBER, metavar="R", help="Their whole budget, at first use, or else")
 @click.option("--ledger-epsilon", type=arguments.NUMBER, metavar="E", help="that in approximate DP, with")
 @click.option("--ledger-delta", type=arguments.NUMBER, metavar="D", help="its delta.")
+@click.option("--ledger-neighbours", metavar="WHICH", help="replace-one to take both kinds (default: the first's).")
 @click.option("--norm-bound", type=float, metavar="X", help="No row is longer (l2 norm); may be loose.")
 @click.option("--bounds", type=_FILE, metavar="CSV", help="Ranges: a file with the header column,lower,upper.")
 @click.option("--lower", type=float, metavar="X", help="Every column is at least this, and")
@@ -61,7 +72,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--by", metavar="NAME", help="The column that names the group of a row.")
 @click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
 @click.option("--sizes", type=click.Choice(["private", "public"]), metavar="WHAT", help="private (default) or public.")
-@click.option("--neighbours", metavar="WHICH", help="replace-one (default) or add-or-remove-one.")
+@click.option("--neighbours", metavar="WHICH", help="add-or-remove-one (default) or replace-one: n is public.")
 @click.option("--trust", metavar="MODEL", help="central (default), local or shuffle.")
 @click.option("--method", metavar="NAME", help="refined (default), shifted or clipped.")
 @click.option("--passes", type=int, metavar="1|2", help="How often all rows are read at most (default: 2).")
@@ -86,6 +97,7 @@ def mean(
     ledger_rho: Number | None,
     ledger_epsilon: Number | None,
     ledger_delta: Number | None,
+    ledger_neighbours: str | None,
     bounds: Path | None,
     lower: float | None,
     upper: float | None,
@@ -118,7 +130,8 @@ def mean(
     )
     target = Target(out, format_, report, as_json=as_json, grouped="by" in asked, seeded="seed" in asked)
     asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
-    account = release.open_ledger(ledger, dataset, ledger_rho, ledger_epsilon, ledger_delta, seeded="seed" in asked)
+    terms = {"rho": ledger_rho, "epsilon": ledger_epsilon, "delta": ledger_delta, "neighbours": ledger_neighbours}
+    account = release.open_ledger(ledger, dataset, terms, seeded="seed" in asked)
     with show.working("reading rows"):
         found = release.make(data, asked, account)
     target.write(found)

@@ -20,7 +20,6 @@ from dpmean.errors import ArgumentError
 from dpmean.ledger.account import Account, digits
 from dpmean.ledger.codec import clean
 from dpmean.ledger.ledger import datasets
-from dpmean.privacy.budgets import Number
 from dpmean.rows.engine import Streamed
 
 _FILE_NAME = re.compile(r"[/\\]|\.(?:txt|csv|tsv|json|lst|list|dat)$", re.IGNORECASE)
@@ -84,28 +83,20 @@ def read_nan(given: str) -> dict[str, str]:
     return found
 
 
-def open_ledger(
-    file: Path | None,
-    dataset: str | None,
-    rho: Number | None,
-    epsilon: Number | None,
-    delta: Number | None,
-    *,
-    seeded: bool,
-) -> dpmean.Ledger | None:
-    """Open the ledger, if there is to be one."""
+def open_ledger(file: Path | None, dataset: str | None, terms: dict[str, Any], *, seeded: bool) -> dpmean.Ledger | None:
+    """Open the ledger, if there is to be one, on terms that are given or that it has."""
     if file is None:
-        if any(value is not None for value in (dataset, rho, epsilon, delta)):
-            raise click.UsageError("--dataset and the budgets of a ledger need --ledger FILE beside them")
+        if any(value is not None for value in (dataset, *terms.values())):
+            raise click.UsageError("--dataset and the terms of a ledger need --ledger FILE beside them")
         return None
     if seeded:
         raise click.UsageError("a seeded release protects nobody and is not recorded: leave out --seed, or --ledger")
     name = "data" if dataset is None else clean(dataset)
-    if all(value is None for value in (rho, epsilon, delta)) and name not in _known(file):
+    if all(terms[part] is None for part in ("rho", "epsilon", "delta")) and name not in _known(file):
         raise click.UsageError(
             f"{name!r} has no budget in {file} yet: give --ledger-rho 1, say, or --ledger-epsilon 3 --ledger-delta 1e-6"
         )
-    return dpmean.Ledger(file, rho, epsilon=epsilon, delta=delta, dataset=name)
+    return dpmean.Ledger(file, **terms, dataset=name)
 
 
 def _known(file: Path) -> tuple[str, ...]:

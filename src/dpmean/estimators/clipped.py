@@ -9,14 +9,16 @@ from typing import final
 import numpy as np
 
 from dpmean.estimators.feasibility import Need, rows_for_radius_and_mean
+from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid, radius_at
-from dpmean.numerics.noisy_search import questions, rank_error, search
-from dpmean.numerics.shells import shell_sums, shells_of
+from dpmean.numerics.noisy_search import questions, rank_error
 from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.protocols import Noise, Rows, TrustModel
-from dpmean.queries.queries import Estimate, Floats
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.queries.queries import Floats, VectorSum
+from dpmean.release.estimate import Estimate
+from dpmean.trust.central.costs import rows_to_clip, split
 from dpmean.trust.central.curator import Curator
-from dpmean.trust.central.model import Central
+from dpmean.trust.central.handles import Counts
 
 FAILURE = 0.1
 """beta: the chance that is left for a comparison to err by more than the rank error."""
@@ -28,71 +30,58 @@ class ClippedMean:
     """Clip rows around the origin (CM)."""
 
     grid: Grid
-    trust: Central
+    coins: PublicCoins
     one_pass: bool = False
     name = "clipped"
 
-    def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
+    def __call__(self, curator: Curator) -> Estimate:
         """Estimate the mean of the rows within the budget."""
-        if self.one_pass:
-            return clipped_in_one_pass(np.zeros(rows.d), self.grid, self.trust, rows, budget, noise)
-        return clipped_around(np.zeros(rows.d), self.grid, self.trust, rows, budget, noise)
+        clip = clipped_in_one_pass if self.one_pass else clipped_around
+        return clip(curator, np.zeros(self.grid.d), self.grid)
 
-    def rows_needed(self, budget: Zcdp) -> Need:
+    def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
         """Return how many rows this takes."""
-        return rows_for_radius_and_mean(self.grid.d, self.trust, budget)
+        return rows_for_radius_and_mean(self.grid.d, budget, neighbours)
 
 
-def clipped_around(
-    centre: Floats,
-    grid: Grid,
-    trust: TrustModel,
-    rows: Rows,
-    budget: Zcdp,
-    noise: Noise,
-    quantile: float | None = None,
-) -> Estimate:
-    """Choose a radius around the centre with a quarter of the budget, and clip there with the rest.
+def clipped_around(curator: Curator, centre: Floats, grid: Grid, quantile: float | None = None) -> Estimate:
+    """Choose a radius around the centre with a quarter of what is left of the budget, and clip there with the rest.
 
     Without a ``quantile`` of the distances, the radius balances noise and bias.
     """
-    for_radius, for_mean = trust.divide(budget, 1, 3)
+    budget, rows = Zcdp(curator.left), curator.rows
+    for_radius, for_mean = split(budget, 1, 3)
+    counts = curator.count(rows, grid.distances(centre))
+    rank = _rank(curator, counts, budget, for_radius) if quantile is None else quantile * rows.n
+    radius = radius_at(grid.lowest + curator.quantile(counts, rank, for_radius.rho, "radius"))
+    total = curator.ball_sum(rows, grid.ball(centre, radius), for_mean.rho, "mean")
+    return _estimate(curator, centre, radius, total)
 
-    distances = grid.distances(centre)
-    counter, paid_for_radius = trust.open_counter(rows, distances, for_radius, noise, "radius")
-    if quantile is None:
-        slack = rank_error(counter.noise_std, counter.questions, FAILURE)
-        rank = max(rows.n - max(trust.rows_to_clip(rows.d, budget), slack), 1)
-    else:
-        rank = quantile * rows.n
-    radius = radius_at(distances.low + int(search(counter, rank)[0]))
 
-    total, paid_for_mean = trust.bounded_sum(rows, grid.ball(centre, radius), for_mean, noise, "mean")
+def clipped_in_one_pass(curator: Curator, centre: Floats, grid: Grid) -> Estimate:
+    """Do the same with one pass over the rows; the radius is one of those of the bins."""
+    budget, rows = Zcdp(curator.left), curator.rows
+    for_radius = budget.share(1, 4)
+    binned = curator.bin(rows, grid.bins(centre, radius_at(grid.lowest), rows.n))
+    rank = _rank(curator, binned.counts, budget, for_radius)
+    found = grid.lowest + curator.quantile(binned.counts, rank, for_radius.rho, "radius")
+    sums = curator.add_up_bins(binned, [binned.bins.at(found)])
+    total = curator.clipped_sum(sums, 0, curator.left, "mean")
+    return _estimate(curator, centre, sums.shells.radii[0] * sums.shells.unit, total)
+
+
+def _rank(curator: Curator, counts: Counts, budget: Zcdp, for_radius: Zcdp) -> float:
+    """Return how many rows the radius is to hold: all but those that are best clipped, or that noise hides."""
+    std = curator.quantile_std(counts, for_radius.rho)
+    hidden = rank_error(std, questions(counts.points), FAILURE)
+    return max(counts.n - max(rows_to_clip(curator.rows.d, budget, curator.neighbours), hidden), 1)
+
+
+def _estimate(curator: Curator, centre: Floats, radius: float, total: VectorSum) -> Estimate:
     return Estimate(
-        mean=centre + total.total * (total.unit / rows.n),
-        noise_std=math.sqrt(total.variance) * total.unit / rows.n,
+        mean=centre + total.total * (total.unit / curator.rows.n),
+        noise_std=math.sqrt(total.variance) * total.unit / curator.rows.n,
         centre=centre,
         radius=radius,
-        receipts=(paid_for_radius, paid_for_mean),
-    )
-
-
-def clipped_in_one_pass(centre: Floats, grid: Grid, trust: Central, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
-    """Do the same for a trusted curator who reads the rows once; the radius is one of those of the bins."""
-    curator, for_radius = Curator(budget, noise, trust), budget.share(1, 4).rho
-    bins = grid.bins(centre, radius_at(grid.lowest), rows.n)
-    sums = rows.add_up_bins(bins)
-    histogram = sums.histogram
-    asked, std = questions(histogram.points), curator.quantile_std(histogram, for_radius)
-    to_clip = max(curator.trust.rows_to_clip(rows.d, budget), rank_error(std, asked, FAILURE))
-    found = grid.lowest + curator.quantile(histogram, max(rows.n - to_clip, 1), for_radius, "radius")
-    edges = [bins.at(found)]
-    shells = shells_of(bins, edges)
-    total = curator.clipped_sum(shell_sums(sums, bins, edges), shells, 0, curator.left, "mean")
-    return Estimate(
-        mean=centre + total.total * (total.unit / rows.n),
-        noise_std=math.sqrt(total.variance) * total.unit / rows.n,
-        centre=centre,
-        radius=shells.radii[0] * shells.unit,
-        receipts=tuple(curator.receipts),
+        receipts=curator.receipts,
     )

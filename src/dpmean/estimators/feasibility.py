@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Protocol, final
 
+from dpmean.enums import Verdict as Verdict
 from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.protocols import Estimator, TrustModel
-
-
-class Verdict(IntEnum):
-    """What to expect from a number of rows."""
-
-    FINE = 0
-    RISKY = 1
-    HOPELESS = 2
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.release.estimate import Estimate
+from dpmean.trust.central.costs import rows_to_clip
+from dpmean.trust.central.curator import Curator
 
 
 @final
@@ -41,24 +36,28 @@ class Need:
 ANY_NUMBER = Need(1, 1)
 
 
-class Planned(Estimator, Protocol):
-    """An estimator that knows beforehand how many rows it needs."""
+class Estimator(Protocol):
+    """Asks its queries in its order; knows beforehand how many rows it needs."""
 
     @property
-    def trust(self) -> TrustModel:
-        """Who is trusted."""
+    def name(self) -> str:
+        """What it is called."""
         ...
 
-    def rows_needed(self, budget: Zcdp) -> Need:
+    def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
         """Return how many rows this takes."""
         ...
 
+    def __call__(self, curator: Curator) -> Estimate:
+        """Estimate the mean of the rows that the curator holds, within the budget."""
+        ...
 
-def rows_for_radius_and_mean(d: int, trust: TrustModel, budget: Zcdp) -> Need:
+
+def rows_for_radius_and_mean(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:
     """Return how many rows it takes to choose a radius and to drown the noise of the mean.
 
     That noise, sqrt(2 d / rho) / n, must be at most a tenth of the radius (three tenths: risky), and n sqrt(rho) at
     least 100 (50) for the radius to be found.
     """
-    to_clip, root = trust.rows_to_clip(d, budget), math.sqrt(budget.rho)
+    to_clip, root = rows_to_clip(d, budget, neighbours), math.sqrt(budget.rho)
     return Need(max(10 * to_clip, 100 / root), max(to_clip / 0.3, 50 / root))

@@ -18,13 +18,16 @@ from dpmean.experiments.figures import SIGMA_MIN, Cell, Figure
 from dpmean.noise.source import seeded
 from dpmean.numerics.noisy_search import search
 from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.domain import Frame
+from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Coordinates, Floats
 from dpmean.rows.memory import MemoryRows
-from dpmean.trust.central.model import Central
+from dpmean.trust.central.costs import count_variance
+from dpmean.trust.central.counter import NoisyCounter
 
 TOO_FEW_ROWS = "too few rows"
 """dpmean.mean would have refused."""
+NEIGHBOURS = "replace-one"
+"""In all experiments, as in the paper and for all peers: n is public."""
 
 
 @final
@@ -97,7 +100,7 @@ def non_private(problem: Problem, seed: int) -> Answer:  # noqa: ARG001  one sig
 def mean(problem: Problem, seed: int, **options: Any) -> Answer:
     """Return what ``dpmean.mean`` releases; where it would refuse, tell it to go on."""
     told = problem.figure.statistical and options.get("trust", "central") == "central"
-    more = {**problem.arguments, **(problem.sigmas if told else {}), **options, "seed": seed}
+    more = {**problem.arguments, **(problem.sigmas if told else {}), **options, "seed": seed, "neighbours": NEIGHBOURS}
     if options.get("trust") == "local" and "epsilon" in more:
         del more["delta"]  # pure differential privacy is the better choice there
     note = ""
@@ -149,9 +152,9 @@ def private_median(problem: Problem, seed: int) -> Answer:
     """Search for the median of numbers from 0 to 1 on a line of u points (PrivQuant)."""
     u = int(problem.cell["u"])
     line = Coordinates(signs=np.ones(1), step=1 / u, first=0, size=1, low=0.0, spacing=1.0, points=u)
-    rows = MemoryRows(problem.rows, Frame.within_norm(1, 1.0, impute=False))
-    budget = Zcdp(problem.cell.rho)
-    counter, _ = Central().open_counter(rows, line, budget, seeded(seed), "median")
+    rows = MemoryRows(problem.rows, Domain.within_norm(1, 1.0, impute=False))
+    variance = count_variance(u, 1, Zcdp(problem.cell.rho).rho)
+    counter = NoisyCounter(rows.answer(line), u, variance, seeded(seed), "median")
     return Answer(search(counter, rank=rows.n / 2) / u)
 
 

@@ -7,17 +7,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import final
 
-from dpmean.enums import read_name
-from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError
+from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError, display_name
 from dpmean.ledger.filter import Cost, epsilon_left, epsilon_spent, fits, only_pure
+from dpmean.ledger.relations import STEPS_RHO, check_neighbours, converts, refusal, replacing, says_added
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
 from dpmean.privacy.conversions import tight_epsilon, zcdp_implied_by
-from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.renyi import Renyi
-from dpmean.release.text import shown
-
-WITHIN = " within its "
-"""Follows the neighbours of groups whose sizes are public, before what groups are told apart by."""
 
 
 @final
@@ -26,15 +21,15 @@ class Entry:
     """One line of a ledger.
 
     Attributes:
-        id: of a release, the hash of its JSON; else a random number.
-        when: the time of recording, in UTC.
-        what: the method of a release, or what was said to be paid for.
-        cost: what it cost.
-        n: how many rows the release says there were, if it does.
-        d: how many columns.
-        columns: their names, if they have any.
-        neighbours: which pairs of data sets the cost is about.
-        unit: the column that says whose row it is, where the cost is about all rows of one person.
+        id: The hash of the JSON of a release, or else a random number.
+        when: The time of recording, in UTC.
+        what: The method of a release, or what was said to be paid for.
+        cost: What it cost, for these neighbours.
+        n: The number of rows that the release tells, if it does.
+        d: The number of columns.
+        columns: The names of the columns, if they have any.
+        neighbours: Which pairs of data sets the cost is about.
+        unit: The column that says whose row it is, where the cost is about all rows of one person.
 
     """
 
@@ -52,9 +47,7 @@ class Entry:
         if self.unit is not None and not isinstance(self.unit, str):
             raise ArgumentTypeError(f"unit must be the name of a column, got {self.unit!r}")
         if self.neighbours is not None:
-            name, within, _ = str(self.neighbours).partition(WITHIN)
-            if read_name(Neighbours, name, "neighbours") is not Neighbours.REPLACE_ONE and within:
-                raise ArgumentError(f"public sizes of groups go with neighbours that replace one, got {name!r}")
+            check_neighbours(self.neighbours)
 
     @property
     def relation(self) -> tuple[str, str | None] | None:
@@ -64,12 +57,13 @@ class Entry:
     @property
     def protects(self) -> str:
         """What the cost is about, in words; a column may be called rows, too."""
-        unit = "rows" if self.unit is None else "the column 'rows'" if self.unit == "rows" else shown(self.unit)
+        unit = "rows" if self.unit is None else "the column 'rows'" if self.unit == "rows" else display_name(self.unit)
         return f"{self.neighbours} of {unit}"
 
     def __str__(self) -> str:
         one = "row" if self.unit is None else "person"
-        rows = "" if self.n is None else f", {self.n} {one}{'s' if self.n != 1 else ''}"
+        about = "about " if says_added(f"{self.what} {self.neighbours}") else ""
+        rows = "" if self.n is None else f", {about}{self.n} {one}{'s' if self.n != 1 else ''}"
         wide = "" if self.d is None else f", {self.d} column{'s' if self.d != 1 else ''}"
         return f"{self.what}{rows}{wide}"
 
@@ -77,10 +71,16 @@ class Entry:
 @final
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One data set: its budget, and what was paid from it."""
+    """One data set: its budget, what was paid from it, and which neighbours that is about, if it was said."""
 
     budget: Zcdp | ApproxDp
     entries: tuple[Entry, ...] = ()
+    neighbours: str | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """Which neighbours all costs are about: as was said, or else as the first entry says; None if none does."""
+        return self.neighbours or next((entry.neighbours for entry in self.entries if entry.neighbours), None)
 
     @property
     def costs(self) -> tuple[Cost, ...]:
@@ -129,13 +129,7 @@ class Account:
 
     def with_entry(self, entry: Entry, what: str) -> Account:
         """Return the account after one more entry, or refuse it."""
-        known = next((known for known in self.entries if known.relation is not None), None)
-        if known is not None and entry.relation is not None and known.relation != entry.relation:
-            raise ArgumentError(
-                f"{what} is about {entry.protects}, and earlier ones on this data set are about {known.protects}: "
-                "costs do not add up. Give neighbours and privacy_unit as before; a new name would be a second budget "
-                "for the same people"
-            )
+        given, entry = entry, self._as_here(entry, what)
         after = replace(self, entries=(*self.entries, entry))
         if after.is_within():
             return after
@@ -148,9 +142,34 @@ class Account:
         delta = f", at delta = {float(self.budget.delta):g}" if isinstance(self.budget, ApproxDp) else ""
         most = digits(left, up=False)
         cure = "nothing more may be asked" if most == "0" else f"ask for at most {self.unit}={most}"
+        here = ""
+        if entry.neighbours != given.neighbours:
+            steps = "4 rho" if isinstance(entry.cost, Zcdp) else "2 epsilon"
+            here = f" where neighbours replace one ({steps}, since it is about {given.neighbours})"
+            cure = cure if most == "0" else f'{cure} and neighbours="replace-one"{self._quarter(left)}'
         raise OverspendError(
-            f"{what} costs {self.unit} = {digits(asked, up=True)}, and only {self.unit} = {most} is left{delta}: {cure}"
+            f"{what} costs {self.unit} = {digits(asked, up=True)}{here}, and only {self.unit} = {most} is left{delta}: "
+            f"{cure}"
         )
+
+    def _as_here(self, entry: Entry, what: str) -> Entry:
+        """Return an entry at the price that it has beside the others, or refuse it if it has none."""
+        known = next((known for known in self.entries if known.relation is not None), None)
+        kind, unit = self.kind, entry.unit if known is None else known.unit
+        if kind is None or entry.neighbours is None or (entry.neighbours, entry.unit) == (kind, unit):
+            return entry
+        if entry.unit != unit or not converts(entry.neighbours, kind):
+            here = replace(entry, neighbours=kind, unit=unit)
+            same = entry.unit == unit
+            raise ArgumentError(refusal(what, entry.protects, here.protects, same_unit=same, first=known is None))
+        cost, words = replacing(entry.cost)
+        return replace(entry, cost=cost, neighbours=kind, what=f"{entry.what}, {words}" if entry.what else words)
+
+    def _quarter(self, left: Fraction) -> str:
+        """Say what may be asked about one row more or less, where rows are replaced."""
+        if isinstance(self.budget, ApproxDp):
+            return ""
+        return f", or at most {self.unit}={digits(left / STEPS_RHO, up=False)} without it"
 
     def in_words(self) -> list[str]:
         """Return what was paid when, and what is left, line by line."""

@@ -11,10 +11,12 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from dpmean.enums import read_name
 from dpmean.errors import ArgumentError, LedgerError
 from dpmean.ledger.account import Account, Entry
 from dpmean.ledger.filter import Cost
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
+from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.renyi import ORDERS, Renyi
 
 FORMAT = "dpmean.ledger/1"
@@ -49,6 +51,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 class _Account(msgspec.Struct, forbid_unknown_fields=True):
     budget: _Cost
     entries: tuple[_Entry, ...]
+    neighbours: str | None = None
 
 
 class _Book(msgspec.Struct, forbid_unknown_fields=True):
@@ -64,6 +67,7 @@ def write(book: Book) -> bytes:
         lines += [
             f"    {json.dumps(name, ensure_ascii=False)}: {{",
             f'      "budget": {_line(_cost_on_paper(account.budget))},',
+            *([f'      "neighbours": {json.dumps(account.neighbours)},'] if account.neighbours else []),
             f'      "entries": [\n{entries}\n      ]' if entries else '      "entries": []',
             "    }" + "," * (i + 1 < len(book)),
         ]
@@ -142,7 +146,11 @@ def _account(paper: _Account) -> Account:
     entries = tuple(_entry(entry) for entry in paper.entries)
     if len({entry.id for entry in entries}) < len(entries):
         raise ValueError("an entry is there twice")
-    account = Account(budget, entries)
+    if paper.neighbours is not None:
+        read_name(Neighbours, paper.neighbours, "neighbours")
+        if any(entry.neighbours not in (None, paper.neighbours) for entry in entries):
+            raise ValueError("its entries are about other neighbours than it says")
+    account = Account(budget, entries, paper.neighbours)
     if not account.is_within():
         raise ValueError("its entries are not within its budget")
     return account

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 from dpmean.enums import Sizes
 from dpmean.errors import ArgumentError, ArgumentTypeError
-from dpmean.ledger.account import WITHIN, Entry, as_paid
+from dpmean.ledger.account import Entry, as_paid
 from dpmean.ledger.filter import Cost
+from dpmean.ledger.relations import WITHIN
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
 from dpmean.privacy.receipts import Receipt
 from dpmean.privacy.renyi import Renyi, compose

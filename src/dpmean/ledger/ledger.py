@@ -1,4 +1,7 @@
-"""Bookkeeping for data sets: what their releases cost together, and what is left of their budgets."""
+"""Bookkeeping for data sets: what their releases cost together, and what is left of their budgets.
+
+This is one file because every promise of the public class is explained where it is.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from dpmean.ledger.codec import Book
 from dpmean.ledger.entries import Recordable, entry_for, entry_of
 from dpmean.ledger.filter import Cost
 from dpmean.ledger.storage import File, Memory
-from dpmean.ledger.terms import read_limit, read_name, said, unknown
+from dpmean.ledger.terms import of_kind, read_kind, read_limit, read_name, said, unknown
 from dpmean.privacy.budgets import ApproxDp, Number, Zcdp
 
 
@@ -36,19 +39,23 @@ class Ledger:
     recorded is on the disk, and stays there after a crash. Show a release to nobody before it is recorded.
 
     Attributes:
-        budget: what may be spent in all.
-        dataset: the name of the rows.
-        path: the file, or None.
+        budget: What may be spent in all.
+        dataset: The name of the rows.
+        path: The file, or None.
 
     Args:
-        path: the file, which need not be there yet, or None to keep everything in memory.
-        rho: the budget in zCDP. Or else
-        epsilon: the budget in approximate differential privacy, together with
-        delta: costs of all kinds then add up as Rényi divergences, those of the shuffle model among them. A data set
-            that is in the file already has its budget, which may be left out.
-        dataset: a name of your choice for the rows; each has a budget of its own. Nothing here looks at rows: whoever
-            gives the same rows two names spends two budgets on them, and whoever gives persons by two arrays of keys,
-            which have no names, must see to it that both mean the same persons.
+        path: The file, which need not be there yet. By default everything is kept in memory.
+        rho: The budget in zCDP. Give either ``rho`` or ``epsilon``. A data set that is in the file already has its
+            budget, which may be left out.
+        epsilon: The budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``. Costs of all
+            kinds then add up as Rényi divergences, those of the shuffle model among them.
+        delta: The delta that belongs to ``epsilon``.
+        neighbours: Which neighbours all costs are about. By default those of the first release. A ledger of
+            ``"replace-one"`` takes releases of ``"add-or-remove-one"`` too, at four times their rho: a replacement is a
+            removal and an addition. One of ``"add-or-remove-one"`` refuses ``"replace-one"``, which publishes n.
+        dataset: A name of your choice for the rows. Each name has a budget of its own. Nothing here looks at rows: if
+            the same rows get two names, two budgets are spent on them. If persons are given by two arrays of keys,
+            which have no names, both must mean the same persons.
 
     """
 
@@ -59,6 +66,7 @@ class Ledger:
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
+        neighbours: str | None = None,
         dataset: str = "data",
     ) -> None:
         if isinstance(path, Real | Decimal) and rho is None:  # Ledger(1.0), as before there were files
@@ -68,14 +76,16 @@ class Ledger:
         self.dataset = read_name(dataset)
         self._shelf: Memory | File = Memory() if path is None else File(path)
         self.path = self._shelf.name or None
-        self.budget = self._begin(read_limit(rho, epsilon, delta))
+        self.budget = self._begin(read_limit(rho, epsilon, delta), kind := read_kind(neighbours))
+        if kind is not None and self._account().kind != kind:
+            self._shelf.change(lambda old: {**old, self.dataset: of_kind(self._account(old), kind, self.dataset)})
 
-    def _begin(self, asked: Zcdp | ApproxDp | None) -> Zcdp | ApproxDp:
+    def _begin(self, asked: Zcdp | ApproxDp | None, kind: str | None) -> Zcdp | ApproxDp:
         found = self._shelf.read()
         if self.dataset not in found:
             if asked is None:
                 raise ArgumentError(unknown(self.dataset, found, self._shelf.name))
-            fresh = Account(asked)
+            fresh = Account(asked, neighbours=kind)
             self._shelf.change(lambda old: old if self.dataset in old else {**old, self.dataset: fresh})
         budget = self._shelf.read()[self.dataset].budget
         if asked is not None and asked != budget:
@@ -100,6 +110,11 @@ class Ledger:
         return self._account().entries
 
     @property
+    def neighbours(self) -> str | None:
+        """Which neighbours all costs are about; None as long as nothing decides that."""
+        return self._account().kind
+
+    @property
     def spent(self) -> Fraction:
         """What the recorded releases cost together: a rho, or an epsilon at the delta of the budget, rounded up.
 
@@ -113,6 +128,7 @@ class Ledger:
     def left(self) -> Fraction:
         """What one more release may cost: ``dpmean.mean(X, rho=ledger.left, ...)`` spends the rest.
 
+        In a ledger of ``"replace-one"`` that is so for releases of ``"replace-one"``; others cost four times their rho.
         Of an epsilon and a delta it is the epsilon of one more release in the central model, at that delta, rounded
         down; ``spent`` and ``left`` then exceed the budget, since epsilons grow more slowly than they add up. Where the
         first cost was pure and at least half of the budget, only pure costs fit beside it, and it is a pure epsilon;
@@ -124,8 +140,11 @@ class Ledger:
         """Take the cost of a release from the budget; when this returns, it is written down.
 
         A release is known by a hash of its JSON, in which are 128 random bits, its public coins: recorded again, as it
-        is or as a copy, it is the same release and costs nothing, and no other one has the same hash. ``asked`` is as
-        for ``charge``.
+        is or as a copy, it is the same release and costs nothing, and no other one has the same hash.
+
+        Args:
+            release: What ``dpmean.mean`` or ``dpmean.mean_by`` returned.
+            asked: What it might have cost, as for ``charge``.
 
         Raises:
             OverspendError: when it costs more than is left; then nothing was written, and it must not be shown.
@@ -146,11 +165,12 @@ class Ledger:
         """Take from the budget what was paid without a release, such as another library's answer about these rows.
 
         Args:
-            cost: what was paid.
-            what: what for, in a few words.
-            neighbours: which neighbours the cost is about, if you know: it is refused beside others.
-            unit: the column that says whose row it is, where the cost is about all rows of one person.
-            asked: what it might have cost, where the cost depends on an answer. A budget of epsilon and delta takes
+            cost: What was paid.
+            what: What it was paid for, in a few words.
+            neighbours: Which neighbours the cost is about, if you know. About ``"add-or-remove-one"`` it is converted
+                where rows are replaced: 4 rho, 2 epsilon, (1 + e^epsilon) delta. Otherwise it is refused beside others.
+            unit: The column that says whose row it is, where the cost is about all rows of one person.
+            asked: What it might have cost, where the cost depends on an answer. A budget of epsilon and delta takes
                 that if it is the first entry, on which the order of its Rényi divergences rests.
 
         """
@@ -160,7 +180,14 @@ class Ledger:
         self._append(entry_for(cost, words, self.budget, neighbours, unit), "this", asked)
 
     def check(self, cost: Cost, *, neighbours: str | None = None, unit: str | None = None) -> None:
-        """Refuse a cost that is more than is left, or about others, before any work is done; spends nothing."""
+        """Refuse a cost that is more than is left, or about others, before any work is done; spends nothing.
+
+        Args:
+            cost: What would be paid.
+            neighbours: Which neighbours the cost is about, if you know.
+            unit: The column that says whose row it is, where the cost is about all rows of one person.
+
+        """
         account = self._account()
         with self._named():
             account.with_entry(entry_for(cost, "", account.budget, neighbours, unit), "this")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import final
 
 from dpmean.errors import ArgumentError
-from dpmean.ledger import codec as paper
+from dpmean.ledger import codec
 from dpmean.ledger.atomic_file import Vault
 from dpmean.ledger.codec import Book
 
@@ -54,14 +54,14 @@ class File:
 
     def read(self) -> Book:
         """Return all data sets."""
-        return paper.read(self._vault.read(), self.name)
+        return codec.read(self._vault.read(), self.name)
 
     def change(self, edit: Callable[[Book], Book]) -> None:
         """Put what ``edit`` makes of the book in its place, while nobody else does."""
 
         def edit_bytes(content: bytes | None) -> bytes | None:
-            old = paper.read(content, self.name)
+            old = codec.read(content, self.name)
             new = edit(old)
-            return None if new is old else paper.write(new)
+            return None if new is old else codec.write(new)
 
         self._vault.change(edit_bytes)

@@ -1,12 +1,16 @@
-"""What a ledger is opened with: the name of a data set, and a budget; both are read here, and said."""
+"""What a ledger is opened with: the name of a data set, a budget, and neighbours; all are read here, and said."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
+from dpmean.enums import read_name as read_member
 from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.ledger.account import Account
 from dpmean.ledger.codec import Book, clean
 from dpmean.privacy.budgets import ApproxDp, Number, Zcdp
+from dpmean.privacy.neighbours import Neighbours
 
 _LONGEST_NAME = 200
 
@@ -34,6 +38,22 @@ def read_limit(rho: Number | None, epsilon: Number | None, delta: Number | None)
     if not Fraction(1, 10**6) <= budget.epsilon <= 1000:
         raise ArgumentError(f"the epsilon of a ledger must lie between 1e-6 and 1000, got {epsilon}")
     return budget
+
+
+def read_kind(neighbours: str | None) -> str | None:
+    """Read which neighbours all costs are to be about, if it is said."""
+    return None if neighbours is None else str(read_member(Neighbours, neighbours, "neighbours"))
+
+
+def of_kind(account: Account, kind: str, dataset: str) -> Account:
+    """Return an account of which all costs are about some neighbours; refuse if they are about others."""
+    if account.kind is None:
+        return replace(account, neighbours=kind)
+    if account.kind != kind:
+        raise ArgumentError(
+            f"what was paid for {dataset!r} is about neighbours {account.kind!r}, got {kind!r}: leave neighbours out"
+        )
+    return account
 
 
 def unknown(dataset: str, found: Book, file: str) -> str:

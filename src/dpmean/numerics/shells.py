@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.queries.queries import Bins, BinSums, Ints, Shells, ShellSums
+from dpmean.queries.queries import Bins, Ints, Shells
+from dpmean.queries.totals import BinSums, ShellSums
 
 FACTOR_ONE = 1 << 12
 """Correction factors are whole multiples of one FACTOR_ONE-th."""

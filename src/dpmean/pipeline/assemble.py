@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dpmean.enums import Trust
+from dpmean.enums import Trust, Verdict
 from dpmean.errors import TooFewRowsError, TooFewRowsWarning
-from dpmean.estimators.feasibility import Need, Verdict
+from dpmean.estimators.feasibility import Need
 from dpmean.privacy.budgets import Number
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt
-from dpmean.queries.domain import Frame
-from dpmean.queries.queries import Estimate
+from dpmean.queries.domain import Domain
+from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
 from dpmean.version import __version__
+from dpmean.warning import warn_user
 
 TWO_SIDED = 1.2
 """Bounds allow for a bias on one side; noise on the number of rows may go either way."""
@@ -52,21 +52,21 @@ def check_rows(
 def warn(few_rows: str, delta: Number | None, n: int) -> None:
     """Warn of few rows, and of a delta that protects single rows badly."""
     if few_rows:
-        warnings.warn(few_rows, TooFewRowsWarning, stacklevel=4)
+        warn_user(few_rows, TooFewRowsWarning)
     if delta is not None and delta * n >= 1:
-        warnings.warn(f"delta={delta} is not below 1/n: a release could publish whole rows", stacklevel=4)
+        warn_user(f"delta={delta} is not below 1/n: a release could publish whole rows")
 
 
 def in_user_units(
     estimate: Estimate,
-    frame: Frame,
+    domain: Domain,
     *,
     n: int,
     method: str,
     trust: Trust,
+    neighbours: Neighbours,
     seeded: bool,
     public: dict[str, Any],
-    neighbours: Neighbours = Neighbours.REPLACE_ONE,
     number_std: float = 0.0,
 ) -> Release:
     """Put an estimate back into the user's units.
@@ -78,18 +78,18 @@ def in_user_units(
     found = estimate.found
     if found is not None and number_std:
         found = replace(found, bias_std=math.hypot(found.bias_std, TWO_SIDED * float(np.linalg.norm(moved))))
-    unit = float(frame.scale[0])
-    same = bool(np.all(frame.scale == unit))
+    unit = float(domain.scale[0])
+    same = bool(np.all(domain.scale == unit))
     length = unit if same else 1.0
     radius_unit = estimate.radius_unit or ("" if same else " half-widths of the bounds")
     return Release(
-        mean=frame.to_user(estimate.mean),
-        noise_std=frame.scale * np.hypot(estimate.noise_std, moved),
-        centre=frame.to_user(estimate.centre),
+        mean=domain.to_user(estimate.mean),
+        noise_std=domain.scale * np.hypot(estimate.noise_std, moved),
+        centre=domain.to_user(estimate.centre),
         radius=estimate.radius * length,
         receipts=estimate.receipts,
         n=n,
-        d=frame.d,
+        d=domain.d,
         method=method,
         trust=trust,
         neighbours=neighbours,
@@ -109,8 +109,8 @@ def remarks(delta: Number | None, *, few_rows: str) -> dict[str, Any]:
     return {**({} if delta is None else {"delta": float(delta)}), **({"few_rows": True} if few_rows else {})}
 
 
-def bound_of(frame: Frame, norm_bound: float | None) -> dict[str, Any]:
+def bound_of(domain: Domain, norm_bound: float | None) -> dict[str, Any]:
     """Return the bound as the release keeps it."""
-    if frame.lower is not None and frame.upper is not None:
-        return {"lower": frame.lower.tolist(), "upper": frame.upper.tolist()}
-    return {"norm_bound": frame.reach if norm_bound is None else float(norm_bound), "reach": frame.reach}
+    if domain.lower is not None and domain.upper is not None:
+        return {"lower": domain.lower.tolist(), "upper": domain.upper.tolist()}
+    return {"norm_bound": domain.reach if norm_bound is None else float(norm_bound), "reach": domain.reach}

@@ -5,32 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypedDict, TypeVar, final
+from typing import Any, TypedDict, TypeVar, final
 
 from dpmean.arguments.bounds import Bounds
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.request import Asked
-from dpmean.estimators.feasibility import Planned
+from dpmean.enums import Trust
+from dpmean.errors import display_name
+from dpmean.estimators.registry import Build
 from dpmean.ledger.ledger import Ledger
-from dpmean.noise.public import PublicCoins
-from dpmean.numerics.grid import Grid
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, remarks, warn
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
-from dpmean.queries.domain import Frame
+from dpmean.queries.domain import Domain
 from dpmean.queries.protocols import Noise, Rows
 from dpmean.release.release import Release
-from dpmean.release.text import shown
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory
 from dpmean.rows.pass_counter import CountedRows
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.private_size import UncountedRows
-from dpmean.trust.central.model import FOR_NUMBER, Central
+from dpmean.trust.central.costs import COUNT_SHARES, split
+from dpmean.trust.central.curator import Curator, count_rows
 
-Build = Callable[[Grid, PublicCoins, Central], Planned]
-"""How an estimator is made."""
+Curate = Callable[[Rows, Zcdp, Noise, Neighbours], Any]
+"""How a curator is given rows, a budget and noise."""
 _Found = TypeVar("_Found")
 
 
@@ -54,45 +54,50 @@ class Common(Basics, total=False):
     sigma_max: float | None
 
 
-def run(build: Build, asked: Asked, counted: Callable[[], None] | None = None) -> Release:
+def run(
+    build: Build,
+    asked: Asked,
+    counted: Callable[[], None] | None = None,
+    curate: Curate = Curator,
+) -> Release:
     """Release the mean of rows with the estimator that ``build`` makes for a grid.
 
     ``counted`` is told when a private number of rows has been drawn. Every argument was read before: from here on,
     what goes wrong is about rows.
     """
-    given, source, trust = asked.arguments, asked.source, Central(asked.arguments.neighbours)
+    given, source, neighbours = asked.arguments, asked.source, asked.arguments.neighbours
     books = Books(given.ledger, given.budget, str(given.neighbours), unit_of(source))
     books.check()
     noise, coins = read_randomness(given.seed)
-    number = _number(source, trust, given.budget, noise)
+    number = _number(source, neighbours, given.budget, noise)
     if number.paid:
         books.pay(total_cost(number.paid))
         if counted is not None:
             counted()
 
     def ask() -> tuple[Release, str]:
-        frame, grid = asked.setting.at(number.n)
-        estimator = build(grid, coins, trust)
-        setting = f"d={frame.d}, rho={float(given.budget.rho):.4g} and method {estimator.name}"
-        need, allowed = estimator.rows_needed(number.left), given.allow_few_rows
+        domain, grid = asked.setting.at(number.n)
+        estimator = build(grid, coins)
+        setting = f"d={domain.d}, rho={float(given.budget.rho):.4g} and method {estimator.name}"
+        need, allowed = estimator.rows_needed(number.left, neighbours), given.allow_few_rows
         few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allowed, paid=number.paid)
 
-        rows = CountedRows(_seen(source, replace(frame, strict=asked.strict), number, noise))
-        estimate = estimator(rows, number.left, noise)
+        rows = CountedRows(_seen(source, replace(domain, strict=asked.strict), number, noise))
+        estimate = estimator(curate(rows, number.left, noise, neighbours))
         estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
         total_cost(estimate.receipts, given.budget)
-        public = {"bound": bound_of(frame, given.norm_bound), "step": grid.step, "coins": coins.key}
+        public = {"bound": bound_of(domain, given.norm_bound), "step": grid.step, "coins": coins.key}
         public |= {"passes": rows.passes, "sample": rows.sampled}
         release = in_user_units(
             estimate,
-            frame,
+            domain,
             n=number.n,
             number_std=number.std,
             method=estimator.name,
-            trust=trust.name,
-            neighbours=trust.neighbours,
+            trust=Trust.CENTRAL,
+            neighbours=neighbours,
             seeded=noise.seeded,
-            public={**public, **_told(source, frame, asked.strict), **remarks(given.delta, few_rows=few_rows)},
+            public={**public, **_told(source, domain, asked.strict), **remarks(given.delta, few_rows=few_rows)},
         )
         return release, few_rows
 
@@ -141,22 +146,22 @@ class Books:
         raise failed
 
 
-def _seen(source: Source, frame: Frame, number: _Number, noise: Noise) -> Rows:
+def _seen(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows:
     """Return the rows as an estimator may see them: persons in a secret order, and a private number hidden."""
-    rows = source.rows(frame)
+    rows = source.rows(domain)
     if unit_of(source) is not None:
         rows = rows.take(shuffled(rows.n, noise, "persons"))
     return UncountedRows(rows, number.n, noise) if number.paid else rows
 
 
-def _told(source: Source, frame: Frame, strict: tuple[int, ...]) -> dict[str, object]:
+def _told(source: Source, domain: Domain, strict: tuple[int, ...]) -> dict[str, object]:
     """Return what a release tells of its table: names, whose rows they are, where missing values were made up."""
     names, unit = source.names, unit_of(source)
     imputed = True if names is None else [name for j, name in enumerate(names) if j not in strict]
     return {
         **({} if names is None else {"columns": list(names)}),
         **({} if unit is None else {"privacy_unit": unit}),
-        **({"imputed": imputed} if frame.impute else {}),
+        **({"imputed": imputed} if domain.impute else {}),
     }
 
 
@@ -177,11 +182,11 @@ class _Number:
     std: float = 0.0
 
 
-def _number(source: Source, trust: Central, budget: Zcdp, noise: Noise) -> _Number:
+def _number(source: Source, neighbours: Neighbours, budget: Zcdp, noise: Noise) -> _Number:
     n, unit = source.shape[0], unit_of(source)
-    what = "rows" if unit is None else f"persons ({shown(unit)})"
-    if trust.neighbours is Neighbours.REPLACE_ONE:
+    what = "rows" if unit is None else f"persons ({display_name(unit)})"
+    if neighbours is Neighbours.REPLACE_ONE:
         return _Number(n, f"{n} {what}", (), budget)
-    for_count, left = trust.divide(budget, *FOR_NUMBER)
-    about, receipt = trust.count(n, for_count, noise, "number")
+    for_count, left = split(budget, *COUNT_SHARES)
+    about, receipt = count_rows(n, for_count, noise, "number")
     return _Number(about, f"about {about} {what}", (receipt,), left, math.sqrt(1 / (2 * for_count.rho)))

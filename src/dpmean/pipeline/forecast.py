@@ -2,29 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-
-import numpy as np
-
-from dpmean.arguments.budgets import LARGEST_EPSILON, read_budget, read_local_budget, read_shuffle_budget
-from dpmean.arguments.choices import read_honest, read_neighbours, read_rounds
-from dpmean.arguments.rows import read_columns
-from dpmean.enums import Trust, read_name
-from dpmean.errors import ArgumentError, ArgumentTypeError
-from dpmean.estimators.feasibility import Need
-from dpmean.estimators.refined import plan as planner
-from dpmean.estimators.refined.estimator import rows_needed
-from dpmean.numerics.error_quantiles import length_quantile
-from dpmean.pipeline.outlook import Outlook, Traffic
-from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
-from dpmean.privacy.neighbours import Neighbours
-from dpmean.trust.central.model import FOR_NUMBER, Central
-from dpmean.trust.local import division
-from dpmean.trust.shuffle.design import NEAR, Design, clients_needed, design
-
-_FAR = 10.0
-"""How many spreads the mean is taken to be away from the origin, or from the middle of the bounds."""
+from dpmean.pipeline.outlook import Outlook
+from dpmean.privacy.budgets import Number
 
 
 def plan(
@@ -37,20 +16,22 @@ def plan(
     trust: str = "central",
     rounds: str = "adaptive",
     honest: Number = 0.8,
-    neighbours: str = Neighbours.REPLACE_ONE,
+    neighbours: str | None = None,
 ) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth, before any data are touched.
 
     Args:
-        n: how many rows there will be.
-        d: how many columns.
-        rho: the privacy budget in zCDP. Or else
-        epsilon: the budget in approximate differential privacy, together with
-        delta: which should be well below 1/n.
-        trust: ``"central"`` (the refined mean), ``"local"``, where epsilon may come without a delta, or ``"shuffle"``.
-        rounds: ``"adaptive"`` or ``"few"``, in the local and the shuffle model.
-        honest: the part of the users that are, in the shuffle model.
-        neighbours: in the central model, ``"replace-one"``, or ``"add-or-remove-one"``: the number of rows is private.
+        n: The number of rows that there will be.
+        d: The number of columns.
+        rho: The privacy budget in zCDP. Give either ``rho`` or ``epsilon``.
+        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``,
+            except in the local model.
+        delta: The delta that belongs to ``epsilon``. It should be well below 1/n.
+        trust: The trust model: ``"central"`` (the refined mean), ``"local"`` or ``"shuffle"``.
+        rounds: The rounds of the local and the shuffle model: ``"adaptive"`` or ``"few"``.
+        honest: The share of users in the shuffle model that take part and tell nobody what they sent.
+        neighbours: Which data sets are neighbours. By default add-or-remove-one in the central model: the number of
+            rows is private. With ``"replace-one"``, the default in the other models, it is public.
 
     Returns:
         An ``Outlook``: print it, or read its numbers.
@@ -59,158 +40,10 @@ def plan(
         >>> import dpmean
         >>> print(dpmean.plan(4000, 128, rho=0.5))
         4000 rows in 128 dimensions, rho = 0.5: enough rows
-          privacy adds an error of 0.0059 spreads (l2 norm, for rows that look normal),
-            0.37 times the 0.0158 that the rows have anyway as a sample
+          privacy adds an error of 0.00305 spreads (l2 norm, for rows that look normal),
+            0.19 times the 0.0158 that the rows have anyway as a sample
 
     """
-    n, d = _whole(n, "n"), _whole(d, "d")
-    model = read_name(Trust, trust, "trust")
-    few = read_rounds(rounds)
-    relation = read_neighbours(neighbours)
-    if model is not Trust.CENTRAL:
-        read_columns(d, model)
-        if relation is not Neighbours.REPLACE_ONE:
-            raise ArgumentError(f"neighbours is for the central model, got {neighbours!r}: leave it out")
-    if model is Trust.LOCAL:
-        return _local(n, d, read_local_budget(rho, epsilon, delta), few_rounds=few)
-    if model is Trust.SHUFFLE:
-        return _shuffle(n, d, read_shuffle_budget(rho, epsilon, delta), read_honest(honest), few_rounds=few)
-    return _central(n, d, read_budget(rho, epsilon, delta), relation)
+    from dpmean.pipeline.expectation import expect  # here, as it loads the compiler
 
-
-def _whole(value: object, name: str) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise ArgumentTypeError(f"{name} must be a whole number, got {value!r}")
-    if value < 1:
-        raise ArgumentError(f"{name} must be at least 1, got {value}")
-    return int(value)
-
-
-def _outlook(
-    n: int,
-    d: int,
-    budget: Zcdp | PureDp | ApproxDp,
-    trust: Trust,
-    need: Need,
-    *,
-    error: float,
-    budget_needed: float,
-    rows_to_match: int = 0,
-    traffic: Traffic | None = None,
-) -> Outlook:
-    return Outlook(
-        n=n,
-        d=d,
-        budget=budget,
-        trust=trust,
-        verdict=need.verdict(n),
-        error=error,
-        sampling_error=1 / math.sqrt(n),
-        rows_needed=math.ceil(need.fine),
-        budget_needed=budget_needed,
-        rows_to_match=rows_to_match,
-        traffic=traffic,
-    )
-
-
-def _central(n: int, d: int, budget: Zcdp, relation: Neighbours) -> Outlook:
-    model = Central(relation)
-    left = budget if relation is Neighbours.REPLACE_ONE else model.divide(budget, *FOR_NUMBER)[1]
-    need = rows_needed(d, left, model)
-    return _outlook(
-        n,
-        d,
-        budget,
-        Trust.CENTRAL,
-        need,
-        error=_expected_error(n, d, left, model),
-        budget_needed=float(budget.rho) * (need.fine / n) ** 2,
-        rows_to_match=_rows_to_match(d, left, model),
-    )
-
-
-def _rows_to_match(d: int, budget: Zcdp, model: Central) -> int:
-    """Return from how many rows on the error of privacy is below that of sampling; the former falls faster."""
-    low, high = 1, 2
-    while _expected_error(high, d, budget, model) * math.sqrt(high) > 1:
-        low, high = high, 2 * high
-    while high - low > max(1, high // 100):
-        middle = (low + high) // 2
-        enough = _expected_error(middle, d, budget, model) * math.sqrt(middle) <= 1
-        low, high = (low, middle) if enough else (middle, high)
-    return high
-
-
-def _expected_error(n: int, d: int, budget: Zcdp, model: Central) -> float:
-    """Predict the error of the refined mean in multiples of the spread, for normal rows.
-
-    The planner's prediction is for rows that are all one spread away. The farthest but a few are farther by the ratio
-    of two quantiles, and clipping a little more than these is what the search for the radius gains.
-    """
-    m = planner.rows_to_locate(n, d, float(budget.rho))
-    left = float(budget.rho - planner.divide(budget.rho, n, m, d).total)
-    alike = 4 / model.neighbours.contributions**2
-    predicted = planner.rounds(n, m, d, left * alike, _FAR)[-1].error
-    clipped = min(max(planner.noise(n, d, float(budget.rho) * alike), 1e-12), 0.25)
-    return predicted * 0.9 * length_quantile(d, 1 - clipped) / length_quantile(d, 0.75)
-
-
-def _local(n: int, d: int, budget: Zcdp | PureDp, *, few_rounds: bool) -> Outlook:
-    need = Need(*division.users_needed(d, budget, few_rounds=few_rounds))
-    amount = budget.epsilon if isinstance(budget, PureDp) else budget.rho
-    power = 1 if isinstance(budget, PureDp) else 2  # users make up for epsilon by the square, for rho in proportion
-    return _outlook(
-        n,
-        d,
-        budget,
-        Trust.LOCAL,
-        need,
-        error=division.expected_error(n, d, budget, few_rounds=few_rounds),
-        budget_needed=float(amount) * (need.fine / n) ** (power / 2),
-    )
-
-
-def _shuffle(n: int, d: int, budget: ApproxDp, honest: Fraction, *, few_rounds: bool) -> Outlook:
-    need = Need(*clients_needed(d, budget, honest))
-    chosen = design(max(n, math.ceil(20 / honest)), d, budget, honest, few_rounds=few_rounds)
-    return _outlook(
-        n,
-        d,
-        budget,
-        Trust.SHUFFLE,
-        need,
-        error=chosen.error(NEAR),
-        budget_needed=_epsilon_needed(n, d, budget, honest),
-        traffic=_traffic(chosen),
-    )
-
-
-def _traffic(chosen: Design) -> Traffic:
-    loosest, most = NEAR, 1.25 * chosen.error(NEAR)
-    while loosest < 1e6 and chosen.error(2 * loosest) <= most:
-        loosest *= 2
-    return Traffic(
-        chosen.variant,
-        len(chosen.stages),
-        chosen.messages,
-        chosen.bytes(sealed=False),
-        chosen.bytes(sealed=True),
-        loosest,
-    )
-
-
-def _epsilon_needed(n: int, d: int, budget: ApproxDp, honest: Fraction) -> float:
-    """Return an epsilon that would do well with n rows, to two digits and rounded up; infinity if none is allowed."""
-    low, high = float(budget.epsilon), float(LARGEST_EPSILON)
-
-    def enough(epsilon: float) -> bool:
-        return clients_needed(d, ApproxDp(epsilon, budget.delta), honest)[0] <= n
-
-    if enough(low):
-        return low
-    if not enough(high):
-        return math.inf
-    while high - low > 0.005 * high:
-        middle = round((low + high) / 2, 4)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return expect(n, d, (rho, epsilon, delta), trust=trust, rounds=rounds, honest=honest, neighbours=neighbours)

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from dpmean.api import method_called
 from dpmean.arguments.bounds import Bounds, columns_bounded
 from dpmean.arguments.choices import read_neighbours, read_randomness
 from dpmean.arguments.request import Arguments, Asked, read_arguments
 from dpmean.arguments.rows import read_array
 from dpmean.enums import Newlines, Sizes, read_name
 from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
+from dpmean.estimators.registry import Build, find_estimator
 from dpmean.ledger.entries import relation_of
 from dpmean.ledger.ledger import Ledger
-from dpmean.pipeline.central import Books, Build, run
+from dpmean.pipeline.central import Books, run
 from dpmean.privacy.budgets import Number
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import MOVED, GroupedRelease, Refusal
@@ -29,7 +29,7 @@ from dpmean.release.release import Release
 from dpmean.rows.tables.keys import written_labels
 from dpmean.rows.tables.table import Key, open_table
 from dpmean.rows.tables.table import groups as rows_of_groups
-from dpmean.trust.central.model import FOR_NUMBER
+from dpmean.trust.central.costs import COUNT_SHARES
 
 
 def mean_by(
@@ -61,38 +61,39 @@ def mean_by(
     tells whether there are any.
 
     Args:
-        X: files, a data frame or an array; the columns that are used are held in memory.
-        by: the column that names the group, or one label per row.
-        groups: the labels of the groups, listed by you: labels found in the data would tell who is there.
-        rho: the privacy budget of all groups together, in zCDP. Or else
-        epsilon: the budget in approximate differential privacy, together with
-        delta: which should be well below one over the number of rows.
-        norm_bound: a bound on the l2 norm of every row, or else
-        bounds: bounds on the columns, as for ``dpmean.mean``.
-        method: as for ``dpmean.mean``.
-        columns: the columns to use, if not all others, or else
-        vector_column: the one that holds vectors.
-        newlines: of a CSV file, what line breaks do, as for ``dpmean.mean``.
-        privacy_unit: the column that says whose row it is, or one key per row. A person then counts once, in one of
-            the listed groups; of those with rows in several, a public hash of the key chooses one, and rows in the
-            others are left out.
-        sizes: ``"private"``: how many rows a group has is told with noise, which costs a small part of the budget, and
-            whether a row is there at all is protected. ``"public"``: it is told exactly; who is in which group is then
-            public, and only what they contributed is protected.
-        neighbours: ``"add-or-remove-one"`` where sizes are private, and ``"replace-one"`` where they are public, if
-            you do not say otherwise. With private sizes and ``"replace-one"``, a row may also move to another group:
-            that costs up to four times as much, so every group gets a quarter of the budget.
-        nan: as for ``dpmean.mean``.
-        ledger: a ``dpmean.Ledger``: what the release costs is taken from its budget before it is shown.
-        seed: makes the noise reproducible and the release worthless as protection; for experiments only.
-        allow_few_rows: give groups a number where the rule says that they have too few rows to expect a useful one; the
-            release of such a group says so.
+        X: Files, a data frame or an array. The columns that are used are held in memory.
+        by: The column that names the group, or one label per row.
+        groups: The labels of the groups, listed by you. Labels found in the data would tell who is there.
+        rho: The privacy budget of all groups together, in zCDP. Give either ``rho`` or ``epsilon``.
+        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``.
+        delta: The delta that belongs to ``epsilon``. It should be well below one over the number of rows.
+        norm_bound: A bound on the l2 norm of every row. Give either ``norm_bound`` or ``bounds``.
+        bounds: Bounds on the columns, as for ``dpmean.mean``.
+        method: The estimator, as for ``dpmean.mean``.
+        columns: The columns to use. By default all others are used.
+        vector_column: The column that holds vectors, in place of ``columns``.
+        newlines: How line breaks in a CSV file are read, as for ``dpmean.mean``.
+        privacy_unit: The column that says whose row it is, or one key per row. A person then counts once, in one of the
+            listed groups. For a person with rows in several groups a public hash of the key chooses one, and rows in
+            the others are left out.
+        sizes: Whether the sizes of groups are protected. With ``"private"`` they are told with noise, which costs a
+            small part of the budget, and whether a row is there at all is protected. With ``"public"`` they are told
+            exactly: who is in which group is then public, and only what they contributed is protected.
+        neighbours: Which data sets are neighbours. By default add-or-remove-one, and ``"replace-one"`` where sizes are
+            public. With private sizes and ``"replace-one"`` a row may also move to another group: that costs up to four
+            times as much, so every group gets a quarter of the budget.
+        nan: What to do with values that are NaN or infinite, as for ``dpmean.mean``.
+        ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
+            returned.
+        seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
+        allow_few_rows: Whether to give groups a number where they have too few rows to expect a useful one. The release
+            of such a group says so.
 
     Returns:
         A ``GroupedRelease``: for every label a ``Release``, or a ``Refusal`` with its reason.
 
     """
-    build, labels = method_called(method, 2), _labels(groups)
+    build, labels = find_estimator(method, 2), _labels(groups)
     counted, records = read_name(Sizes, sizes, "sizes"), read_name(Newlines, newlines, "newlines")
     relation = _relation(counted, neighbours)
     arguments = read_arguments(
@@ -148,7 +149,7 @@ def _of_each_group(arguments: Arguments, sizes: Sizes) -> Arguments:
 
 def _ask(build: Build, asked: Mapping[Any, Asked], books: Books) -> dict[Any, Release | Refusal]:
     """Release the mean of each group, or say why not."""
-    for_number = books.asked.share(FOR_NUMBER[0], sum(FOR_NUMBER))
+    for_number = books.asked.share(COUNT_SHARES[0], sum(COUNT_SHARES))
     found: dict[Any, Release | Refusal] = {}
     for label, one in asked.items():
         if one.source.shape[0] < one.arguments.fewest:
@@ -179,8 +180,8 @@ def _labels(groups: Sequence[Any]) -> list[Any]:
 
 
 def _relation(sizes: Sizes, neighbours: str | None) -> Neighbours:
-    if neighbours is None:
-        return Neighbours.ADD_OR_REMOVE_ONE if sizes is Sizes.PRIVATE else Neighbours.REPLACE_ONE
+    if neighbours is None and sizes is Sizes.PUBLIC:
+        return Neighbours.REPLACE_ONE
     relation = read_neighbours(neighbours)
     if sizes is Sizes.PUBLIC and relation is Neighbours.ADD_OR_REMOVE_ONE:
         raise ArgumentError(f'sizes="public" tells who is there: give neighbours="replace-one", not {neighbours!r}')

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
-from dpmean.enums import Trust
-from dpmean.estimators.feasibility import Verdict
+from dpmean.enums import Trust, Verdict
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
+
+if TYPE_CHECKING:
+    from dpmean.privacy.neighbours import Neighbours
 
 
 @final
@@ -17,12 +19,12 @@ class Traffic:
     """What the shuffle model asks of each user.
 
     Attributes:
-        variant: how the centre is found, the cheapest way that meets the accuracy.
-        rounds: how many rounds there are; every user takes part in each.
-        messages: how many messages a user sends, on average, in all rounds together.
-        bytes: how many bytes that is, frames included.
-        sealed_bytes: the same with every message sealed to the analyzer.
-        loosest: a bound of up to so many spreads adds at most a quarter to the error.
+        variant: How the centre is found, the cheapest way that meets the accuracy.
+        rounds: The number of rounds. Every user takes part in each.
+        messages: The number of messages that a user sends, on average, in all rounds together.
+        bytes: The number of bytes in these messages, frames included.
+        sealed_bytes: The same with every message sealed to the analyzer.
+        loosest: The bound, in spreads, up to which it adds at most a quarter to the error.
 
     """
 
@@ -47,22 +49,24 @@ class Outlook:
     """What n rows in d dimensions and a budget promise.
 
     Attributes:
-        n: how many rows.
-        d: how many columns.
-        budget: the budget: zCDP, or pure differential privacy in the local model, or epsilon and delta in the shuffle
+        n: The number of rows.
+        d: The number of columns.
+        budget: The budget: zCDP, or pure differential privacy in the local model, or epsilon and delta in the shuffle
             model.
-        trust: central, local or shuffle.
-        verdict: whether there are enough rows: fine, risky, or hopeless.
-        error: the error that privacy adds on average to the mean of the rows (l2 norm), in multiples of their spread
+        trust: The trust model: central, local or shuffle.
+        neighbours: Which pairs of data sets the budget is about.
+        verdict: Whether there are enough rows: fine, risky, or hopeless.
+        error: The error that privacy adds on average to the mean of the rows (l2 norm), in multiples of their spread
             (their typical distance from the mean), for rows that look normal around a mean that is ten spreads away
             from the origin or the middle of the bounds. Clusters may double it; heavy tails and skewed rows in few
             dimensions may take it tenfold.
-        sampling_error: the error that the rows have anyway, as a sample, in the same unit.
-        rows_needed: how many rows would do well with this budget.
-        budget_needed: which rho, or epsilon, would do well with these rows; infinity if none does.
-        rows_to_match: from how many rows on privacy adds no more than sampling does, with this budget; 0 in the local
-            model, where it hardly ever is, and in the shuffle model, which is planned for one number of users.
-        traffic: what each user sends, in the shuffle model.
+        sampling_error: The error that the rows have anyway, as a sample, in the same unit.
+        rows_needed: The number of rows that is recommended with this budget.
+        budget_needed: The rho, or epsilon, that is recommended with these rows. It is infinity if none is large enough.
+        rows_to_match: The number of rows from which on privacy adds no more than sampling does, with this budget. It is
+            0 in the local model, where that is hardly ever so, and in the shuffle model, which is planned for one
+            number of users.
+        traffic: What each user sends, in the shuffle model.
 
     """
 
@@ -70,6 +74,7 @@ class Outlook:
     d: int
     budget: Zcdp | PureDp | ApproxDp
     trust: Trust
+    neighbours: Neighbours
     verdict: Verdict
     error: float
     sampling_error: float

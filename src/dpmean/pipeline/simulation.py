@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.arguments.bounds import Bounds, read_frame
+from dpmean.arguments.bounds import Bounds, read_domain
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.rows import read_columns, read_rows
 from dpmean.enums import Fidelity, Newlines, Trust
@@ -19,16 +19,16 @@ from dpmean.errors import ArgumentTypeError
 from dpmean.estimators.feasibility import Need
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, remarks, warn
 from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
-from dpmean.queries.domain import Frame
+from dpmean.privacy.neighbours import Neighbours
+from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Floats
 from dpmean.release.release import Release
 from dpmean.rows.opening import InMemory
-from dpmean.trust.local.analyzer import Analyzer
+from dpmean.trust.local.analyzer import LocalAnalyzer
 from dpmean.trust.local.division import users_needed
 from dpmean.trust.local.protocol import setup_for
 from dpmean.trust.local.simulation import Fleet
-from dpmean.trust.shuffle.analyzer import Analyzer as ShuffleAnalyzer
-from dpmean.trust.shuffle.analyzer import collection_for
+from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
 from dpmean.trust.shuffle.design import clients_needed, design
 from dpmean.trust.shuffle.simulation import Crowd
 
@@ -52,7 +52,7 @@ class Devices:
 
 def run_local(X: Any, budget: Zcdp | PureDp, asked: Devices) -> Release:
     """Release the mean of the rows of ``X`` in the local model: every row a device that sends one message."""
-    array, frame, names = _read_devices(X, asked)
+    array, domain, names = _read_devices(X, asked)
     n, d = array.shape
     noise, coins = read_randomness(asked.seed)
     need = Need(*users_needed(d, budget, few_rounds=asked.few_rounds))
@@ -60,19 +60,20 @@ def run_local(X: Any, budget: Zcdp | PureDp, asked: Devices) -> Release:
     few_rows = check_rows(need, n, f"{n} rows", setting, allow_few_rows=asked.allow_few_rows)
     warn(few_rows, asked.delta, n)
 
-    fleet = Fleet(_rows_of_devices(array, frame), noise)
-    setup = setup_for(coins.digest(), n, d, frame.reach, budget, few_rounds=asked.few_rounds)
-    analyzer = Analyzer(setup)
+    fleet = Fleet(_rows_of_devices(array, domain), noise)
+    setup = setup_for(coins.digest(), n, d, domain.reach, budget, few_rounds=asked.few_rounds)
+    analyzer = LocalAnalyzer(setup)
     estimate = fleet.play(analyzer)
     return in_user_units(
         estimate,
-        frame,
+        domain,
         n=n,
         method="shifted",
         trust=asked.trust,
+        neighbours=Neighbours.REPLACE_ONE,
         seeded=noise.seeded,
         public={
-            "bound": bound_of(frame, asked.norm_bound),
+            "bound": bound_of(domain, asked.norm_bound),
             "step": math.ldexp(1.0, analyzer.step),
             "coins": coins.key,
             "rounds": len(analyzer.closed),
@@ -88,7 +89,7 @@ def run_local(X: Any, budget: Zcdp | PureDp, asked: Devices) -> Release:
 
 def run_shuffle(X: Any, budget: ApproxDp, asked: Devices, honest: Fraction, fidelity: Fidelity) -> Release:
     """Release the mean of the rows of ``X`` in the shuffle model: every row a client whose messages are mixed."""
-    array, frame, names = _read_devices(X, asked)
+    array, domain, names = _read_devices(X, asked)
     n, d = array.shape
     noise, coins = read_randomness(asked.seed)
     need = Need(*clients_needed(d, budget, honest))
@@ -97,19 +98,20 @@ def run_shuffle(X: Any, budget: ApproxDp, asked: Devices, honest: Fraction, fide
     warn(few_rows, asked.delta, n)
 
     plan = design(n, d, budget, honest, few_rounds=asked.few_rounds)
-    analyzer = ShuffleAnalyzer(collection_for(plan, coins.digest(), frame.reach))
-    crowd = Crowd(_rows_of_devices(array, frame), noise, totals=fidelity is Fidelity.TOTALS)
+    analyzer = ShuffleAnalyzer(collection_for(plan, coins.digest(), domain.reach))
+    crowd = Crowd(_rows_of_devices(array, domain), noise, totals=fidelity is Fidelity.TOTALS)
     estimate = crowd.play(analyzer)
     return in_user_units(
         estimate,
-        frame,
+        domain,
         n=n,
         method="shifted",
         trust=asked.trust,
+        neighbours=Neighbours.REPLACE_ONE,
         seeded=noise.seeded,
         public={
             **analyzer.traffic(),
-            "bound": bound_of(frame, asked.norm_bound),
+            "bound": bound_of(domain, asked.norm_bound),
             "coins": coins.key,
             "fidelity": str(fidelity),
             "played_in_one_process": True,
@@ -119,7 +121,7 @@ def run_shuffle(X: Any, budget: ApproxDp, asked: Devices, honest: Fraction, fide
     )
 
 
-def _read_devices(X: Any, asked: Devices) -> tuple[NDArray[Any], Frame, dict[str, Any]]:
+def _read_devices(X: Any, asked: Devices) -> tuple[NDArray[Any], Domain, dict[str, Any]]:
     """Read rows that are devices, and their bound; a device answers whatever it holds."""
     source = read_rows(X, asked.columns, asked.vector_column, newlines=asked.newlines)
     if not isinstance(source, InMemory):
@@ -127,13 +129,13 @@ def _read_devices(X: Any, asked: Devices) -> tuple[NDArray[Any], Frame, dict[str
             f"the {asked.trust} model plays devices in memory, got {type(X).__name__}: load the rows into an array "
             "first"
         )
-    frame = read_frame(source.shape[1], asked.norm_bound, asked.bounds, impute=True, names=source.names)
+    domain = read_domain(source.shape[1], asked.norm_bound, asked.bounds, impute=True, names=source.names)
     read_columns(source.shape[1], asked.trust)
-    return source.array, frame, {} if source.names is None else {"columns": list(source.names)}
+    return source.array, domain, {} if source.names is None else {"columns": list(source.names)}
 
 
-def _rows_of_devices(array: NDArray[Any], frame: Frame) -> Floats:
+def _rows_of_devices(array: NDArray[Any], domain: Domain) -> Floats:
     """Return rows as devices hold them, in working units; a device knows the bounds of its columns."""
     with np.errstate(over="ignore", invalid="ignore"):
-        rows: Floats = (array.astype(np.float64) - frame.middle) / frame.scale
-        return rows if frame.lower is None else np.clip(rows, -1.0, 1.0)
+        rows: Floats = (array.astype(np.float64) - domain.middle) / domain.scale
+        return rows if domain.lower is None else np.clip(rows, -1.0, 1.0)

@@ -49,7 +49,12 @@ def proper_delta(delta: object) -> Fraction:
 @final
 @dataclass(frozen=True, slots=True)
 class Zcdp:
-    """Zero-concentrated differential privacy (Definition 2.2): Renyi divergence at most ``rho * alpha``."""
+    """Zero-concentrated differential privacy (Definition 2.2): Renyi divergence at most ``rho * alpha``.
+
+    Args:
+        rho: The budget, above zero. A float stands for the decimal it prints as.
+
+    """
 
     rho: Fraction
 
@@ -57,7 +62,13 @@ class Zcdp:
         object.__setattr__(self, "rho", positive(rho, "rho"))
 
     def share(self, numerator: int, denominator: int) -> Zcdp:
-        """Return the given fraction of this budget, exactly."""
+        """Return the given fraction of this budget, exactly.
+
+        Args:
+            numerator: The numerator of the fraction.
+            denominator: The denominator of the fraction.
+
+        """
         return Zcdp(self.rho * Fraction(numerator, denominator))
 
     def __str__(self) -> str:
@@ -67,7 +78,12 @@ class Zcdp:
 @final
 @dataclass(frozen=True, slots=True)
 class PureDp:
-    """Pure differential privacy: every probability changes by at most a factor ``exp(epsilon)``."""
+    """Pure differential privacy: every probability changes by at most a factor ``exp(epsilon)``.
+
+    Args:
+        epsilon: The budget, above zero. A float stands for the decimal it prints as.
+
+    """
 
     epsilon: Fraction
 
@@ -75,7 +91,13 @@ class PureDp:
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
 
     def share(self, numerator: int, denominator: int) -> PureDp:
-        """Return the given fraction of this budget, exactly."""
+        """Return the given fraction of this budget, exactly.
+
+        Args:
+            numerator: The numerator of the fraction.
+            denominator: The denominator of the fraction.
+
+        """
         return PureDp(self.epsilon * Fraction(numerator, denominator))
 
     def __str__(self) -> str:
@@ -85,7 +107,13 @@ class PureDp:
 @final
 @dataclass(frozen=True, slots=True)
 class ApproxDp:
-    """Approximate differential privacy (Definition 2.1). It has no shares: convert it to zCDP first."""
+    """Approximate differential privacy (Definition 2.1). It has no shares: convert it to zCDP first.
+
+    Args:
+        epsilon: The epsilon, above zero. A float stands for the decimal it prints as.
+        delta: The delta, between 0 and 1. It should be well below one over the number of rows.
+
+    """
 
     epsilon: Fraction
     delta: Fraction

@@ -1,4 +1,7 @@
-"""What receipts add up to, and how the notions of privacy convert; every result is rounded to the safe side."""
+"""What receipts add up to, and how the notions of privacy convert; every result is rounded to the safe side.
+
+This is one file because every conversion is explained, and rounded, where it is.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ _DIGITS = Context(prec=160)
 _MARGIN = Fraction(1, 10**40)
 _KEPT = 10**30
 _SMALLEST_DELTA = Fraction(1, 10**300)
+_LARGEST_EXPONENT = 1000
 
 
 def _ln(x: Fraction) -> Fraction:
@@ -79,6 +83,11 @@ def tight_epsilon(budget: Zcdp, delta: Number) -> Fraction:
     """Return an epsilon such that zCDP implies (epsilon, delta)-DP (Canonne, Kamath, Steinke 2020, Prop. 12).
 
     The proposition holds at every order alpha > 1, so an order found in floats gives a valid epsilon.
+
+    Args:
+        budget: The budget in zCDP.
+        delta: The delta to go with the epsilon.
+
     """
     delta = proper_delta(delta)
     budget = _concentrated(budget)
@@ -93,13 +102,25 @@ def tight_epsilon_at(order: Fraction, divergence: Fraction, delta: Fraction) -> 
 
 
 def simple_epsilon(budget: Zcdp, delta: Number) -> Fraction:
-    """Return the paper's simpler and larger epsilon, ``rho + 2 sqrt(rho ln(1/delta))``."""
+    """Return the paper's simpler and larger epsilon, ``rho + 2 sqrt(rho ln(1/delta))``.
+
+    Args:
+        budget: The budget in zCDP.
+        delta: The delta to go with the epsilon.
+
+    """
     root = Fraction(_DIGITS.sqrt(_decimal(_concentrated(budget).rho * -_ln(proper_delta(delta)))))
     return _up(budget.rho + 2 * root)
 
 
 def tight_delta(budget: Zcdp, epsilon: Number) -> Fraction:
-    """Return a delta such that zCDP implies (epsilon, delta)-DP, by the same proposition."""
+    """Return a delta such that zCDP implies (epsilon, delta)-DP, by the proposition of ``tight_epsilon``.
+
+    Args:
+        budget: The budget in zCDP.
+        epsilon: The epsilon to go with the delta.
+
+    """
     wanted = positive(epsilon, "epsilon")
     rho, eps = float(_concentrated(budget).rho), float(wanted)
 
@@ -123,7 +144,12 @@ def divergence_allowed(order: Fraction, budget: ApproxDp) -> Fraction:
 
 
 def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
-    """Return the largest zCDP budget that we can show to imply the given one: what may be spent."""
+    """Return the largest zCDP budget that we can show to imply the given one: what may be spent.
+
+    Args:
+        budget: The epsilon and the delta that may be spent.
+
+    """
     if not isinstance(budget, ApproxDp):
         kind = type(budget).__name__
         raise ArgumentTypeError(f"a budget such as dpmean.ApproxDp(1.0, 1e-6) is needed, got a {kind}")
@@ -137,10 +163,29 @@ def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
 
 
 def zcdp_implied_by(cost: Zcdp | PureDp) -> Zcdp:
-    """Return the concentrated cost of a step that was paid in either notion (pure: ``epsilon^2 / 2``)."""
+    """Return the concentrated cost of a step that was paid in either notion (pure: ``epsilon^2 / 2``).
+
+    Args:
+        cost: The cost, in zCDP or pure differential privacy.
+
+    """
     if isinstance(cost, PureDp):
         return Zcdp(cost.epsilon**2 / 2)
     return _concentrated(cost)
+
+
+def two_steps(cost: Zcdp | PureDp | ApproxDp) -> Zcdp | PureDp | ApproxDp:
+    """Return what a cost is for data sets that are two steps apart: 4 rho, 2 epsilon, (1 + e^epsilon) delta.
+
+    Group privacy: Bun and Steinke 2016, Proposition 1.9; Dwork and Roth 2014, Theorem 2.2.
+    """
+    if isinstance(cost, ApproxDp):
+        if cost.epsilon > _LARGEST_EXPONENT or (delta := _up((1 + _exp(cost.epsilon)) * cost.delta, product=True)) >= 1:
+            raise ArgumentError(
+                f"{cost} promises nothing of data sets that are two steps apart: its delta is too large"
+            )
+        return ApproxDp(2 * cost.epsilon, delta)
+    return PureDp(2 * cost.epsilon) if isinstance(cost, PureDp) else Zcdp(4 * _concentrated(cost).rho)
 
 
 def _concentrated(budget: Zcdp) -> Zcdp:
@@ -152,7 +197,13 @@ def _concentrated(budget: Zcdp) -> Zcdp:
 
 
 def to_approx(budget: Zcdp | PureDp, delta: Number) -> ApproxDp:
-    """Return the (epsilon, delta) that a budget implies."""
+    """Return the (epsilon, delta) that a budget implies.
+
+    Args:
+        budget: The budget, in zCDP or pure differential privacy.
+        delta: The delta to go with the epsilon.
+
+    """
     if isinstance(budget, PureDp):
         return ApproxDp(budget.epsilon, delta)
     return ApproxDp(max(tight_epsilon(budget, delta), Fraction(1, _KEPT)), delta)
@@ -167,12 +218,22 @@ def cost_of_flips(lie: Fraction) -> Fraction:
 
 
 def compose_zcdp(costs: Iterable[Zcdp | PureDp]) -> Zcdp:
-    """Add up concentrated costs (Lemma 2.2, item 3); the sum is exact."""
+    """Add up concentrated costs (Lemma 2.2, item 3); the sum is exact.
+
+    Args:
+        costs: The costs, in zCDP or pure differential privacy.
+
+    """
     return Zcdp(sum((zcdp_implied_by(cost).rho for cost in costs), start=Fraction(0)))
 
 
 def compose_basic(costs: Iterable[ApproxDp | PureDp]) -> ApproxDp | PureDp:
-    """Add up epsilons and deltas (Lemma 2.2, item 1)."""
+    """Add up epsilons and deltas (Lemma 2.2, item 1).
+
+    Args:
+        costs: The costs, in approximate or pure differential privacy.
+
+    """
     costs = tuple(_with_epsilon(cost) for cost in costs)
     epsilon = sum((cost.epsilon for cost in costs), start=Fraction(0))
     delta = sum((cost.delta for cost in costs if isinstance(cost, ApproxDp)), start=Fraction(0))
@@ -187,7 +248,14 @@ def _with_epsilon(cost: ApproxDp | PureDp) -> ApproxDp | PureDp:
 
 
 def compose_advanced(cost: ApproxDp | PureDp, times: int, slack: Number) -> ApproxDp:
-    """Compose ``times`` equal costs at the price of an extra delta ``slack`` (Lemma 2.2, item 2)."""
+    """Compose equal costs at the price of an extra delta (Lemma 2.2, item 2).
+
+    Args:
+        cost: The cost of one step.
+        times: The number of steps.
+        slack: The extra delta.
+
+    """
     if _with_epsilon(cost).epsilon > 1000:
         raise ArgumentError(f"advanced composition of an epsilon of {float(cost.epsilon):g} says nothing: above 1000")
     if isinstance(times, bool) or not isinstance(times, Integral) or times < 1:

@@ -9,9 +9,9 @@ class Neighbours(StrEnum):
     """Which pairs of data sets the guarantee makes hard to tell apart."""
 
     REPLACE_ONE = "replace-one"
-    """One row is replaced by any other; the number of rows is public."""
+    """One row is replaced by any other; the number of rows is public. The default in the local and shuffle models."""
     ADD_OR_REMOVE_ONE = "add-or-remove-one"
-    """One row more or less; the number of rows is private."""
+    """One row more or less; the number of rows is private. The default in the central model."""
 
     @property
     def contributions(self) -> int:

@@ -18,7 +18,13 @@ from dpmean.privacy.renyi import ORDERS, Renyi, compose
 class Receipt:
     """One private step: its name, what it asked, the mechanism that answered, and the exact cost.
 
-    ``exact`` is False if its noise was drawn in floats, as some baselines do: rounding may then give rows away.
+    Attributes:
+        step: The name of the step.
+        asked: What it asked, in words.
+        mechanism: The mechanism that answered.
+        cost: The exact cost.
+        exact: False if the noise was drawn in floats, as some baselines do. Rounding may then give rows away.
+
     """
 
     step: str

@@ -31,9 +31,9 @@ class Renyi:
     """What a step costs.
 
     Attributes:
-        curve: the Rényi divergence is at most ``curve[i]`` at order ``ORDERS[i]``,
-        delta: but for an event of this probability,
-        distance: for something that is within this statistical distance of what is really seen.
+        curve: A bound on the Rényi divergence at each order: ``curve[i]`` at order ``ORDERS[i]``.
+        delta: The probability of an event outside of which the bounds hold.
+        distance: The statistical distance between what the bounds are about and what is really seen.
 
     """
 

@@ -13,7 +13,7 @@ from dpmean.queries.queries import Floats
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class Domain:
     """How a row of the user becomes a row of norm at most ``reach`` in working units.
 
     With a bound on the norm nothing is scaled; a longer row is shortened to the bound. With bounds on coordinates,
@@ -30,14 +30,14 @@ class Frame:
     """Columns in which it is an error all the same."""
 
     @staticmethod
-    def within_norm(d: int, norm_bound: float, *, impute: bool) -> Frame:
-        """Frame rows by a bound on their norm."""
-        return Frame(d=d, reach=norm_bound, impute=impute)
+    def within_norm(d: int, norm_bound: float, *, impute: bool) -> Domain:
+        """Domain rows by a bound on their norm."""
+        return Domain(d=d, reach=norm_bound, impute=impute)
 
     @staticmethod
-    def within_box(lower: Floats, upper: Floats, *, impute: bool) -> Frame:
-        """Frame rows by bounds on each coordinate."""
-        return Frame(d=len(lower), reach=math.sqrt(len(lower)), lower=lower, upper=upper, impute=impute)
+    def within_box(lower: Floats, upper: Floats, *, impute: bool) -> Domain:
+        """Domain rows by bounds on each coordinate."""
+        return Domain(d=len(lower), reach=math.sqrt(len(lower)), lower=lower, upper=upper, impute=impute)
 
     @property
     def middle(self) -> Floats:

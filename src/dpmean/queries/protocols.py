@@ -4,39 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.enums import Trust
-from dpmean.privacy.budgets import Zcdp
-from dpmean.privacy.receipts import Receipt
-from dpmean.queries.queries import (
-    Ball,
-    Bins,
-    BinSums,
-    Estimate,
-    Histogram,
-    Ints,
-    Radial,
-    Shells,
-    ShellSums,
-    VectorSum,
-    View,
-)
-
-
-class Tally(Protocol):
-    """Exact counts, for a trust model's eyes only: one row changes each of them by at most one."""
-
-    def count_at_most(self, index: Ints) -> Ints:
-        """For each of the view's values, count the rows at or below the point with that index."""
-        ...
+from dpmean.queries.queries import Ball, Bins, Coordinates, Ints, Radial, Shells
+from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally
 
 
 class Rows(Protocol):
-    """Rows in some engine. All verbs return exact whole numbers, whatever the blocks, threads or order."""
+    """Rows in some engine, which answer every query by an exact total.
+
+    A total is made of integers, whatever the blocks, threads or order: counts by distance for a radial view, counts on
+    demand for coordinates, the sum of the clipped rows for a ball, sums of rows and of their directions for shells, and
+    both counts and sums for bins.
+    """
 
     @property
     def n(self) -> int:
@@ -48,25 +31,16 @@ class Rows(Protocol):
         """How many coordinates a row has."""
         ...
 
-    def tally(self, view: View) -> Tally:
-        """Prepare to count rows by where a view puts them."""
-        ...
-
-    def histogram(self, view: Radial) -> Histogram:
-        """Count rows, or pairs of rows, by their distance."""
-        ...
-
-    def add_up(self, ball: Ball) -> Ints:
-        """Add up the clipped rows."""
-        ...
-
-    def add_up_shells(self, shells: Shells) -> ShellSums:
-        """Add up rows and their directions, shell by shell: enough to clip them at any of the radii afterwards."""
-        ...
-
-    def add_up_bins(self, bins: Bins) -> BinSums:
-        """Count rows by their distance and add them up, and their directions, bin by bin, in one pass."""
-        ...
+    @overload
+    def answer(self, query: Radial) -> Histogram: ...
+    @overload
+    def answer(self, query: Coordinates) -> Tally: ...
+    @overload
+    def answer(self, query: Ball) -> Ints: ...
+    @overload
+    def answer(self, query: Shells) -> ShellSums: ...
+    @overload
+    def answer(self, query: Bins) -> BinSums: ...
 
     def take(self, positions: Ints) -> Rows:
         """Return the rows at the given public positions, where they can be read again and again."""
@@ -120,48 +94,4 @@ class RankCounter(Protocol):
 
     def count_at_most(self, index: Ints) -> Ints:
         """Answer one of the paid questions: the number of rows at or below each point, with noise."""
-        ...
-
-
-class TrustModel(Protocol):
-    """Two private operations, and the rules that go with them: all that an estimator needs to know about trust."""
-
-    @property
-    def name(self) -> Trust:
-        """Which one it is."""
-        ...
-
-    def divide(self, budget: Zcdp, *shares: int) -> Sequence[Zcdp]:
-        """Split a budget in proportion to ``shares``."""
-        ...
-
-    def open_counter(
-        self, rows: Rows, view: View, budget: Zcdp, noise: Noise, step: str
-    ) -> tuple[RankCounter, Receipt]:
-        """Pay for one binary search per value of the view."""
-        ...
-
-    def bounded_sum(self, rows: Rows, ball: Ball, budget: Zcdp, noise: Noise, step: str) -> tuple[VectorSum, Receipt]:
-        """Pay for the sum of all rows, each clipped to the ball."""
-        ...
-
-    def count_std(self, points: int, size: int, budget: Zcdp) -> float:
-        """Return the standard deviation of the noise on the counts of ``open_counter``, before anything is asked."""
-        ...
-
-    def rows_to_clip(self, d: int, budget: Zcdp) -> float:
-        """How many rows are best clipped: the balance of bias and noise (section 3.1)."""
-        ...
-
-
-class Estimator(Protocol):
-    """Asks its questions in its order; ours and every baseline."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        ...
-
-    def __call__(self, rows: Rows, budget: Zcdp, noise: Noise) -> Estimate:
-        """Estimate the mean of the rows within the budget."""
         ...

@@ -1,4 +1,4 @@
-"""What goes from part to part: public questions one way, exact totals and private answers the other."""
+"""What goes from part to part: public queries one way, private answers the other."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.privacy.receipts import Receipt
-from dpmean.release.diagnostics import Found
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-# --- public questions: data, never a closure, so that any engine can run them -----------------------------------
+# --- public queries: data, never a closure, so that any engine can run them -----------------------------------
 
 
 @final
@@ -132,57 +129,9 @@ class Bins:
 
 Radial = Distances | Sides | Pairs
 View = Radial | Coordinates
+Query = View | Ball | Shells | Bins
 Question = Distances | Sides | Ball | Shells | Bins
 """What is answered by a sum over rows, one by one: all that an engine must be able to ask of rows it does not hold."""
-
-
-# --- exact totals, for a trust model's eyes only ---------------------------------------------------------------
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Histogram:
-    """Exact cumulative counts on the ladder, for a trust model's eyes only: a line per value of the view.
-
-    Replacing one row moves the counts of a line by 0 or +1, all of them, or by 0 or -1, all of them. There is one
-    count for every point, and a last one, n, for what lies beyond.
-    """
-
-    counts: Ints
-
-    @property
-    def points(self) -> int:
-        """How many points there are (public)."""
-        return int(self.counts.shape[1]) - 1
-
-    def count_at_most(self, index: Ints) -> Ints:
-        """For each of the view's values, count the rows at or below the point with that index."""
-        found: Ints = self.counts[np.arange(len(self.counts)), index]
-        return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ShellSums:  # not final: those of a device may still be on their way
-    """Exact sums by shell, for a trust model's eyes only; shell s lies within the s largest balls and no other.
-
-    ``inner[s]`` adds up the rows of shell s, ``outer[s]`` their directions. Of shell 0, outside all balls, only the
-    directions are there; of the last one, inside all of them, only the rows.
-    """
-
-    inner: Ints
-    outer: Ints
-    fine: int = 0
-    """The rows of ``inner`` are in units 2^fine times smaller than those of the shells, in unbounded whole numbers."""
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class BinSums:
-    """Exact counts, and exact sums by bin, of rows and of their directions, for a trust model's eyes only."""
-
-    histogram: Histogram
-    inner: Ints
-    outer: Ints
 
 
 # --- private answers ------------------------------------------------------------------------------------------
@@ -200,22 +149,3 @@ class VectorSum:
     def times(self, scale: float) -> Floats:
         """Return the sum in floats, scaled."""
         return np.asarray(self.total * scale, dtype=np.float64)
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
-    """A private mean in the working units of the estimator, before it is put back into the user's."""
-
-    mean: Floats
-    noise_std: float
-    centre: Floats
-    radius: float
-    receipts: tuple[Receipt, ...]
-    found: Found | None = None
-    moved: Floats | None = None
-    """How far the mean is from what the rows were measured around, if that is not the centre."""
-    note: str = ""
-    """What went wrong on the way, as far as others may know."""
-    radius_unit: str = ""
-    """Said after the radius, if it is not in working units."""

@@ -13,14 +13,15 @@ class Found:
     """What the refined estimator found out on its way, privately; lengths are in the units of the radius.
 
     Attributes:
-        spread: the typical distance of a row from the mean of all.
-        ceiling: the radius beyond which hardly any row lies.
-        rounds: how often the mean was released, each time around a better centre.
-        bias: how far clipping below the ceiling moves the mean, as it was measured.
-        bias_std: the standard deviation of the noise on that.
-        tail: how far the rows beyond the ceiling may move it, if their numbers go on falling as they do up to there.
-        unseen: how many rows may lie far beyond the ceiling without having been noticed.
-        noise_std: the standard deviation of the noise on each coordinate of the mean, in the same unit.
+        spread: The typical distance of a row from the mean of all.
+        ceiling: The radius beyond which hardly any row lies.
+        rounds: How often the mean was released, each time around a better centre.
+        bias: How far clipping below the ceiling moves the mean, as it was measured.
+        bias_std: The standard deviation of the noise on that.
+        tail: How far the rows beyond the ceiling may move the mean, if their numbers go on falling as they do up to
+            there.
+        unseen: The number of rows that may lie far beyond the ceiling without having been noticed.
+        noise_std: The standard deviation of the noise on each coordinate of the mean, in the same unit.
 
     """
 
@@ -34,7 +35,12 @@ class Found:
     noise_std: float
 
     def times(self, unit: float) -> Found:
-        """Return the same in another unit of length."""
+        """Return the same in another unit of length.
+
+        Args:
+            unit: The factor by which every length is multiplied.
+
+        """
         names = ("spread", "ceiling", "bias", "bias_std", "tail", "noise_std")
         return replace(self, **{name: getattr(self, name) * unit for name in names})
 

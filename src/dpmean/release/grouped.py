@@ -1,4 +1,7 @@
-"""The means of groups: what was released for each, or why nothing was, and what it cost together."""
+"""The means of groups: what was released for each, or why nothing was, and what it cost together.
+
+This is one file because every field and every promise of the public class is explained where it is.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 from dpmean.enums import Sizes, Trust, read_name
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, ArgumentTypeError, display_name
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.conversions import rounded_up, tight_epsilon
 from dpmean.privacy.neighbours import Neighbours
@@ -36,12 +39,18 @@ _PROTECTED = {
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A group of which no mean was released: why, and what it cost to know."""
+    """A group of which no mean was released: why, and what it cost to know.
+
+    Attributes:
+        reason: Why there is no mean.
+        receipts: What was paid to know that.
+        rows_needed: The number of rows that would be enough.
+
+    """
 
     reason: str
     receipts: tuple[Receipt, ...] = ()
     rows_needed: int = 1
-    """How many rows would do."""
 
     @property
     def rho(self) -> Fraction:
@@ -55,14 +64,14 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     """The private means of publicly listed groups. All of it may be published.
 
     Attributes:
-        by: what groups are told apart by.
-        groups: for every listed label, a ``Release`` or a ``Refusal``.
-        sizes: whether the numbers of rows in the groups are ``"private"`` or ``"public"``.
-        neighbours: which pairs of data sets the guarantee makes hard to tell apart.
-        seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
-        delta: at which epsilon is told, if the budget was given as epsilon and delta; or else a usual one.
-        coins: the salt of the hash that chose a group for persons with rows in several.
-        unit: what all rows of one person are known by; None if every row is protected for itself.
+        by: What groups are told apart by.
+        groups: For every listed label, a ``Release`` or a ``Refusal``.
+        sizes: Whether the numbers of rows in the groups are ``"private"`` or ``"public"``.
+        neighbours: Which pairs of data sets the guarantee makes hard to tell apart.
+        seeded: True when the noise came from a seed. Such a release is an experiment and protects nobody.
+        delta: The delta at which epsilon is told: that of the budget, or else a usual one.
+        coins: The salt of the hash that chose a group for persons with rows in several.
+        unit: What all rows of one person are known by, or None if every row is protected by itself.
 
     """
 
@@ -83,6 +92,12 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             raise ArgumentError("groups have the central model, and public sizes only where neighbours replace one")
 
     def __getitem__(self, label: Any) -> Release | Refusal:
+        """Return what was released for one group, or why nothing was.
+
+        Args:
+            label: The label of the group.
+
+        """
         if label not in self.groups:
             raise KeyError(f"there is no group {label!r}: there are {', '.join(map(repr, list(self.groups)[:20]))}")
         return self.groups[label]
@@ -92,6 +107,13 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     def __len__(self) -> int:
         return len(self.groups)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
+        """Refuse: without this, NumPy would make an array of the labels."""
+        raise ArgumentTypeError(
+            "the means of groups are not one array, since a group may have none: take one group, as in "
+            "np.asarray(release[label]), or all of them with release.to_frame()"
+        )
 
     @property
     def cost(self) -> Zcdp:
@@ -109,7 +131,12 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         return dearest * MOVED if moves else dearest
 
     def epsilon(self, delta: Number) -> float:
-        """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
+        """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up).
+
+        Args:
+            delta: The delta to go with the epsilon.
+
+        """
         return rounded_up(tight_epsilon(self.cost, delta)) if self.rho else 0.0
 
     @property
@@ -142,7 +169,12 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         return next((release.method for release in self.released.values()), "none")
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return a data frame of pandas, polars or pyarrow, a line per group and column."""
+        """Return a data frame with a line per group and column.
+
+        Args:
+            library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+
+        """
         group = f"{self.by} (group)" if self.by in ("column", "mean", "noise_std", "n") else self.by
         lines: dict[str, list[Any]] = {group: [], "column": [], "mean": [], "noise_std": [], "within": [], "n": []}
         for label, found in self.released.items():
@@ -183,7 +215,12 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     @staticmethod
     def from_json(text: str) -> GroupedRelease:
-        """Read a release that ``to_json`` wrote."""
+        """Read a release that ``to_json`` wrote.
+
+        Args:
+            text: The JSON that ``to_json`` returned.
+
+        """
         try:
             document = json.loads(text)
             if not isinstance(document, dict) or document.get("format") != _FORMAT:
@@ -224,7 +261,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     def title(self) -> str:
         """Return what this is, in one line."""
-        return f"Private means of {len(self)} groups by {summary.shown(self.by)}"
+        return f"Private means of {len(self)} groups by {display_name(self.by)}"
 
     def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
         """Return what is to be known of all groups, and what a reader must not miss: labels and words."""
@@ -236,7 +273,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         ]
         if self.unit is not None:
             facts.append(
-                ("", f"every {summary.shown(self.unit)} counts in one group; what they have in others is left out")
+                ("", f"every {display_name(self.unit)} counts in one group; what they have in others is left out")
             )
         if self.refused:
             facts.append(("labels", "where more were expected, check the spelling: labels must match, also in case"))
@@ -246,4 +283,4 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""
         groups = f"{len(self)} groups, {len(self.refused)} refused"
-        return f"<GroupedRelease by {summary.shown(self.by)}: {groups}, rho={float(self.rho):.6g}{seeded}>"
+        return f"<GroupedRelease by {display_name(self.by)}: {groups}, rho={float(self.rho):.6g}{seeded}>"

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from dpmean.enums import Fidelity, Trust, read_name
 from dpmean.errors import ArgumentError
@@ -23,10 +23,11 @@ from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, epsilon_of, receipt_from_dict, receipt_to_dict, zcdp_of
 from dpmean.release import text as summary
+from dpmean.release.arrays import Kept, keep_arrays
 from dpmean.release.dataframe import frame_of
 from dpmean.release.diagnostics import Found, is_sound
 
-_FORMAT = "dpmean.release.release/1"
+_FORMAT = "dpmean.release/1"
 
 
 @final
@@ -34,23 +35,26 @@ _FORMAT = "dpmean.release.release/1"
 class Release:
     """A private mean and everything that may be said about it: no row and no exact statistic is in it.
 
+    ``np.asarray(release)`` is the mean. Every array is handed out as a copy, which you may change: the release stays
+    what it is. To look at many of its numbers one by one, keep the array in a variable.
+
     Attributes:
-        mean: the private mean, one number per column, in the user's units.
-        noise_std: the standard deviation of the noise in each of them, in the user's units. Clipping may add bias.
-        centre: the centre around which rows were clipped, in the user's units: privately found (methods refined and
-            shifted), or public (method clipped).
-        radius: the privately chosen clipping radius, in the user's units; in half-widths of the bounds when columns
-            have different ones.
-        receipts: what each step asked, with which mechanism, at which exact cost.
-        n: how many rows there were.
-        d: how many columns.
-        method: which estimator.
-        trust: which trust model.
-        neighbours: which pairs of data sets the guarantee makes hard to tell apart.
-        seeded: True when the noise came from a seed; such a release is an experiment and protects nobody.
-        public: the public choices of the run: the bound, the step of the grid, the public coins, the version; and in
+        mean: The private mean, one number per column, in the user's units.
+        noise_std: The standard deviation of the noise in each number, in the user's units. Clipping may add bias.
+        centre: The centre around which rows were clipped, in the user's units. It was found privately (methods refined
+            and shifted), or is public (method clipped).
+        radius: The privately chosen clipping radius, in the user's units. It is in half-widths of the bounds when
+            columns have different ones.
+        receipts: What each step asked, with which mechanism, at which exact cost.
+        n: The number of rows, with noise where it is private.
+        d: The number of columns.
+        method: The estimator.
+        trust: The trust model.
+        neighbours: Which pairs of data sets the guarantee makes hard to tell apart.
+        seeded: True when the noise came from a seed. Such a release is an experiment and protects nobody.
+        public: The public choices of the run: the bound, the step of the grid, the public coins, the version; and in
             the central model how often all rows were read (``passes``), and how many by position (``sample``).
-        found: what method refined found out on its way, privately: spread, radii, rounds, bias.
+        found: What method refined found out on its way, privately: spread, radii, rounds, bias.
 
     """
 
@@ -69,10 +73,6 @@ class Release:
     found: Found | None = None
 
     def __post_init__(self) -> None:
-        for name in ("mean", "noise_std", "centre"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
         object.__setattr__(self, "public", MappingProxyType(dict(self.public)))
         object.__setattr__(self, "trust", read_name(Trust, self.trust, "trust"))
         object.__setattr__(self, "neighbours", read_name(Neighbours, self.neighbours, "neighbours"))
@@ -99,14 +99,39 @@ class Release:
         return None if names is None else tuple(names)
 
     def __getitem__(self, column: str) -> float:
-        """Return the mean of one column by its name."""
+        """Return the mean of one column by its name.
+
+        Args:
+            column: The name of the column.
+
+        """
         names = self.columns or ()
         if column not in names:
             raise KeyError(f"there is no column {column!r}: there are {', '.join(names[:20]) or 'no names'}")
-        return float(self.mean[names.index(column)])
+        return float(_own_mean(self)[names.index(column)])
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the mean for NumPy.
+
+        Args:
+            dtype: The type of the numbers. By default it is float64.
+            copy: False for the array of the release itself, read-only. By default the mean is copied.
+
+        """
+        own = _own_mean(self)
+        if copy is not False:
+            return own.astype(own.dtype if dtype is None else dtype)
+        if dtype is not None and np.dtype(dtype) != own.dtype:
+            raise ArgumentError(f"the mean is float64, and {np.dtype(dtype)} takes a copy: leave copy=False out")
+        return own.view()
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return a data frame of pandas, polars or pyarrow, a line per column: mean, noise and error."""
+        """Return a data frame with a line per column: mean, noise and error.
+
+        Args:
+            library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+
+        """
         names = self.columns or tuple(f"column {j}" for j in range(self.d))
         table: dict[str, Any] = {
             "column": list(names),
@@ -118,7 +143,12 @@ class Release:
         return frame_of(table, library)
 
     def epsilon(self, delta: Number) -> float:
-        """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up)."""
+        """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up).
+
+        Args:
+            delta: The delta to go with the epsilon.
+
+        """
         return epsilon_of(self.receipts, delta)
 
     def error_bound(self, confidence: float = 0.95, *, of: str = "rows") -> float:
@@ -126,9 +156,15 @@ class Release:
 
         The unit is that of ``radius``: yours, or half-widths of the bounds when columns have different ones. The
         bound covers the noise, the bias that was measured, and that of the few rows beyond the ceiling if the tail
-        goes on as it began; with ``of="population"`` also the sampling error, as the spread tells it, of rows that
-        were drawn independently. It does not cover ``found.unseen`` rows, or fewer, that are much farther out than
-        all others, nor bounds that cut off rows, and for a population not the rare values of a heavy tail.
+        goes on as it began. It does not cover ``found.unseen`` rows, or fewer, that are much farther out than all
+        others, nor bounds that cut off rows, and for a population not the rare values of a heavy tail.
+
+        Args:
+            confidence: The probability with which the bound holds.
+            of: What the error is measured to: ``"rows"`` for the mean of these rows, ``"population"`` for the mean of
+                the distribution they were drawn from independently. The latter also covers the sampling error, as the
+                spread tells it.
+
         """
         if of not in ("rows", "population"):
             raise ArgumentError(f'of must be "rows" or "population", got {of!r}')
@@ -145,6 +181,10 @@ class Release:
         """Return a bound on the error of each column to the mean of these rows, in your units, each at this confidence.
 
         What ``error_bound`` does not cover, these do not cover either.
+
+        Args:
+            confidence: The probability with which each of the bounds holds.
+
         """
         if self.found is None:
             raise ArgumentError(_no_bound(self))
@@ -178,7 +218,12 @@ class Release:
 
     @staticmethod
     def from_json(text: str) -> Release:
-        """Read a release that ``to_json`` wrote."""
+        """Read a release that ``to_json`` wrote.
+
+        Args:
+            text: The JSON that ``to_json`` returned.
+
+        """
         try:
             document = json.loads(text)
             if not isinstance(document, dict) or document.pop("format", None) != _FORMAT:
@@ -252,6 +297,15 @@ class Release:
         seeded = ", seeded" if self.seeded else ""
         price = summary.price_in_brief(self.receipts, self.public.get("delta", 1e-6))
         return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, {price}{seeded}>"
+
+
+keep_arrays(Release, "mean", "noise_std", "centre")
+
+
+def _own_mean(release: Release) -> NDArray[np.float64]:
+    """Return the mean without a copy; it is read-only."""
+    kept: Kept = vars(Release)["mean"]
+    return kept.of(release)
 
 
 def _no_bound(release: Release) -> str:

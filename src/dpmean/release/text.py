@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.enums import Trust
+from dpmean.errors import display_name
 from dpmean.privacy.budgets import PureDp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
@@ -46,15 +47,10 @@ def wrapped(start: str, words: str, indent: int | None = None) -> list[str]:
     return maker.wrap(words)
 
 
-def shown(name: str) -> str:
-    """Return the name of a column as people read it; a blank one is a name too, and stands in quotes."""
-    return name if name.strip() else repr(name)
-
-
 def number(n: int, neighbours: Neighbours, unit: str | None) -> str:
     """Return how many there are, and of what; a private number is not exact."""
     private = neighbours is Neighbours.ADD_OR_REMOVE_ONE
-    return f"{'about ' * private}{n} {'rows' if unit is None else f'persons ({shown(unit)})'}"
+    return f"{'about ' * private}{n} {'rows' if unit is None else f'persons ({display_name(unit)})'}"
 
 
 def warning(public: Mapping[str, Any]) -> list[str]:
@@ -151,7 +147,7 @@ def price_in_brief(receipts: Sequence[Receipt], delta: float) -> str:
 
 def protected(neighbours: Neighbours, unit: str | None) -> str:
     """Return who is protected."""
-    one = "one row" if unit is None else f"all rows of one {shown(unit)}"
+    one = "one row" if unit is None else f"all rows of one {display_name(unit)}"
     what = "rows" if unit is None else "persons"
     number = {
         Neighbours.REPLACE_ONE: "public",
@@ -208,7 +204,7 @@ def imputed(public: Mapping[str, Any]) -> str:
     columns = "" if which is True else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
     if unit is None:
         return f"values{columns} that were missing counted as the middle of the bounds, or zero"
-    persons = f"persons ({shown(unit)}) without any value{columns or ' in a column'}"
+    persons = f"persons ({display_name(unit)}) without any value{columns or ' in a column'}"
     return f"{persons} counted as the middle of its bounds, or zero"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpmean.release import text as summary
+from dpmean.release import text
 from dpmean.release.release import Release
 from dpmean.reports.columns import columns_of
 from dpmean.reports.markup import Html, join, tag
@@ -41,7 +41,7 @@ def uncovered(unseen: int | None, public: Mapping[str, Any]) -> Html:
         "Estimates are not forced into their bounds: noise may carry a small one below its lower bound.",
     ]
     if public.get("imputed"):
-        texts.insert(0, f"Missing values: {summary.imputed(public)}, which moves the mean there.")
+        texts.insert(0, f"Missing values: {text.imputed(public)}, which moves the mean there.")
     return join(tag("h3", "What errors do not cover"), points(texts))
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
-from dpmean.reports import grouped_page as grouped
-from dpmean.reports import release_page as one
+from dpmean.reports import grouped_page, release_page
 from dpmean.reports.columns import columns_of
 from dpmean.reports.markup import Html, raw, tag
 
@@ -37,12 +36,12 @@ def report(
     same arguments give the same bytes.
 
     Args:
-        release: what ``dpmean.mean`` returned, or ``dpmean.mean_by``: one page then has all groups.
-        path: where to write the page.
-        columns: the names of the columns, if the release does not know them (``release.public["columns"]``).
-        image: True to draw the estimate as a square image, or its (height, width).
-        title: what the page is called.
-        date: a date to print, in any form; without one the page has none.
+        release: What ``dpmean.mean`` or ``dpmean.mean_by`` returned. One page has all groups.
+        path: Where to write the page.
+        columns: The names of the columns, if the release does not know them (``release.public["columns"]``).
+        image: True to draw the estimate as a square image, or its (height, width). By default none is drawn.
+        title: The title of the page.
+        date: A date to print, in any form. By default the page has none.
 
     Returns:
         The path of the page.
@@ -64,12 +63,12 @@ def report(
     if isinstance(release, Release):
         name = "A private mean" if title is None else title
         shape, names = _shape(image, release.d), _names(columns, release.d)
-        body = one.body(release, columns_of(release, names), shape, name, date)
+        body = release_page.body(release, columns_of(release, names), shape, name, date)
     else:
         name = "Private means of groups" if title is None else title
         d = next((found.d for found in release.released.values()), None)
         shape, names = (None, None) if d is None else (_shape(image, d), _names(columns, d))
-        body = grouped.body(release, names, shape, name, date)
+        body = grouped_page.body(release, names, shape, name, date)
     where.write_bytes(document(name, body, release.to_json()).encode())
     return where
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpmean.errors import display_name
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
-from dpmean.release.text import shown
-from dpmean.reports import wording as words
+from dpmean.reports import wording
 from dpmean.reports.accuracy import bound_in_words, uncovered
 from dpmean.reports.columns import Columns, columns_of
 from dpmean.reports.estimate import axis, covered, curve, dot, few, picture, reached
@@ -36,7 +36,7 @@ def body(
 ) -> Html:
     """Return all that is on the page."""
     promise = promise_of(release)
-    how = words.how_persons_count(promise)
+    how = wording.how_persons_count(promise)
     counted = None if how is None else tag("p", how)
     groups = {label: columns_of(found, names) for label, found in release.released.items()}
     return tag(
@@ -62,7 +62,7 @@ def body(
 
 def _subtitle(release: GroupedRelease, promise: Promise) -> str:
     one = "row" if promise.unit is None else "person"
-    by = "" if release.by == "group" else f", by {shown(release.by)}"
+    by = "" if release.by == "group" else f", by {display_name(release.by)}"
     means = f"The means of {len(release)} groups{by}"
     if promise.broken:
         return f"{means}, with noise that protects nobody in them."
@@ -89,7 +89,7 @@ def _facts(release: GroupedRelease, promise: Promise) -> list[tuple[str, str]]:
     return [
         ("groups", str(len(release)) + (f", {without} without a number" if without else "")),
         ("columns", str(next((found.d for found in release.released.values()), "none"))),
-        ("privacy", promise.broken or words.in_brief(promise)),
+        ("privacy", promise.broken or wording.in_brief(promise)),
         ("sizes of groups", release.sizes),
         ("trust", str(promise.trust)),
     ]
@@ -113,7 +113,7 @@ def _estimates(release: GroupedRelease, groups: Mapping[Any, Columns], image: tu
         drawings = [curve(columns, scale, f"{_TABLE}-{j}") for j, columns in enumerate(groups.values())]
         how = f"{drawings[0][1]} All groups share one scale."
         panels = [_panel(str(label), drawing) for label, (drawing, _) in zip(groups, drawings, strict=True)]
-    sizes = {label: " ".join(words.number_of(found)) for label, found in release.released.items()}
+    sizes = {label: " ".join(wording.number_of(found)) for label, found in release.released.items()}
     return join(
         tag("div", *panels, class_="multiples" if image is None else "multiples pictures"),
         tag("p", how, " ", covered(next((c for c in groups.values() if not c.few), first)), class_="caption"),
@@ -188,12 +188,12 @@ def _choices(release: GroupedRelease, date: str | None) -> list[tuple[str, str]]
     public = next((found.public for found in release.released.values()), {})
     return [
         *([] if date is None else [("date", date)]),
-        ("groups by", shown(release.by)),
+        ("groups by", display_name(release.by)),
         ("sizes of groups", release.sizes),
         ("method", release.method),
         ("model", "central"),
         ("neighbours", str(release.neighbours)),
-        *([] if unit is None else [("one person", shown(unit))]),
+        *([] if unit is None else [("one person", display_name(unit))]),
         *([("bounds", bound_in_words(public))] if public else []),
         *choices(public, _EACH_ITS_OWN),
     ]

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dpmean.privacy.budgets import PureDp, Zcdp
 from dpmean.privacy.receipts import Receipt
 from dpmean.privacy.renyi import Renyi, renyi_of
-from dpmean.reports import charts
-from dpmean.reports import wording as words
+from dpmean.reports import charts, wording
 from dpmean.reports.markup import Html, join, tag
 from dpmean.reports.numbers import fraction, percent, plain
 
@@ -34,7 +33,7 @@ def receipts(found: Sequence[Receipt], total: str) -> Html:
 
 
 def _line(receipt: Receipt, share: float) -> Html:
-    purpose = words.STEPS.get(receipt.step.split()[0] if receipt.step.split() else "")
+    purpose = wording.STEPS.get(receipt.step.split()[0] if receipt.step.split() else "")
     gloss = tag("span", purpose, class_="soft") if purpose else None
     drawn = charts.bar(share, f"{percent(share)} of what was spent")
     return tag(

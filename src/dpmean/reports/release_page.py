@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dpmean.enums import Trust
+from dpmean.errors import display_name
 from dpmean.release.release import Release
-from dpmean.release.text import shown
-from dpmean.reports import wording as words
+from dpmean.reports import wording
 from dpmean.reports.accuracy import accuracy, bound_in_words
 from dpmean.reports.columns import Columns
 from dpmean.reports.estimate import estimate
@@ -27,7 +27,7 @@ _MODELS = {
 def body(release: Release, columns: Columns, image: tuple[int, int] | None, title: str, date: str | None) -> Html:
     """Return all that is on the page."""
     promise = promise_of(release)
-    how = words.how_persons_count(promise)
+    how = wording.how_persons_count(promise)
     counted = None if how is None else tag("p", how)
     return tag(
         "main",
@@ -52,7 +52,7 @@ def body(release: Release, columns: Columns, image: tuple[int, int] | None, titl
 
 def _subtitle(release: Release, promise: Promise) -> str:
     what = "one number" if release.d == 1 else f"{release.d} columns"
-    mean = f"The mean of {what} over {' '.join(words.number_of(release))}"
+    mean = f"The mean of {what} over {' '.join(wording.number_of(release))}"
     if promise.broken:
         return f"{mean}, with noise that does not protect them."
     return f"{mean}, with noise that protects every single one of them. Everything on this page may be published."
@@ -69,18 +69,18 @@ def _remarks(release: Release) -> list[Html]:
 
 
 def _facts(release: Release, promise: Promise) -> list[tuple[str, str]]:
-    number, unit = words.number_of(release)
+    number, unit = wording.number_of(release)
     return [
         (unit, number),
         ("columns", str(release.d)),
-        ("privacy", promise.broken or words.in_brief(promise)),
+        ("privacy", promise.broken or wording.in_brief(promise)),
         ("trust", _MODELS[release.trust]),
     ]
 
 
 def _total(promise: Promise) -> str:
     if promise.pure is not None or promise.rho is None:
-        return words.in_brief(promise)
+        return wording.in_brief(promise)
     return f"rho {plain(float(promise.rho), 6)}"
 
 
@@ -90,7 +90,11 @@ def _choices(release: Release, date: str | None) -> list[tuple[str, str]]:
         ("method", release.method),
         ("model", release.trust),
         ("neighbours", str(release.neighbours)),
-        *([] if "privacy_unit" not in release.public else [("one person", shown(release.public["privacy_unit"]))]),
+        *(
+            []
+            if "privacy_unit" not in release.public
+            else [("one person", display_name(release.public["privacy_unit"]))]
+        ),
         ("bounds", bound_in_words(release.public)),
         *choices(release.public),
     ]

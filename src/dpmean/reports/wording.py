@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from dpmean.enums import Sizes, Trust
+from dpmean.errors import display_name
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.release import Release
-from dpmean.release.text import four_digits_up, shown
+from dpmean.release.text import four_digits_up
 from dpmean.reports.numbers import percent_up, plain, small, times_up
 from dpmean.reports.promise import Promise, best_guess
 
@@ -97,7 +98,7 @@ def who_is_a_person(promise: Promise) -> str:
             "protected less, for each of them adds to what can be told."
         )
     return (
-        f"All rows of one person, that is, all that have the same value of {shown(promise.unit)}, are protected "
+        f"All rows of one person, that is, all that have the same value of {display_name(promise.unit)}, are protected "
         "together, however many they are."
     )
 

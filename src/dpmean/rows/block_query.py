@@ -1,4 +1,4 @@
-"""What an engine runs: a question and a frame, public data, that turn a block of rows into whole numbers.
+"""What an engine runs: a question and a domain, public data, that turn a block of rows into whole numbers.
 
 Blocks may be of any size, in any order, on any machine; what they give is merged by ``+``.
 """
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from dpmean.errors import DataError
 from dpmean.numerics.grid import norm_bits, radius_index
-from dpmean.queries.domain import Frame
-from dpmean.queries.queries import Ball, Bins, BinSums, Distances, Floats, Histogram, Ints, Question, Shells, Sides
-from dpmean.rows import numba_kernels as kernels
+from dpmean.queries.domain import Domain
+from dpmean.queries.queries import Ball, Bins, Distances, Floats, Ints, Question, Shells, Sides
+from dpmean.queries.totals import BinSums, Histogram, ShellSums
+from dpmean.rows import numba_kernels
 
 BLOCK_BYTES = 256 << 10
 """Converted rows at a time: what fits a cache."""
@@ -26,54 +27,60 @@ NOT_FINITE = (
 )
 
 
-def room(frame: Frame, centre: Floats) -> float:
+def room(domain: Domain, centre: Floats) -> float:
     """Return a distance from the centre up to which every row is within reach."""
-    return (frame.reach - float(np.linalg.norm(centre))) * (1 - 2**-20)
+    return (domain.reach - float(np.linalg.norm(centre))) * (1 - 2**-20)
 
 
-def innermost(frame: Frame, view: Distances) -> int:
+def innermost(domain: Domain, view: Distances) -> int:
     """Return the rung up to which a row is within reach for certain."""
-    space = room(frame, view.centre)
+    space = room(domain, view.centre)
     return radius_index(space) - 1 if space > 0 else view.low - 1
 
 
 def block_rows(d: int) -> int:
     """Return how many converted rows fit a cache."""
-    return max(kernels.LANES, BLOCK_BYTES // (8 * d))
+    return max(numba_kernels.LANES, BLOCK_BYTES // (8 * d))
 
 
-def as_it_is(rows: NDArray[Any], frame: Frame) -> bool:
+def as_it_is(rows: NDArray[Any], domain: Domain) -> bool:
     """Whether a loop can read the rows without any conversion."""
     plain = rows.dtype == np.float64 and rows.dtype.isnative and rows.flags.c_contiguous
-    return bool(plain and frame.lower is None and not frame.strict)
+    return bool(plain and domain.lower is None and not domain.strict)
 
 
-def convert(rows: NDArray[Any], frame: Frame, block: Floats) -> None:
+def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
     """Write rows into a block of the same shape, in working units."""
     if rows.strides[0] == rows.itemsize < rows.strides[1] and rows.dtype.char in "fd" and rows.dtype.isnative:
-        kernels.turn(rows.T, block)
+        numba_kernels.turn(rows.T, block)
     else:
         with np.errstate(over="ignore"):  # what exceeds a float64 becomes infinite, and is treated as such
             block[:] = rows
-    if frame.strict and not np.isfinite(block[:, frame.strict]).all():
+    if domain.strict and not np.isfinite(block[:, domain.strict]).all():
         raise DataError(NOT_FINITE)
-    if frame.lower is not None and frame.upper is not None:
-        kernels.rescale(block, frame.lower, frame.upper, frame.middle, frame.scale)
+    if domain.lower is not None and domain.upper is not None:
+        numba_kernels.rescale(block, domain.lower, domain.upper, domain.middle, domain.scale)
 
 
-def run(loop: Callable[..., bool], frame: Frame, block: Floats, *arguments: object) -> None:
+def run(loop: Callable[..., bool], domain: Domain, block: Floats, *arguments: object) -> None:
     """Run a compiled loop over a block in working units; a value that is not finite ends it, unless imputed."""
-    if not loop(block, frame.reach, frame.impute, norm_bits(block.shape[1]), *arguments):
+    if not loop(block, domain.reach, domain.impute, norm_bits(block.shape[1]), *arguments):
         raise DataError(NOT_FINITE)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """A question to all rows, and the frame through which they are seen."""
+    """A question to all rows, and the domain through which they are seen. ``dpmean`` makes it, and an engine runs it.
+
+    Attributes:
+        question: What is asked of all rows, which is public.
+        domain: How rows are brought within the bound, which is public.
+
+    """
 
     question: Question
-    frame: Frame
+    domain: Domain
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -82,53 +89,82 @@ class Kernel:
             case Distances() | Sides():
                 return self.question.size, self.question.points + 1
             case Ball():
-                return (self.frame.d,)
+                return (self.domain.d,)
             case Shells():
-                return 2, len(self.question.radii) + 1, self.frame.d
+                return 2, len(self.question.radii) + 1, self.domain.d
             case Bins():
-                return (self.question.distances.points + 1 + 2 * len(self.question.radii) * self.frame.d,)
+                return (self.question.distances.points + 1 + 2 * len(self.question.radii) * self.domain.d,)
 
     def zeros(self) -> Ints:
         """Return what no rows at all give."""
         return np.zeros(self.shape, dtype=np.int64)
 
     def add(self, rows: NDArray[Any], total: Ints) -> None:
-        """Add what some rows give, an (any number, d) array of real numbers, to a total of this shape."""
+        """Add what a block of rows gives to a total.
+
+        Args:
+            rows: A block of rows, an (any number, d) array of real numbers.
+            total: The total, an array as ``zeros`` returns it. It is changed in place.
+
+        """
         for block in self._working(rows):
             self.add_block(block, total)
 
     def add_block(self, block: Floats, total: Ints) -> None:
-        """Add what a C-ordered block gives that is in working units already."""
+        """Add what a block of rows gives that is in working units already.
+
+        Args:
+            block: A C-ordered block of rows.
+            total: The total, which is changed in place.
+
+        """
         asked = self.question
         match asked:
             case Distances():
-                inner = innermost(self.frame, asked)
-                run(kernels.count_distances, self.frame, block, asked.centre, inner, asked.low, total[0])
+                inner = innermost(self.domain, asked)
+                run(numba_kernels.count_distances, self.domain, block, asked.centre, inner, asked.low, total[0])
             case Sides():
-                run(kernels.count_sides, self.frame, block, asked.centre, asked.low, total)
+                run(numba_kernels.count_sides, self.domain, block, asked.centre, asked.low, total)
             case Ball():
-                roomy = asked.radius * asked.unit < room(self.frame, asked.centre)
-                run(kernels.add_clipped, self.frame, block, asked.centre, roomy, asked.unit, asked.radius, total)
+                roomy = asked.radius * asked.unit < room(self.domain, asked.centre)
+                run(numba_kernels.add_clipped, self.domain, block, asked.centre, roomy, asked.unit, asked.radius, total)
             case Shells():
-                roomy = asked.radii[0] * asked.unit < room(self.frame, asked.centre)
+                roomy = asked.radii[0] * asked.unit < room(self.domain, asked.centre)
                 line = (asked.centre, roomy, asked.unit, np.array(asked.radii, dtype=np.int64), asked.length)
-                run(kernels.add_shells, self.frame, block, *line, total[0], total[1])
+                run(numba_kernels.add_shells, self.domain, block, *line, total[0], total[1])
             case Bins():
-                edge, low = innermost(self.frame, asked.distances), asked.distances.low
+                edge, low = innermost(self.domain, asked.distances), asked.distances.low
                 wholes, units = np.array(asked.radii, dtype=np.int64), np.ldexp(1.0, -np.array(asked.exponents))
                 bins = (asked.first, asked.stride, wholes, units, asked.length, *bin_parts(asked, total))
-                run(kernels.add_bins, self.frame, block, asked.centre, edge, low, *bins)
+                run(numba_kernels.add_bins, self.domain, block, asked.centre, edge, low, *bins)
+
+    def total(self, found: Ints) -> Histogram | Ints | ShellSums | BinSums:
+        """Return the exact total that the sum over all rows stands for.
+
+        Args:
+            found: The sum of what all blocks gave.
+
+        """
+        match self.question:
+            case Distances() | Sides():
+                return Histogram(np.cumsum(found, axis=1))
+            case Ball():
+                return found
+            case Shells():
+                return ShellSums(*found)
+            case Bins():
+                return bin_sums(self.question, found)
 
     def _working(self, rows: NDArray[Any]) -> Iterator[Floats]:
-        if as_it_is(rows, self.frame):
+        if as_it_is(rows, self.domain):
             yield rows
             return
-        count = block_rows(self.frame.d)
-        buffer = np.empty((min(count, len(rows)), self.frame.d))
+        count = block_rows(self.domain.d)
+        buffer = np.empty((min(count, len(rows)), self.domain.d))
         for start in range(0, len(rows), count):
             some = rows[start : start + count]
             block = buffer[: len(some)]
-            convert(some, self.frame, block)
+            convert(some, self.domain, block)
             yield block
 
 

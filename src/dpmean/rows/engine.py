@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, Protocol, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import DataError
-from dpmean.queries.domain import Frame
-from dpmean.queries.protocols import Rows, Tally
-from dpmean.queries.queries import (
-    Ball,
-    Bins,
-    BinSums,
-    Coordinates,
-    Histogram,
-    Ints,
-    Pairs,
-    Question,
-    Radial,
-    Shells,
-    ShellSums,
-    View,
-)
-from dpmean.rows.block_query import Kernel, bin_sums
+from dpmean.queries.domain import Domain
+from dpmean.queries.protocols import Rows
+from dpmean.queries.queries import Ball, Bins, Coordinates, Ints, Pairs, Query, Question, Radial, Shells
+from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
+from dpmean.rows.block_query import Kernel
 from dpmean.rows.memory import MemoryRows
 
 
@@ -42,8 +30,8 @@ class Source(Protocol):
         """How many rows and how many columns there are."""
         ...
 
-    def rows(self, frame: Frame) -> Rows:
-        """Return the rows as they are seen through a frame."""
+    def rows(self, domain: Domain) -> Rows:
+        """Return the rows as they are seen through a domain."""
         ...
 
 
@@ -56,18 +44,34 @@ class Engine(Protocol):
         ...
 
     def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
-        """Read all rows once: return the sum of what blocks of them give, and how many rows there were."""
+        """Read all rows once: return the sum of what blocks of them give, and how many rows there were.
+
+        Args:
+            kernel: What to compute from blocks of rows, wherever they are. It can be pickled.
+
+        """
         ...
 
     def gather(self, positions: Ints) -> NDArray[Any]:
-        """Return the rows at some positions, which are in ascending order."""
+        """Return the rows at some positions.
+
+        Args:
+            positions: The positions, in ascending order.
+
+        """
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Streamed:
-    """The source that an engine makes."""
+    """The rows that an engine reads: give it to ``dpmean.mean`` as ``X``.
+
+    Attributes:
+        engine: The engine that reads the rows.
+        names: The names of the columns, if they have names.
+
+    """
 
     engine: Engine
     names: tuple[str, ...] | None = None
@@ -77,18 +81,23 @@ class Streamed:
         """How many rows and how many columns there are."""
         return self.engine.shape
 
-    def rows(self, frame: Frame) -> StreamedRows:
-        """Return the rows as they are seen through a frame."""
-        return StreamedRows(self.engine, frame)
+    def rows(self, domain: Domain) -> StreamedRows:
+        """Return the rows as they are seen through a domain.
+
+        Args:
+            domain: The bound, and what to do with values that are not finite.
+
+        """
+        return StreamedRows(self.engine, domain)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamedRows:
-    """All rows of an engine, seen through a frame; nothing but a public subset is ever collected."""
+    """All rows of an engine, seen through a domain; nothing but a public subset is ever collected."""
 
     engine: Engine
-    frame: Frame
+    domain: Domain
 
     @property
     def n(self) -> int:
@@ -103,49 +112,45 @@ class StreamedRows:
     def take(self, positions: Ints) -> MemoryRows:
         """Collect the rows at the given positions; for none of them no engine is asked."""
         if not len(positions):
-            return MemoryRows(np.empty((0, self.d)), self.frame)
+            return MemoryRows(np.empty((0, self.d)), self.domain)
         order = np.argsort(positions, kind="stable")
         found = self.engine.gather(positions[order])
         if len(found) != len(positions):
             raise DataError(CHANGED)
         back = np.empty(len(positions), dtype=np.int64)
         back[order] = np.arange(len(positions))
-        return MemoryRows(found, self.frame, back)
+        return MemoryRows(found, self.domain, back)
 
     def held(self) -> MemoryRows:
         """Collect all rows."""
-        return MemoryRows(self.take(np.arange(self.n)).array, self.frame)
+        return MemoryRows(self.take(np.arange(self.n)).array, self.domain)
 
-    def tally(self, view: View) -> Tally:
-        """Prepare to count rows by where a view puts them."""
-        return self.held().tally(view) if isinstance(view, Coordinates) else self.histogram(view)
+    @overload
+    def answer(self, query: Radial) -> Histogram: ...
+    @overload
+    def answer(self, query: Coordinates) -> Tally: ...
+    @overload
+    def answer(self, query: Ball) -> Ints: ...
+    @overload
+    def answer(self, query: Shells) -> ShellSums: ...
+    @overload
+    def answer(self, query: Bins) -> BinSums: ...
+    def answer(self, query: Query) -> Total:
+        """Return the exact total over all rows that a query asks for."""
+        match query:
+            case Coordinates() | Pairs():
+                return self.held().answer(query)
+            case _:
+                return self._sum(query)
 
-    def histogram(self, view: Radial) -> Histogram:
-        """Count rows, or pairs of rows, by their distance."""
-        if isinstance(view, Pairs):
-            return self.held().histogram(view)
-        return Histogram(np.cumsum(self._sum(view), axis=1))
-
-    def add_up(self, ball: Ball) -> Ints:
-        """Add up the rows, each clipped to the ball."""
-        return self._sum(ball)
-
-    def add_up_shells(self, shells: Shells) -> ShellSums:
-        """Add up rows and their directions, shell by shell."""
-        return ShellSums(*self._sum(shells))
-
-    def add_up_bins(self, bins: Bins) -> BinSums:
-        """Count rows by their distance and add them up, and their directions, bin by bin."""
-        return bin_sums(bins, self._sum(bins))
-
-    def _sum(self, question: Question) -> Ints:
-        kernel = Kernel(question, self.frame)
+    def _sum(self, question: Question) -> Total:
+        kernel = Kernel(question, self.domain)
         if not self.n:
-            return kernel.zeros()
+            return kernel.total(kernel.zeros())
         total, seen = self.engine.add_up(kernel)
         if seen != self.n:
             raise DataError(CHANGED)
-        return total
+        return kernel.total(total)
 
 
 CHANGED = (

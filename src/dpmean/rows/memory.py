@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, final
+from typing import Any, Protocol, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import DataError
-from dpmean.queries.domain import Frame
-from dpmean.queries.protocols import Tally
-from dpmean.queries.queries import (
-    Ball,
-    Bins,
-    BinSums,
-    Coordinates,
-    Floats,
-    Histogram,
-    Ints,
-    Pairs,
-    Question,
-    Radial,
-    Shells,
-    ShellSums,
-    View,
-)
-from dpmean.rows import numba_kernels as kernels
-from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, bin_sums, block_rows, convert, run
+from dpmean.queries.domain import Domain
+from dpmean.queries.queries import Ball, Bins, Coordinates, Floats, Ints, Pairs, Query, Question, Radial, Shells
+from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
+from dpmean.rows import numba_kernels
+from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, block_rows, convert, run
 from dpmean.rows.threads import each, threads_to_use
 
 _SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
@@ -50,10 +36,10 @@ class Pieces(Protocol):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryRows:
-    """The rows of a two-dimensional array, or those at some positions, seen through a frame."""
+    """The rows of a two-dimensional array, or those at some positions, seen through a domain."""
 
     array: NDArray[Any] | Pieces
-    frame: Frame
+    domain: Domain
     positions: Ints | None = None
     threads: int = field(default_factory=threads_to_use)
     span_rows: int | None = None
@@ -77,43 +63,42 @@ class MemoryRows:
         """Return these rows: they are in memory."""
         return self
 
-    def tally(self, view: View) -> Tally:
-        """Prepare to count rows by where a view puts them."""
-        return self._by_coordinate(view) if isinstance(view, Coordinates) else self.histogram(view)
-
-    def histogram(self, view: Radial) -> Histogram:
-        """Count rows, or pairs of rows, by their distance."""
-        return Histogram(np.cumsum(self._pairs(view) if isinstance(view, Pairs) else self._sum(view), axis=1))
-
-    def add_up(self, ball: Ball) -> Ints:
-        """Add up the rows, each clipped to the ball."""
-        return self._sum(ball)
-
-    def add_up_shells(self, shells: Shells) -> ShellSums:
-        """Add up rows and their directions, shell by shell."""
-        return ShellSums(*self._sum(shells))
-
-    def add_up_bins(self, bins: Bins) -> BinSums:
-        """Count rows by their distance and add them up, and their directions, bin by bin."""
-        return bin_sums(bins, self._sum(bins))
+    @overload
+    def answer(self, query: Radial) -> Histogram: ...
+    @overload
+    def answer(self, query: Coordinates) -> Tally: ...
+    @overload
+    def answer(self, query: Ball) -> Ints: ...
+    @overload
+    def answer(self, query: Shells) -> ShellSums: ...
+    @overload
+    def answer(self, query: Bins) -> BinSums: ...
+    def answer(self, query: Query) -> Total:
+        """Return the exact total over all rows that a query asks for."""
+        match query:
+            case Coordinates():
+                return self._by_coordinate(query)
+            case Pairs():
+                return Histogram(np.cumsum(self._pairs(query), axis=1))
+            case _:
+                return self._sum(query)
 
     def values(self) -> Floats:
         """Return the rows in working units and within reach, in floats: for peers that work on them as they are."""
         rows = np.concatenate([block.copy() for _, block in self._blocks(range(self.n))])
         finite = np.isfinite(rows)
         if not finite.all():
-            if not self.frame.impute:
+            if not self.domain.impute:
                 raise DataError(NOT_FINITE)
             rows[~finite] = 0.0
-        rows /= self.frame.reach
+        rows /= self.domain.reach
         largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1.0)
         lengths = largest * np.linalg.norm(rows / largest, axis=1, keepdims=True)  # squares of large rows overflow
-        rows *= self.frame.reach / np.maximum(lengths, 1.0)
+        rows *= self.domain.reach / np.maximum(lengths, 1.0)
         return rows
 
-    def _sum(self, question: Question) -> Ints:
-        """Answer a question by a sum over all rows."""
-        kernel = Kernel(question, self.frame)
+    def _sum(self, question: Question) -> Total:
+        kernel = Kernel(question, self.domain)
 
         def summed(span: range) -> Ints:
             total = kernel.zeros()
@@ -121,7 +106,7 @@ class MemoryRows:
                 kernel.add_block(block, total)
             return total
 
-        return sum(each(summed, self._spans(self.n), self.threads), start=kernel.zeros())
+        return kernel.total(sum(each(summed, self._spans(self.n), self.threads), start=kernel.zeros()))
 
     def _pairs(self, view: Pairs) -> Ints:
         half, shape = self.n // 2, (view.size, view.points + 1)
@@ -130,7 +115,7 @@ class MemoryRows:
             counts = np.zeros(shape, dtype=np.int64)
             partners = self._blocks(range(span.start + half, span.stop + half))
             for (_, block), (_, partner) in zip(self._blocks(span), partners, strict=True):
-                run(kernels.count_pairs, self.frame, block, partner, view.low, counts[0])
+                run(numba_kernels.count_pairs, self.domain, block, partner, view.low, counts[0])
             return counts
 
         return sum(each(counted, self._spans(half), self.threads), start=np.zeros(shape, dtype=np.int64))
@@ -141,7 +126,7 @@ class MemoryRows:
         def placed(span: range) -> None:
             for start, block in self._blocks(span):
                 line = (view.step, view.first, view.low, view.spacing, view.points)
-                run(kernels.index_rotated, self.frame, block, view.signs, *line, indices, start)
+                run(numba_kernels.index_rotated, self.domain, block, view.signs, *line, indices, start)
 
         each(placed, self._spans(self.n), self.threads)
         return Places(indices, self.threads)
@@ -151,12 +136,12 @@ class MemoryRows:
     def _spans(self, count: int) -> list[range]:
         """Divide the rows, or pairs, among the threads, each getting several turns so that they finish together."""
         rows = self.span_rows or max(-(-count // (8 * self.threads)), _SPAN_BYTES // (8 * self.d))
-        rows = -(-rows // kernels.LANES) * kernels.LANES
+        rows = -(-rows // numba_kernels.LANES) * numba_kernels.LANES
         return [range(start, min(start + rows, count)) for start in range(0, count, rows)]
 
     def _blocks(self, span: range) -> Iterator[tuple[int, Floats]]:
         """Yield the rows of a span in working units, as C-ordered float64 blocks, with their first position."""
-        if self.positions is None and isinstance(self.array, np.ndarray) and as_it_is(self.array, self.frame):
+        if self.positions is None and isinstance(self.array, np.ndarray) and as_it_is(self.array, self.domain):
             yield span.start, self.array[span.start : span.stop]
             return
         rows = block_rows(self.d)
@@ -165,7 +150,7 @@ class MemoryRows:
             stop = min(start + rows, span.stop)
             block = buffer[: stop - start]
             where = slice(start, stop) if self.positions is None else self.positions[start:stop]
-            convert(self.array[where], self.frame, block)
+            convert(self.array[where], self.domain, block)
             yield start, block
 
 
@@ -174,7 +159,7 @@ class MemoryRows:
 class Places:
     """For many values of each row, the first point not below it: one line of ``indices`` per value."""
 
-    indices: kernels.Indices
+    indices: numba_kernels.Indices
     threads: int
 
     def count_at_most(self, index: Ints) -> Ints:
@@ -182,7 +167,7 @@ class Places:
         counts = np.empty(len(index), dtype=np.int64)
 
         def count(lines: slice) -> None:
-            kernels.count_at_most(self.indices[lines], index[lines], counts[lines])
+            numba_kernels.count_at_most(self.indices[lines], index[lines], counts[lines])
 
         busy = self.indices.nbytes > _SPAN_BYTES * 8
         size = max(1, len(index) // 8) if busy else len(index)

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, ArgumentTypeError
-from dpmean.queries.domain import Frame
+from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Ints
+from dpmean.release.grouped import GroupedRelease
+from dpmean.release.release import Release
 from dpmean.rows.engine import Source
 from dpmean.rows.memory import MemoryRows
 
@@ -35,9 +37,9 @@ class InMemory:
         n, d = self.array.shape
         return n if self.positions is None else len(self.positions), d
 
-    def rows(self, frame: Frame) -> MemoryRows:
-        """Return the rows as they are seen through a frame."""
-        return MemoryRows(self.array, frame, self.positions)
+    def rows(self, domain: Domain) -> MemoryRows:
+        """Return the rows as they are seen through a domain."""
+        return MemoryRows(self.array, domain, self.positions)
 
 
 def elsewhere(
@@ -81,7 +83,9 @@ def elsewhere(
 
 
 def refuse_names(X: Any) -> None:
-    """Refuse several names of files: text in a list would be taken for rows."""
+    """Refuse several names of files, as text in a list would be taken for rows; and releases, which are none."""
+    if isinstance(X, Release | GroupedRelease):
+        raise ArgumentTypeError(f"X is a {type(X).__name__}, which is private already: give the rows")
     if isinstance(X, list | tuple) and X and all(isinstance(one, str | os.PathLike) for one in X):
         from dpmean.rows.files.formats import is_kind
 

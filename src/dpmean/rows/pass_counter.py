@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
-from dpmean.queries.protocols import Rows, Tally
-from dpmean.queries.queries import Ball, Bins, BinSums, Histogram, Ints, Radial, Shells, ShellSums, View
+from dpmean.queries.protocols import Rows
+from dpmean.queries.queries import Ints, Query
 
 
 @final
@@ -38,27 +38,7 @@ class CountedRows:
         self.passes += 1
         return self.rows.held()
 
-    def tally(self, view: View) -> Tally:
-        """Prepare to count rows by where a view puts them."""
+    def answer(self, query: Query) -> Any:
+        """Return the answer of the other rows, which read all of them once for it."""
         self.passes += 1
-        return self.rows.tally(view)
-
-    def histogram(self, view: Radial) -> Histogram:
-        """Count rows, or pairs of rows, by their distance."""
-        self.passes += 1
-        return self.rows.histogram(view)
-
-    def add_up(self, ball: Ball) -> Ints:
-        """Add up the clipped rows."""
-        self.passes += 1
-        return self.rows.add_up(ball)
-
-    def add_up_shells(self, shells: Shells) -> ShellSums:
-        """Add up rows and their directions, shell by shell."""
-        self.passes += 1
-        return self.rows.add_up_shells(shells)
-
-    def add_up_bins(self, bins: Bins) -> BinSums:
-        """Count rows by their distance and add them up, and their directions, bin by bin."""
-        self.passes += 1
-        return self.rows.add_up_bins(bins)
+        return self.rows.answer(query)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentTypeError, DataError
-from dpmean.queries.domain import Frame
+from dpmean.queries.domain import Domain
 from dpmean.rows.memory import MemoryRows
 
 
@@ -37,9 +37,9 @@ class SparseSource:
         """How many rows and how many columns there are."""
         return int(self.matrix.shape[0]), int(self.matrix.shape[1])
 
-    def rows(self, frame: Frame) -> MemoryRows:
-        """Return the rows as they are seen through a frame."""
-        return MemoryRows(Dense(self.matrix), frame)
+    def rows(self, domain: Domain) -> MemoryRows:
+        """Return the rows as they are seen through a domain."""
+        return MemoryRows(Dense(self.matrix), domain)
 
 
 def _by_row(matrix: Any) -> Any:

@@ -5,7 +5,6 @@ This is one file because scikit-learn wants every parameter of each of them spel
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -31,6 +30,7 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
 from dpmean.sklearn.rows import as_labels, checked_rows, fitted_rows, labelled_rows, places_of_labels
+from dpmean.warning import warn_user
 
 __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
 
@@ -51,23 +51,27 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     are five fits. Give a ``ledger``: clones share it, and the fit that would overspend is refused.
 
     Args:
-        rho: the privacy budget in zero-concentrated differential privacy. Or else
-        epsilon: the budget in approximate differential privacy, together with
-        delta: which should be well below one over the number of rows.
-        norm_bound: a bound on the l2 norm of every row, known without looking at them; it may be loose. Or else
-        bounds: ``(lower, upper)``, each one number or one per column, or by name if X has names.
-        method: ``"refined"``, ``"shifted"`` or ``"clipped"``, as for ``dpmean.mean``.
-        neighbours: ``"replace-one"``, where the number of rows is public, or ``"add-or-remove-one"``.
-        allow_few_rows: go on where the rule says that there are too few rows to expect a useful answer.
-        ledger: a ``dpmean.Ledger`` that every fit is paid from.
-        random_state: for experiments only: anything but None makes the noise known. The release protects nobody then,
-            says so, and no ledger takes it.
+        rho: The privacy budget in zero-concentrated differential privacy. Give either ``rho`` or ``epsilon``.
+        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``.
+        delta: The delta that belongs to ``epsilon``. It should be well below one over the number of rows.
+        norm_bound: A bound on the l2 norm of every row, known without looking at them. It may be loose. Give either
+            ``norm_bound`` or ``bounds``.
+        bounds: Bounds on the columns, in place of ``norm_bound``: ``(lower, upper)``, each one number or one number per
+            column, or by name if X has names.
+        method: The estimator, ``"refined"``, ``"shifted"`` or ``"clipped"``, as for ``dpmean.mean``.
+        neighbours: Which data sets are neighbours. By default add-or-remove-one: the number of rows is private. Give
+            ``"replace-one"`` if you declare it public.
+        allow_few_rows: Whether to go on where there are too few rows to expect a useful answer. By default that is an
+            error.
+        ledger: A ``dpmean.Ledger`` that pays for every fit.
+        random_state: A seed, for experiments only. Anything but None makes the noise known: the release then protects
+            nobody, says so, and no ledger takes it.
 
     Attributes:
-        mean_: the private mean, one number per column.
-        release_: the ``dpmean.Release``: the noise in it, an error bound, and the receipts.
-        n_features_in_: how many columns there are.
-        feature_names_in_: what they are called, if they have names.
+        mean_: The private mean, one number per column.
+        release_: The ``dpmean.Release``, with the noise in it, an error bound, and the receipts.
+        n_features_in_: The number of columns.
+        feature_names_in_: The names of the columns, if they have names.
 
     Example:
         >>> import numpy as np
@@ -87,7 +91,7 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         norm_bound: float | None = None,
         bounds: Bounds | None = None,
         method: str = "refined",
-        neighbours: str = "replace-one",
+        neighbours: str | None = None,
         allow_few_rows: bool = False,
         ledger: Ledger | None = None,
         random_state: Any = None,
@@ -104,8 +108,14 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  scikit-learn's signature
-        """Release the mean of the rows of ``X``, at the price of the whole budget; ``y`` is not looked at."""
-        rows = fitted_rows(self, X, private_number=self.neighbours == Neighbours.ADD_OR_REMOVE_ONE)
+        """Release the mean of the rows of ``X``, at the price of the whole budget.
+
+        Args:
+            X: The rows.
+            y: Nothing: it is here because scikit-learn passes it.
+
+        """
+        rows = fitted_rows(self, X, private_number=self.neighbours != Neighbours.REPLACE_ONE)
         self.release_: Release = mean(
             rows,
             seed=_seed(self.random_state),
@@ -115,7 +125,12 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Return the rows of ``X`` minus the private mean. They are rows still, and need protection."""
+        """Return the rows of ``X`` minus the private mean. They are rows still, and need protection.
+
+        Args:
+            X: Rows with the same columns.
+
+        """
         check_is_fitted(self)
         centred: NDArray[Any] = checked_rows(self, X, reset=False) - self.mean_
         return centred
@@ -134,28 +149,31 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
     ``ledger``, which clones share.
 
     Args:
-        classes: the labels, all of one kind.
-        rho: the privacy budget of all classes together in zero-concentrated differential privacy. Or else
-        epsilon: the budget in approximate differential privacy, together with
-        delta: which should be well below one over the number of rows.
-        norm_bound: a bound on the l2 norm of every row, known without looking at them; it may be loose. Or else
-        bounds: ``(lower, upper)``, each one number or one per column, or by name if X has names.
-        method: ``"refined"``, ``"shifted"`` or ``"clipped"``, as for ``dpmean.mean``.
-        neighbours: ``"add-or-remove-one"``: whether any one row is there, and its label, are protected. Or
-            ``"replace-one"``: any row may be another, of another class too; that takes four times the budget for the
-            same centroids.
-        allow_few_rows: give classes a centroid where the rule says that they have too few rows to expect a useful one;
-            that of a class with hardly any is noise.
-        ledger: a ``dpmean.Ledger`` that every fit is paid from.
-        random_state: for experiments only: anything but None makes the noise known. The release protects nobody then,
-            says so, and no ledger takes it.
+        classes: The labels, all of one kind.
+        rho: The privacy budget of all classes together, in zero-concentrated differential privacy. Give either ``rho``
+            or ``epsilon``.
+        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``.
+        delta: The delta that belongs to ``epsilon``. It should be well below one over the number of rows.
+        norm_bound: A bound on the l2 norm of every row, known without looking at them. It may be loose. Give either
+            ``norm_bound`` or ``bounds``.
+        bounds: Bounds on the columns, in place of ``norm_bound``: ``(lower, upper)``, each one number or one number per
+            column, or by name if X has names.
+        method: The estimator, ``"refined"``, ``"shifted"`` or ``"clipped"``, as for ``dpmean.mean``.
+        neighbours: Which data sets are neighbours. By default add-or-remove-one: whether any one row is there, and its
+            label, are protected. With ``"replace-one"`` any row may be another, of another class too; that takes four
+            times the budget for the same centroids.
+        allow_few_rows: Whether to give classes a centroid where they have too few rows to expect a useful one. That of
+            a class with hardly any rows is noise.
+        ledger: A ``dpmean.Ledger`` that pays for every fit.
+        random_state: A seed, for experiments only. Anything but None makes the noise known: the release then protects
+            nobody, says so, and no ledger takes it.
 
     Attributes:
-        classes_: the listed labels, sorted.
-        centroids_: their private means, a line per class; NaN where there is none.
-        releases_: the ``dpmean.GroupedRelease``: for every label a release, or the reason why there is none.
-        n_features_in_: how many columns there are.
-        feature_names_in_: what they are called, if they have names.
+        classes_: The listed labels, sorted.
+        centroids_: The private means, a line per class, and NaN where there is none.
+        releases_: The ``dpmean.GroupedRelease``, which has for every label a release, or the reason why there is none.
+        n_features_in_: The number of columns.
+        feature_names_in_: The names of the columns, if they have names.
 
     Example:
         >>> import numpy as np
@@ -178,7 +196,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         norm_bound: float | None = None,
         bounds: Bounds | None = None,
         method: str = "refined",
-        neighbours: str = "add-or-remove-one",
+        neighbours: str | None = None,
         allow_few_rows: bool = False,
         ledger: Ledger | None = None,
         random_state: Any = None,
@@ -196,7 +214,13 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Release the mean of every listed class, at the price of the whole budget."""
+        """Release the mean of every listed class, at the price of the whole budget.
+
+        Args:
+            X: The rows.
+            y: One label per row.
+
+        """
         labels = _labels(self.classes)
         if y is None:
             raise ArgumentError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -218,11 +242,16 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
             if label in releases.released:
                 self.centroids_[place] = releases.released[label].mean
         if releases.refused:
-            warnings.warn(f"predict will never answer {_reasons(releases)}", TooFewRowsWarning, stacklevel=2)
+            warn_user(f"predict will never answer {_reasons(releases)}", TooFewRowsWarning)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return for every row the class of the nearest private mean."""
+        """Return for every row the class of the nearest private mean.
+
+        Args:
+            X: Rows with the same columns.
+
+        """
         check_is_fitted(self)
         rows = checked_rows(self, X, reset=False)
         answered = np.flatnonzero(np.isfinite(self.centroids_).all(axis=1))
@@ -230,7 +259,14 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, between 0 and 1. It is exact, and so not private."""
+        """Return the accuracy, between 0 and 1. It is exact, and so not private.
+
+        Args:
+            X: Rows with the same columns.
+            y: The true label of each row.
+            sample_weight: One weight per row. By default all rows count the same.
+
+        """
         found = self.predict(X)
         right = places_of_labels(y, len(found), self.classes_) == np.searchsorted(self.classes_, found)
         if sample_weight is None:
@@ -280,10 +316,9 @@ def _seed(random_state: Any) -> int | None:
     """Return the seed of the noise, with a warning; None for noise that protects."""
     if random_state is None:
         return None
-    warnings.warn(
+    warn_user(
         "random_state makes the noise known, so that this protects nobody: leave it out, except in experiments",
         SeededWarning,
-        stacklevel=3,
     )
     if isinstance(random_state, int | np.integer):
         return int(random_state)

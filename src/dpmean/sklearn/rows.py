@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from dpmean.errors import DataError
 from dpmean.queries.queries import Ints
 from dpmean.rows.opening import InMemory
 from dpmean.rows.tables.keys import ABSENT, Keys
+from dpmean.warning import warn_user
 
 _DISCREET = ("Input X contains", "Found array with", "X has ", "The feature names should match")
 """How errors of scikit-learn begin that tell shapes and names, and no value of a row."""
@@ -61,9 +61,7 @@ def _one_dimensional(y: Any) -> Any:
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) != 2 or shape[1] != 1:
         return y
-    warnings.warn(
-        "A column-vector y was passed when a 1d array was expected: pass y.ravel()", DataConversionWarning, stacklevel=4
-    )
+    warn_user("A column-vector y was passed when a 1d array was expected: pass y.ravel()", DataConversionWarning)
     return np.asarray(y)[:, 0]
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from dpmean.errors import ArgumentError, OverspendError
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
-from dpmean.trust.devices import lattice as place
+from dpmean.trust.devices import lattice
 from dpmean.trust.devices.randomness import Coins, SystemCoins
 from dpmean.trust.local import encoder as local
 from dpmean.trust.local.randomizers import WORD, Budget, HalfSpace, flips_are_covered, half_space_is_covered
@@ -31,12 +31,20 @@ from dpmean.trust.shuffle.seal import check_seal, seal
 class Client:
     """One user's device. It answers one task of its life, or all rounds of one collection.
 
-    ``memory`` holds what must survive a restart. In the shuffle model it agrees to a collection only if that relies on
-    no more than ``honest`` of its users, and seals what is sent unless ``sealed`` is False.
+    A device that forgets its answer, and answers again, spends twice: give ``remember`` to store its memory, and
+    ``memory`` after a restart. Threads may share a device; processes must not share a memory.
 
-    A device that forgets its answer, and answers again, spends twice: ``remember`` is called with the memory before
-    the message is returned, to store it where it survives. Threads may share a device; processes must not share a
-    memory.
+    Args:
+        user: The number of the user, from 0 to 2^64 - 1.
+        row: The row of the user. What leaves the device is randomized.
+        budget: The most that may be spent: ``Zcdp`` or ``PureDp`` in the local model, ``ApproxDp`` in the shuffle
+            model.
+        memory: What the device remembered before a restart. By default it is new.
+        coins: A source of randomness, for tests only. By default it is that of the operating system.
+        remember: A function that stores the memory where it survives. It is called before a message is returned.
+        honest: The largest share of users, in the shuffle model, that a collection may rely on.
+        sealed: Whether the device takes part in the shuffle model only if messages are sealed.
+
     """
 
     def __init__(
@@ -55,13 +63,18 @@ class Client:
         self.user, self.budget = user, budget
         self._honest, self._sealed = honest, sealed
         self.memory = {} if memory is None else memory
-        self._row = [place.number(x) for x in row]
+        self._row = [lattice.number(x) for x in row]
         self._remember = remember
         self._coins = coins or SystemCoins()
         self._alone = threading.RLock()  # whoever is asked twice at once must know of the first answer
 
     def answer(self, document: bytes) -> bytes | None:
-        """Answer a task, or return None if it asks others. The same task gets the same bytes again."""
+        """Answer a task, or return None if it asks others. The same task gets the same bytes again.
+
+        Args:
+            document: The task, as the analyzer published it.
+
+        """
         with self._alone:
             return self._answer(document)
 
@@ -86,6 +99,10 @@ class Client:
         """Agree to a collection in the shuffle model, or refuse one that could cost more than is allowed.
 
         Return what its rounds cost together, as long as the collection's number of clients is honest.
+
+        Args:
+            document: The collection, as the analyzer published it.
+
         """
         with self._alone:
             return self._join(document)
@@ -120,7 +137,12 @@ class Client:
         return cost
 
     def encode(self, document: bytes) -> bytes:
-        """Return the batch of messages that answers a round of the collection; the same one when asked again."""
+        """Return the batch of messages that answers a round of the collection; the same one when asked again.
+
+        Args:
+            document: The round, as the analyzer published it.
+
+        """
         with self._alone:
             return self._encode(document)
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from dpmean.numerics.grid import Grid
-from dpmean.queries.domain import Frame
+from dpmean.queries.domain import Domain
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.torch import launch
 from dpmean.rows.torch.blocks import TensorRows
@@ -50,20 +50,20 @@ def cases():
 
 def agree(array, tensor):
     d = array.shape[1]
-    frame, grid = Frame.within_norm(d, REACH, impute=True), Grid(2.0**-20, REACH, d)
-    there, here = RowsReadOnce(TensorRows(tensor, frame)), MemoryRows(array, frame)
+    domain, grid = Domain.within_norm(d, REACH, impute=True), Grid(2.0**-20, REACH, d)
+    there, here = RowsReadOnce(TensorRows(tensor, domain)), MemoryRows(array, domain)
     centre = grid.round(np.full(d, 5 / d**0.5))
     view = grid.distances(centre)
     some = np.flatnonzero(np.abs(array.astype(float)).max(axis=1) < 20)
     same = []
     for one, two in ((there, here), (there.take(some), here.take(some))):  # some rows beyond the bound, or none
         for question in (grid.pairs(), grid.distances(np.zeros(d))):  # the first may answer the second
-            same.append(np.array_equal(one.histogram(question).counts, two.histogram(question).counts))
-    same += [np.array_equal(there.histogram(view).counts, here.histogram(view).counts)]
+            same.append(np.array_equal(one.answer(question).counts, two.answer(question).counts))
+    same += [np.array_equal(there.answer(view).counts, here.answer(view).counts)]
     for radius in (1.0, 20.0, 50.0, 63.0):  # many rows outside, few, and a ball that is not within reach
         ball, shells = grid.ball(centre, radius), grid.shells(centre, [radius, radius * 0.84], N)
-        same.append(np.array_equal(there.add_up(ball), here.add_up(ball)))
-        one, two = there.add_up_shells(shells), here.add_up_shells(shells)
+        same.append(np.array_equal(there.answer(ball), here.answer(ball)))
+        one, two = there.answer(shells), here.answer(shells)
         same += [np.array_equal(one.inner, two.inner), np.array_equal(one.outer, two.outer)]
     return all(same)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpmean
+from tests.support.public import REPLACED
 
 D, BOUND = 5, 64.0
 MANY, FEW = 17_000, 700  # a sample finds the centre, or all rows are held
@@ -62,7 +63,7 @@ def expected(dtype, method, passes, n=MANY, box=False):
 def release(X, method, passes, box=False, **more):
     """Release a mean with a seed, so that two of them can be compared."""
     bound = {"bounds": ([-40.0] * D, [40.0, 50.0, 30.0, 45.0, 90.0])} if box else {"norm_bound": BOUND}
-    return dpmean.mean(X, rho=4.0, method=method, passes=passes, seed=11, **bound, **more)
+    return dpmean.mean(X, rho=4.0, method=method, passes=passes, seed=11, **bound, **{**REPLACED, **more})
 
 
 def assert_same(found, wanted):

@@ -13,8 +13,8 @@ import pytest
 import dpmean
 from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.numerics.grid import Grid
-from dpmean.queries.domain import Frame
-from dpmean.rows import opening as source
+from dpmean.queries.domain import Domain
+from dpmean.rows import opening
 from dpmean.rows.memory import MemoryRows
 from tests.rows.conformance.problems import (
     DTYPES,
@@ -46,11 +46,11 @@ class AsOnAGpu:
         self.values, self.block_rows = values, block_rows
         self.shape = tuple(values.shape)
 
-    def rows(self, frame):
-        return TensorRows(self.values, frame, self.block_rows)
+    def rows(self, domain):
+        return TensorRows(self.values, domain, self.block_rows)
 
 
-AsOnAGpu.__module__ = source.__name__  # a source that was opened before
+AsOnAGpu.__module__ = opening.__name__  # a source that was opened before
 ROOT = Path(__file__).parents[3]
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
@@ -117,7 +117,7 @@ def test_that_there_are_no_rows_is_private_where_their_number_is(device, d):
 
 def test_kernels_are_not_asked_about_no_rows():
     once = needed("dpmean.rows.torch.fused", "torch")
-    rows = once.read_once(TensorRows(tensor("float64", FEW), Frame.within_norm(5, 64.0, impute=False)))
+    rows = once.read_once(TensorRows(tensor("float64", FEW), Domain.within_norm(5, 64.0, impute=False)))
     assert isinstance(rows.take(np.arange(3)), once.RowsReadOnce)
     assert isinstance(rows.take(np.arange(0)), TensorRows)
 
@@ -184,7 +184,7 @@ def test_gradients_are_left_alone():
 
 def test_frames_are_seen_through():
     values = torch.arange(12.0, dtype=torch.float64).view(4, 3)
-    found = TensorRows(values, Frame.within_norm(3, 10.0, impute=False)).take(np.array([2, 0]))
+    found = TensorRows(values, Domain.within_norm(3, 10.0, impute=False)).take(np.array([2, 0]))
     assert found.tensor.tolist() == values[[2, 0]].tolist()
     assert (found.n, found.d, found.held()) == (2, 3, found)
 
@@ -208,15 +208,15 @@ def test_rows_beyond_the_bound_are_rounded_as_in_memory(device, d):
 
     Brought within the bound, these rows lie on the grid if they are rounded once, and next to it if twice.
     """
-    array, frame = np.repeat(np.arange(70, 1000)[:, None], d, axis=1), Frame.within_norm(d, 64.0, impute=False)
-    there, here = TensorRows(torch.tensor(array).to(device), frame), MemoryRows(array, frame)
+    array, domain = np.repeat(np.arange(70, 1000)[:, None], d, axis=1), Domain.within_norm(d, 64.0, impute=False)
+    there, here = TensorRows(torch.tensor(array).to(device), domain), MemoryRows(array, domain)
     grid = Grid(2.0**-20, 64.0, d)
     for middle, radius in itertools.product((0.0, 2.5, -7.0), (8.0, 50.0, 63.0, 100.0)):
         centre = np.full(d, middle)
         ball, shells, view = grid.ball(centre, radius), grid.shells(centre, [radius, 4.0], 930), grid.distances(centre)
-        assert np.array_equal(there.add_up(ball), here.add_up(ball))
-        assert np.array_equal(there.add_up_shells(shells).outer, here.add_up_shells(shells).outer)
-        assert np.array_equal(there.histogram(view).counts, here.histogram(view).counts)
+        assert np.array_equal(there.answer(ball), here.answer(ball))
+        assert np.array_equal(there.answer(shells).outer, here.answer(shells).outer)
+        assert np.array_equal(there.answer(view).counts, here.answer(view).counts)
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")

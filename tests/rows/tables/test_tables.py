@@ -27,6 +27,7 @@ from dpmean.rows.tables.keys import ABSENT, Keys, one_group_each
 from dpmean.rows.tables.persons import means_of_persons
 from dpmean.rows.tables.table import ArrayTable, groups, people
 from tests.rows.conformance.problems import assert_same
+from tests.support.public import REPLACED
 
 BOUNDS = {"age": (0, 120), "bmi": (10, 70)}
 SETTINGS = {"rho": 0.5, "bounds": BOUNDS, "columns": ["age", "bmi"]}
@@ -167,7 +168,7 @@ def test_the_promise_of_groups_is_kept_apart_in_a_ledger():
     ledger = dpmean.Ledger(rho=1.0)
     dpmean.mean_by(table(), groups=["A"], sizes="public", ledger=ledger, **shared)
     with pytest.raises(ArgumentError, match="replace-one within its clinic"):
-        dpmean.mean(table(), ledger=ledger, **{**SETTINGS, "rho": 0.1})
+        dpmean.mean(table(), ledger=ledger, **{**SETTINGS, "rho": 0.1, **REPLACED})
     ledger = dpmean.Ledger(rho=1.0)
     found = dpmean.mean_by(table(), groups=["x"], privacy_unit="patient", ledger=ledger, **shared)
     assert (found.unit, list(found.refused)) == ("patient", ["x"])
@@ -211,18 +212,18 @@ def test_devices_may_come_from_a_frame(tmp_path):
 def test_a_person_is_one_vector_wherever_the_table_is(tmp_path):
     frame = table()
     averages = frame.groupby("patient")[["age", "bmi"]].mean()
-    wanted = dpmean.mean(frame, privacy_unit="patient", seed=1, **SETTINGS)
+    wanted = dpmean.mean(frame, privacy_unit="patient", seed=1, **SETTINGS, **REPLACED)
     assert wanted.n == len(averages)
     assert np.abs(wanted.mean - averages.mean()).max() < 0.3
     assert wanted.public["privacy_unit"] == "patient"
     assert f"{len(averages)} persons (patient)" in str(wanted)
     assert "all rows of one patient; the number of persons is public" in " ".join(str(wanted).split())
     for given_as in everywhere(frame, tmp_path):
-        found = dpmean.mean(given_as, privacy_unit="patient", seed=1, **SETTINGS)
+        found = dpmean.mean(given_as, privacy_unit="patient", seed=1, **SETTINGS, **REPLACED)
         assert found.n == wanted.n
         assert np.abs(found.mean - wanted.mean).max() < 0.3
     array, keys = frame[["age", "bmi"]].to_numpy(), frame["patient"].to_numpy()
-    found = dpmean.mean(array, privacy_unit=keys, rho=0.5, bounds=([0, 10], [120, 70]), seed=1)
+    found = dpmean.mean(array, privacy_unit=keys, rho=0.5, bounds=([0, 10], [120, 70]), seed=1, **REPLACED)
     assert found.n == wanted.n
     assert found.public["privacy_unit"] == "privacy_unit"
 
@@ -721,11 +722,10 @@ def test_a_grouped_release_is_paid_for_once():
     with pytest.raises(ArgumentError, match="seed"):
         dpmean.mean_by(table(), by="clinic", groups=LISTED, ledger=ledger, seed=1, **SETTINGS)
     with pytest.raises(ArgumentError, match=r"about replace-one of rows, and earlier ones .* about add-or-remove-one"):
-        dpmean.mean(table(), ledger=ledger, **SETTINGS)
-    alike = {**SETTINGS, "neighbours": "add-or-remove-one"}
-    dpmean.mean(table(), ledger=ledger, **alike)
+        dpmean.mean(table(), ledger=ledger, **SETTINGS, **REPLACED)
+    dpmean.mean(table(), ledger=ledger, **SETTINGS)
     with pytest.raises(dpmean.OverspendError, match="left"):
-        dpmean.mean(table(), ledger=ledger, **alike)
+        dpmean.mean(table(), ledger=ledger, **SETTINGS)
     assert ledger.left == 0
 
 

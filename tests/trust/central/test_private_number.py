@@ -11,7 +11,7 @@ import json
 import math
 import warnings
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -31,19 +31,16 @@ from dpmean.numerics import shells as layers
 from dpmean.numerics.grid import Grid
 from dpmean.pipeline import central as front
 from dpmean.privacy.neighbours import Neighbours
-from dpmean.queries.domain import Frame
-from dpmean.queries.queries import Histogram
-from dpmean.rows import private_size as uncounted
+from dpmean.queries.domain import Domain
+from dpmean.queries.totals import Histogram
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.private_size import UncountedRows
 from dpmean.trust.central.curator import WEIGHT_ONE
-from dpmean.trust.central.model import Central
 from tests.rows.conformance.problems import assert_same
 from tests.support import runs
 from tests.support.recorder import Counted, Histogrammed, RecordingNoise, Shelled, Summed
 from tests.support.runs import assert_made_of_answers_alone, assert_paid_for, squared, with_and_without, without
 
-TRUST = Central(Neighbours.ADD_OR_REMOVE_ONE)
 Run = partial(runs.Run, uncounted=True, coins="private")
 
 RUNS = [
@@ -82,7 +79,7 @@ def test_a_replaced_row_would_not_be_paid_for():
     rows, other = run.data, run.data
     rows[5], other[5] = 40.0, -40.0
     ball = next(q.ball for q in run.recorded.questions if isinstance(q, Summed))
-    one, two = (run.rows(x).add_up(ball) for x in (rows, other))
+    one, two = (run.rows(x).answer(ball) for x in (rows, other))
     assert squared(one - two) > ball.radius**2
 
 
@@ -123,12 +120,10 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
     assert "places" not in {step for step, *_ in draws}
 
 
-@pytest.mark.parametrize("run", [run for run in RUNS if run.method == "refined"], ids=str)
-@pytest.mark.parametrize("other", ["more", "one less", "none"])
-def test_an_estimate_is_made_of_answers_alone(run, other):
-    """Another number of rows, and other rows, but the same answers: the same estimate. So n is not looked at."""
-    data = {"more": np.zeros((run.n + 50, run.d)), "one less": run.data[1:], "none": run.data[:0]}[other]
-    assert_made_of_answers_alone(run, data)
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_an_estimate_is_made_of_answers_alone(run):
+    """No rows at all, empty handles, and the same answers: the same estimate. So n is not looked at."""
+    assert_made_of_answers_alone(run)
 
 
 # --- secret places -------------------------------------------------------------------------------------------------
@@ -155,7 +150,7 @@ def test_coupled_pairs_have_the_law_they_should_have(size):
 
 
 def taken(n, public, size, seed):
-    held = MemoryRows(np.arange(float(n))[:, None], Frame.within_norm(1, 1e9, impute=False))
+    held = MemoryRows(np.arange(float(n))[:, None], Domain.within_norm(1, 1e9, impute=False))
     rows = UncountedRows(held, public, seeded(seed))
     found = rows.take(np.arange(size))
     assert found.n == size
@@ -180,10 +175,9 @@ def test_every_row_is_taken_by_coins_of_its_own():
 
 @dataclass
 class Coins:
-    """Known coins for every row, and a known order, or the one rows have; writes down which were looked at."""
+    """Known words to decide which rows are taken, then one that takes the next; and a known order, or that of rows."""
 
-    words_of: list
-    asked: list = field(default_factory=list)
+    known: list
     order: tuple = ()
     step: str = ""
     start: int = 0
@@ -197,27 +191,40 @@ class Coins:
         if self.step == "order":
             return np.array(self.order or range(count), dtype=np.uint64)
         assert self.step == "places"
-        self.asked += range(self.start, self.start + count)
-        return np.array(self.words_of[self.start : self.start + count], dtype=np.uint64)
+        found = self.known[self.start : self.start + count]
+        return np.array([*found, *[(1 << 64) - 1] * (count - len(found))], dtype=np.uint64)
 
 
-def rows_taken(words, public, size):
-    held = MemoryRows(np.arange(float(len(words)))[:, None], Frame.within_norm(1, 1e9, impute=False))
-    coins = Coins(words)
-    found = UncountedRows(held, public, coins).take(np.arange(size)).rows.positions
-    assert coins.asked == list(range(len(words)))
-    return found.tolist()
+def rows_taken(words, n, public, size):
+    held = MemoryRows(np.arange(float(n))[:, None], Domain.within_norm(1, 1e9, impute=False))
+    return UncountedRows(held, public, Coins(words)).take(np.arange(size)).rows.positions.tolist()
 
 
-@pytest.mark.parametrize("at_once", [3, 5, 1 << 22])
-def test_the_coin_of_a_row_decides_exactly(monkeypatch, at_once):
-    """Each row is taken if its 64 bits are among the first size / n of all, and every coin is looked at once."""
-    monkeypatch.setattr(uncounted, "_AT_ONCE", at_once)
-    half, top = 1 << 63, (1 << 64) - 1
-    words = [0, half - 1, half, top, 1, half + 1, half - 2, top - 1, 2, 3]
-    assert rows_taken(words, 10, 5) == [0, 1, 4, 6, 8, 9]
-    assert rows_taken(words, 10, 10) == rows_taken(words, 3, 10) == list(range(10))
-    assert rows_taken([top // 3 - 1, top // 3, top // 3 + 1], 3, 1) == [0]
+def test_a_share_of_the_public_number_is_taken_exactly():
+    """The next row is taken if a word is not among the first 1 - size / n of all; see rows/test_permutation.py."""
+    half, third = 1 << 63, (1 << 64) // 3
+    assert rows_taken([half, half - 1, half], 3, 10, 5) == [0, 2]
+    assert rows_taken([half - 1], 1, 10, 5) == rows_taken([half - 1], 1, 2, 1) == []
+    assert rows_taken([2 * third + 1, 2 * third - 1], 2, 3, 1) == [0]
+    assert rows_taken([third + 1, third - 1], 2, 3, 2) == [0]
+    assert rows_taken([0, 0, 0], 10, 10, 10) == rows_taken([0, 0, 0], 10, 3, 10) == list(range(10))
+    assert rows_taken([], 10, 10, 0) == rows_taken([], 0, 10, 5) == []
+
+
+def test_a_row_at_the_end_leaves_other_rows_where_they_are():
+    """With the same seed: they are taken as before, and in the same order."""
+    for seed in range(50):
+        fewer, more = taken(200, 210, 70, seed), taken(201, 210, 70, seed)
+        assert np.array_equal(fewer, more[more < 200])
+
+
+def words_that_take(chosen):
+    """Return words by which just these rows are taken, of rows that are taken with probability 1/2.
+
+    A word passes over k rows if it is between 2^(63 - k) and twice that.
+    """
+    rows = np.flatnonzero([*chosen, True])
+    return [3 << int(62 - passed) for passed in np.diff(rows, prepend=-1) - 1]
 
 
 def law_of_answers(values, share, secret):
@@ -225,15 +232,16 @@ def law_of_answers(values, share, secret):
 
     Rows are in a secret order, or in the one they have.
     """
-    held = MemoryRows(np.array(values, dtype=float)[:, None], Frame.within_norm(1, 64.0, impute=False))
+    held = MemoryRows(np.array(values, dtype=float)[:, None], Domain.within_norm(1, 64.0, impute=False))
     grid, law = Grid(2.0**-10, 64.0, 1), Counter()
     questions = [Histogrammed(None, grid.pairs()), Histogrammed(None, grid.distances(np.zeros(1)))]
     questions += [Summed(None, grid.ball(np.zeros(1), 8.0)), Counted(None, grid.sides(np.zeros(1)), np.array([300]))]
     for taken in itertools.product((True, False) if share == Fraction(1, 2) else (True,), repeat=len(values)):
-        words, count = [0 if one else (1 << 64) - 1 for one in taken], sum(taken)
+        words, count = words_that_take(taken) if share < 1 else [], sum(taken)
         orders = list(itertools.permutations(range(count))) if secret else [tuple(range(count))]
         for order in orders:
             rows = UncountedRows(held, 8, Coins(words, order=order)).take(np.arange(int(8 * share)))
+            assert sorted(rows.rows.positions) == np.flatnonzero(taken).tolist()
             answers = [np.asarray(question.ask(rows)).astype(np.int64) for question in questions]
             weight = share ** len(values) * Fraction(2**9 * math.factorial(9), len(orders))
             law[tuple(answer.tobytes() for answer in answers)] += int(weight)
@@ -285,14 +293,14 @@ def test_all_rows_are_taken_in_any_order():
 
 
 def test_counts_end_at_the_public_number():
-    rows = UncountedRows(MemoryRows(np.arange(10.0)[:, None], Frame.within_norm(1, 1e3, impute=False)), 25, seeded(1))
+    rows = UncountedRows(MemoryRows(np.arange(10.0)[:, None], Domain.within_norm(1, 1e3, impute=False)), 25, seeded(1))
     grid = Grid(2.0**-10, 1e3, 1)
-    exact = rows.rows.histogram(grid.distances(np.zeros(1))).counts
+    exact = rows.rows.answer(grid.distances(np.zeros(1))).counts
     for view, total in ((grid.distances(np.zeros(1)), 25), (grid.sides(np.zeros(1)), 25), (grid.pairs(), 12)):
-        counts = rows.histogram(view).counts
+        counts = rows.answer(view).counts
         assert np.array_equal(counts[:, -1], np.full(len(counts), total))
-    assert np.array_equal(exact[:, -1:] - exact, 25 - rows.histogram(grid.distances(np.zeros(1))).counts)
-    assert isinstance(rows.tally(grid.distances(np.zeros(1))), Histogram)
+    assert np.array_equal(exact[:, -1:] - exact, 25 - rows.answer(grid.distances(np.zeros(1))).counts)
+    assert isinstance(rows.answer(grid.distances(np.zeros(1))), Histogram)
 
 
 # --- the front door ------------------------------------------------------------------------------------------------
@@ -398,11 +406,12 @@ def test_it_is_twice_as_accurate_as_when_rows_are_replaced():
 def test_no_rows_are_an_error_where_their_number_is_public_and_too_few_where_it_is_not():
     settings = {"rho": 0.5, "norm_bound": 1.0}
     with pytest.raises(DataError):
-        dpmean.mean(np.zeros((0, 3)), **settings)
+        dpmean.mean(np.zeros((0, 3)), neighbours="replace-one", **settings)
     with pytest.raises(TooFewRowsError, match=r"^1 row"):
-        dpmean.mean(np.zeros((1, 3)), **settings)
-    with pytest.raises(TooFewRowsError, match=r"^about"):
-        dpmean.mean(np.zeros((0, 3)), neighbours="add-or-remove-one", **settings)
+        dpmean.mean(np.zeros((1, 3)), neighbours="replace-one", **settings)
+    for private in ({}, {"neighbours": "add-or-remove-one"}):
+        with pytest.raises(TooFewRowsError, match=r"^about"):
+            dpmean.mean(np.zeros((0, 3)), **private, **settings)
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
@@ -420,7 +429,7 @@ def test_what_has_no_rows_has_a_private_number_of_them(method, passes, tmp_path)
     for nobody in (*matrices, columns, columns.to_pandas(), *tmp_path.iterdir()):
         assert_same(dpmean.mean(nobody, **private), dpmean.mean(np.zeros((0, 3)), **private))
         with pytest.raises(DataError, match="X is empty: it needs at least one row"):
-            dpmean.mean(nobody, **settings)
+            dpmean.mean(nobody, neighbours="replace-one", **settings)
     with pytest.raises(DataError, match="with at least one column") as caught:
         dpmean.mean(sparse.csr_array((31415, 0)), **private)
     assert "31415" not in str(caught.value)
@@ -440,5 +449,5 @@ def test_what_is_given_is_checked():
         dpmean.mean(rows, rho=1e-7, norm_bound=60.0, neighbours="add-or-remove-one")
     with pytest.raises(TooFewRowsError):
         dpmean.mean(rows, rho=1e-6, norm_bound=60.0, neighbours="add-or-remove-one")
-    with pytest.raises(ValueError, match="are for the central model"):
+    with pytest.raises(ValueError, match="is for the central model: in the local model everybody sees how many"):
         dpmean.mean(rows, rho=0.5, norm_bound=60.0, trust="local", neighbours="add-or-remove-one")

@@ -19,11 +19,13 @@ from dpmean import Neighbours, OverspendError, Receipt, Zcdp
 from dpmean.noise.source import seeded
 from dpmean.numerics.grid import Grid
 from dpmean.privacy.receipts import total_cost
-from dpmean.queries.domain import Frame
+from dpmean.queries.domain import Domain
 from dpmean.rows.memory import MemoryRows
-from dpmean.trust.central.model import Central, NoisyCounter
+from dpmean.trust.central.costs import count_variance, rows_to_clip
+from dpmean.trust.central.counter import NoisyCounter
+from dpmean.trust.central.curator import count_rows
 from tests.support import runs
-from tests.support.recorder import Counted, Summed
+from tests.support.recorder import Counted, Histogrammed, Summed
 from tests.support.runs import REACH, assert_paid_for, nasty
 
 Run = partial(runs.Run, n=200)
@@ -47,6 +49,11 @@ def by(before, after):
 
 def moved(question, run, data, neighbour):
     return by(*(question.ask(run.rows(x)) for x in (data, neighbour)))
+
+
+def moved_counts(question, run, data, neighbour):
+    one, other = (question.ask(run.rows(x)) for x in (data, neighbour))
+    return other - one
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
@@ -77,8 +84,8 @@ def test_the_bounds_are_reached(run):
     length = math.sqrt(sum(x * x for x in moved(question, run, one, other)))
     assert 1.3 * question.ball.radius < length <= 2 * question.ball.radius
     other[0] = 0.0
-    counts = [moved(question, run, one, other) for question in questions if isinstance(question, Counted)]
-    assert any(any(change) for change in counts)
+    counts = [moved_counts(q, run, one, other) for q in questions if isinstance(q, Counted | Histogrammed)]
+    assert any(change.any() for change in counts)
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
@@ -97,6 +104,12 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
+def test_an_estimate_is_made_of_answers_alone(run):
+    """No rows at all, empty handles, and the same answers: the same estimate. So nothing else was looked at."""
+    runs.assert_made_of_answers_alone(run)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
 def test_no_noise_is_used_twice(run):
     variates = [(step, start + i) for step, start, _, count in run.recorded.draws for i in range(count)]
     assert len(variates) == len(set(variates))
@@ -107,16 +120,20 @@ def test_as_many_questions_are_asked_as_receipts_say(run):
     counted = [question for question in run.recorded.questions if isinstance(question, Counted)]
     for view in {question.view for question in counted}:
         assert sum(question.view is view for question in counted) == (view.points - 1).bit_length()
+    (radii,) = (question.view for question in run.recorded.questions if isinstance(question, Histogrammed))
+    drawn = [step for step, *_ in run.recorded.draws if step.startswith("radius/")]
+    assert len(drawn) == (radii.points - 1).bit_length()
     assert len(run.recorded.estimate.receipts) == (2 if run.method == "clipped" else 3)
 
 
 def test_a_counter_adds_its_noise_and_refuses_one_question_too_many():
-    rows = MemoryRows(np.linspace(0, 40, 100)[:, np.newaxis], Frame.within_norm(1, REACH, impute=False))
+    rows = MemoryRows(np.linspace(0, 40, 100)[:, np.newaxis], Domain.within_norm(1, REACH, impute=False))
     view = Grid(2.0**-4, REACH, 1).distances(np.zeros(1))
-    counter, receipt = Central().open_counter(rows, view, Zcdp(0.1), seeded(1), "radius")
+    variance = count_variance(view.points, 1, Fraction(1, 10))
+    counter = NoisyCounter(rows.answer(view), view.points, variance, seeded(1), "radius")
     index = np.array([view.points // 2])
-    exact = rows.tally(view).count_at_most(index)
-    variance = Fraction(counter.questions) / (2 * receipt.cost.rho)
+    exact = rows.answer(view).count_at_most(index)
+    assert variance == Fraction(counter.questions) / (2 * Fraction(1, 10))
     for question in range(counter.questions):
         drawn = seeded(1).at(f"radius/{question}").gaussian(variance, 1)
         assert counter.count_at_most(index) == exact + drawn
@@ -168,13 +185,13 @@ def test_noise_that_is_drawn_at_once_is_used_once():
 
 
 def test_the_number_of_rows_is_told_with_its_noise_and_as_one_at_least():
-    trust, rho = Central(Neighbours.ADD_OR_REMOVE_ONE), Zcdp(Fraction(1, 8))
+    rho = Zcdp(Fraction(1, 8))
     for n, first, told in ((5, 100, 105), (5, -3, 2), (1, 0, 1), (0, 0, 1), (3, -100, 1)):
         noise = Numbered(first=first)
-        assert trust.count(n, rho, noise, "number")[0] == told
+        assert count_rows(n, rho, noise, "number")[0] == told
         assert noise.asked == [(4, 1)]
 
 
 def test_as_many_rows_are_best_clipped_as_the_paper_says():
-    assert Central().rows_to_clip(3, Zcdp(0.7)) == pytest.approx(math.sqrt(6 / 0.7))
-    assert Central(Neighbours.ADD_OR_REMOVE_ONE).rows_to_clip(3, Zcdp(0.7)) == pytest.approx(math.sqrt(6 / 0.7) / 2)
+    assert rows_to_clip(3, Zcdp(0.7), Neighbours.REPLACE_ONE) == pytest.approx(math.sqrt(6 / 0.7))
+    assert rows_to_clip(3, Zcdp(0.7), Neighbours.ADD_OR_REMOVE_ONE) == pytest.approx(math.sqrt(6 / 0.7) / 2)

@@ -23,14 +23,12 @@ from dpmean import ArgumentError, OverspendError, PureDp, Zcdp, baselines
 from dpmean.baselines import gaboardi
 from dpmean.noise.source import seeded
 from dpmean.trust.client import Client
-from dpmean.trust.devices import lattice as place
-from dpmean.trust.devices import lattice_numpy as places
+from dpmean.trust.devices import lattice, lattice_numpy
 from dpmean.trust.devices.hashing import hashed_all, header, tree_places
 from dpmean.trust.devices.randomness import SystemCoins
 from dpmean.trust.devices.search import WeighedSearch, _rising, halved, shares_from_tree
-from dpmean.trust.local import randomizers
-from dpmean.trust.local import simulation as local
-from dpmean.trust.local.analyzer import Analyzer
+from dpmean.trust.local import randomizers, simulation
+from dpmean.trust.local.analyzer import LocalAnalyzer
 from dpmean.trust.local.division import divide, expected_error, noise_share, users_needed
 from dpmean.trust.local.encoder import tree_bit
 from dpmean.trust.local.protocol import setup_for
@@ -58,7 +56,7 @@ class SeededCoins:
 
 
 def analyzer(users=400, d=3, budget=None, few=False, reach=10.0):
-    return Analyzer(setup_for(NAME, users, d, reach, budget or Zcdp(0.5), few_rounds=few))
+    return LocalAnalyzer(setup_for(NAME, users, d, reach, budget or Zcdp(0.5), few_rounds=few))
 
 
 def rows_for(users=400, d=3, seed=0):
@@ -309,15 +307,15 @@ def test_an_unusable_row_answers_as_the_centre_would(row, budget):
 @example(row=[2.0**20 - 1, 0.5, 1.5], step=0)
 def test_one_row_and_many_lie_at_the_same_place_within_reach(row, step):
     reach, centre = 1 << 20, list(range(len(row)))
-    one = place.on_grid(row, step, reach, centre)
-    assert one == places.on_grid(np.array([row, row]), step, reach, centre)[1].tolist()
+    one = lattice.on_grid(row, step, reach, centre)
+    assert one == lattice_numpy.on_grid(np.array([row, row]), step, reach, centre)[1].tolist()
     assert sum(x * x for x in one) <= (reach + math.sqrt(len(row)) / 2) ** 2 or not all(map(math.isfinite, row))
     if math.hypot(*row) <= reach * 2.0**step:
         assert all(abs(x - y / 2.0**step) <= 0.5 for x, y in zip(one, row, strict=True))
 
 
 def test_a_row_beyond_the_bound_is_shortened_and_keeps_its_direction():
-    short = place.on_grid([30.0, -40.0], -20, 10 << 20, [0, 0])
+    short = lattice.on_grid([30.0, -40.0], -20, 10 << 20, [0, 0])
     assert short == pytest.approx([6 * 2**20, -8 * 2**20], abs=2)
 
 
@@ -328,9 +326,9 @@ def test_what_a_device_draws_itself_has_the_law_of_the_fleet():
     for user in range(20_000):
         if is_asked(task, user):
             bits.append(Client(user, [50.0] * 3, Zcdp(0.5), coins=SystemCoins()).answer(msgspec.json.encode(task))[-1])
-    rows = places.on_grid(np.full((20_000, 3), 50.0), task.step, task.reach, task.centre)
+    rows = lattice_numpy.on_grid(np.full((20_000, 3), 50.0), task.step, task.reach, task.centre)
     users = np.array([user for user in range(20_000) if is_asked(task, user)])
-    truth = local.bits(task, users, rows[users])
+    truth = simulation.bits(task, users, rows[users])
     lied = np.mean(np.array(bits) != truth)
     q = int(task.lie) / WORD
     assert abs(lied - q) < 5 * math.sqrt(q * (1 - q) / len(bits))
@@ -358,7 +356,7 @@ def test_hashes_are_the_same_one_by_one_and_all_at_once():
 @given(st.lists(st.integers(-(2**25), 2**25), min_size=3, max_size=3), st.integers(1, 2**25))
 def test_clipped_rows_are_never_longer_than_the_radius(row, radius):
     rows = np.array([row])
-    short = local.clipped(rows, np.einsum("ij,ij->i", rows, rows), radius)[0]
+    short = simulation.clipped(rows, np.einsum("ij,ij->i", rows, rows), radius)[0]
     assert sum(int(x) ** 2 for x in short) <= radius**2
     length = math.sqrt(sum(x * x for x in row))
     if length > radius:
@@ -369,7 +367,7 @@ def test_roots_are_rounded_up_exactly():
     roots = np.array([0, 1, 2, 3, 10**6, 3 * 10**8, 2**30])
     for off in (-1, 0, 1):
         squares = np.maximum(roots**2 + off, 0)
-        assert places.root_up(squares).tolist() == [math.isqrt(int(s) - 1) + 1 if s else 0 for s in squares]
+        assert lattice_numpy.root_up(squares).tolist() == [math.isqrt(int(s) - 1) + 1 if s else 0 for s in squares]
 
 
 # --- searches ------------------------------------------------------------------------------------------------------
@@ -515,9 +513,9 @@ def test_an_analyzer_that_is_killed_anywhere_goes_on_to_the_same_result(few):
         for block in Fleet(rows, seeded(4)).answers(shaky.task):
             for part in np.array_split(block, 3):
                 shaky.receive_lines(part)
-                shaky = Analyzer.resume(shaky.save())
+                shaky = LocalAnalyzer.resume(shaky.save())
         shaky.close()
-        shaky = Analyzer.resume(shaky.save())
+        shaky = LocalAnalyzer.resume(shaky.save())
     assert np.array_equal(shaky.estimate.mean, expected.mean)
     assert shaky.outcomes == steady.outcomes
     assert shaky.estimate.receipts == expected.receipts
@@ -526,7 +524,7 @@ def test_an_analyzer_that_is_killed_anywhere_goes_on_to_the_same_result(few):
     assert shaky.receive(b"late") == (Outcome.REJECTED, "the collection is complete")
     before = shaky.save()
     shaky.receive_lines(Fleet(rows, seeded(4)).answers(shaky.task)[0])
-    assert np.array_equal(Analyzer.resume(shaky.save()).estimate.mean, Analyzer.resume(before).estimate.mean)
+    assert np.array_equal(LocalAnalyzer.resume(shaky.save()).estimate.mean, LocalAnalyzer.resume(before).estimate.mean)
     with pytest.raises(ArgumentError, match="nothing left to ask"):
         shaky.document()
 
@@ -535,12 +533,12 @@ def test_what_was_not_saved_by_an_analyzer_is_refused():
     saved = analyzer().save()
     for broken in (b"", saved[:-3], b"\x80", msgspec.msgpack.encode({"setup": 1})):
         with pytest.raises(ArgumentError, match="not a saved analyzer"):
-            Analyzer.resume(broken)
+            LocalAnalyzer.resume(broken)
 
 
 def play(rows, budget, reach, *, drop=0.0, cheat=None, seed=5, few=False):
     """Play a collection in which some users stay silent, and others send what they like."""
-    asked = Analyzer(setup_for(NAME, len(rows), rows.shape[1], reach, budget, few_rounds=few))
+    asked = LocalAnalyzer(setup_for(NAME, len(rows), rows.shape[1], reach, budget, few_rounds=few))
     fleet, generator = Fleet(rows, seeded(seed)), np.random.default_rng(seed)
     silent, bad = generator.random(len(rows)) < drop, generator.random(len(rows)) < (0.1 if cheat else 0)
     while not asked.done:
@@ -571,7 +569,7 @@ def test_if_nobody_answers_there_is_no_mean():
     for _ in range(2):
         with pytest.raises(ArgumentError, match="nobody has answered the last round"):
             asked.close()
-    assert Analyzer.resume(saved).task == asked.task
+    assert LocalAnalyzer.resume(saved).task == asked.task
     user = asked_user(asked.task)
     asked.receive(Client(user, [1.0, 2.0, 3.0], Zcdp(0.5)).answer(asked.document()))
     asked.close()
@@ -755,7 +753,7 @@ def test_vectors_on_disk_are_answered_to_the_letter():
         client = Client(entry["user"], entry["row"], read_budget(entry["task"]["budget"]), coins=Scripted(entry))
         assert client.answer(json.dumps(entry["task"]).encode()).hex() == entry["message"]
     setup = document["bad messages"]["setup"]
-    asked = Analyzer(msgspec.convert(setup, type(analyzer().setup)))
+    asked = LocalAnalyzer(msgspec.convert(setup, type(analyzer().setup)))
     for entry in document["bad messages"]["messages"]:
         outcome, reason = asked.receive(bytes.fromhex(entry["message"]))
         assert f"{outcome}: {reason}".rstrip(": ") == entry["outcome"]

@@ -12,7 +12,7 @@ import pytest
 
 from dpmean import ArgumentError, DataError
 from dpmean.trust.local.schema import Outcome
-from dpmean.trust.shuffle.analyzer import Analyzer
+from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer
 from dpmean.trust.shuffle.schema import Batch, Counters, Delivery, digest_of
 from dpmean.trust.shuffle.shuffler import Shuffler
 from tests.support.shuffle_parts import SMALL, batches_for, collection, document, one_stage
@@ -283,7 +283,7 @@ Shuffler(sys.stdin.buffer.read(), 0, sys.argv[1])
 def test_threads_may_share_a_shuffler(tmp_path):
     """Four threads hand in every batch, each in its own order: one of them is told that it was accepted."""
     public = collection()
-    batches = batches_for(public, Analyzer(public).round)
+    batches = batches_for(public, ShuffleAnalyzer(public).round)
     shuffler = Shuffler(document(public), 0, tmp_path / "round")
     told = [[] for _ in range(4)]
 

@@ -17,9 +17,8 @@ import dpmean
 from dpmean import ApproxDp, ArgumentError, DataError, OverspendError, PureDp, Zcdp
 from dpmean.trust.client import Client
 from dpmean.trust.local.schema import Outcome
-from dpmean.trust.shuffle import encoder
-from dpmean.trust.shuffle import simulation as crowd
-from dpmean.trust.shuffle.analyzer import Analyzer, collection_for
+from dpmean.trust.shuffle import encoder, simulation
+from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
 from dpmean.trust.shuffle.checks import check_collection, check_round, check_work, too_much
 from dpmean.trust.shuffle.costs import total_cost
 from dpmean.trust.shuffle.design import calibrated, design
@@ -54,7 +53,7 @@ VECTORS = Path(__file__).parents[2] / "vectors" / "shuffle.json"
 
 def test_a_client_answers_each_round_once_and_repeats_itself():
     public = collection()
-    asked = document(Analyzer(public).round)
+    asked = document(ShuffleAnalyzer(public).round)
     kept = {}
     client = client_of(7, [5.0, 5.0], remember=lambda memory: kept.update(memory))
     with pytest.raises(ArgumentError, match="has agreed to no collection"):
@@ -64,7 +63,7 @@ def test_a_client_answers_each_round_once_and_repeats_itself():
     first = client.encode(asked)
     assert client.encode(asked) == first
     assert client_of(7, [5.0, 5.0], memory=kept).encode(asked) == first  # after a restart
-    other = msgspec.structs.replace(Analyzer(public).round, radius=1 << 10)
+    other = msgspec.structs.replace(ShuffleAnalyzer(public).round, radius=1 << 10)
     with pytest.raises(OverspendError, match="has answered round 0"):
         client.encode(document(other))
     client.join(document(public))
@@ -88,7 +87,7 @@ def test_what_could_not_be_stored_is_not_sent():
     full[0] = True
     for _ in range(2):
         with pytest.raises(OSError, match="disk full"):
-            client.encode(document(Analyzer(public).round))
+            client.encode(document(ShuffleAnalyzer(public).round))
     assert set(client.memory) == {"collection"}
 
 
@@ -146,7 +145,7 @@ def test_a_client_refuses_a_round_that_does_not_fit(changes, words):
     client = client_of(0, [1.0, 2.0])
     client.join(document(public))
     with pytest.raises(ArgumentError, match=words):
-        client.encode(document(msgspec.structs.replace(Analyzer(public).round, **changes)))
+        client.encode(document(msgspec.structs.replace(ShuffleAnalyzer(public).round, **changes)))
 
 
 @pytest.mark.parametrize(
@@ -188,9 +187,9 @@ def test_an_analyzer_asks_only_the_rounds_of_its_variant():
     """Otherwise it would find out in the middle, when clients have paid."""
     public = collection()
     with pytest.raises(ArgumentError, match="the rounds of variant mean are sum, radius, sum; these are sum, sum"):
-        Analyzer(with_stages(public, public.stages[0], public.stages[2]))
+        ShuffleAnalyzer(with_stages(public, public.stages[0], public.stages[2]))
     with pytest.raises(ArgumentError, match="the rounds of variant tree are median, radius, sum"):
-        Analyzer(msgspec.structs.replace(public, variant="tree"))
+        ShuffleAnalyzer(msgspec.structs.replace(public, variant="tree"))
 
 
 def with_stages(public, *stages):
@@ -246,7 +245,7 @@ def test_documents_have_a_limit():
 def test_documents_are_bytes(kind):
     """Text has no digest, and a client that had stored it could neither answer nor join again."""
     public = collection()
-    asked = document(Analyzer(public).round)
+    asked = document(ShuffleAnalyzer(public).round)
     client = client_of(0, [1.0, 2.0])
     for refused in (client.join, client.answer, lambda public: Shuffler(public, 0)):
         with pytest.raises(ArgumentError, match="it must be bytes as they were published, got"):
@@ -351,10 +350,10 @@ def test_a_key_that_hides_nothing_is_refused_before_a_client_agrees(point):
 
 def test_an_analyzer_needs_the_key_of_its_collection():
     private, key = new_key()
-    Analyzer(collection(key=key), private)
+    ShuffleAnalyzer(collection(key=key), private)
     for wrong in (new_key()[0], b""):
         with pytest.raises(ArgumentError, match="private key"):
-            Analyzer(collection(key=key), wrong)
+            ShuffleAnalyzer(collection(key=key), wrong)
 
 
 # --- the shuffler ------------------------------------------------------------------------------------------------
@@ -364,7 +363,7 @@ def test_an_analyzer_needs_the_key_of_its_collection():
 def played():
     """A small collection and the batches of its first round."""
     public = collection()
-    asked = Analyzer(public).round
+    asked = ShuffleAnalyzer(public).round
     return public, asked, batches_for(public, asked)
 
 
@@ -522,7 +521,7 @@ def test_a_batch_that_was_copied_is_refused(tmp_path):
     """Envelopes that occur twice would tell the analyzer which ones came together."""
     private, key = new_key()
     public = collection(key=key)
-    asked = Analyzer(public, private).round
+    asked = ShuffleAnalyzer(public, private).round
     first, second, third = batches_for(public, asked, 3)
     keys = [{m[:32] for m in msgspec.msgpack.decode(batch, type=Batch).messages} for batch in (first, second)]
     shuffler = Shuffler(document(public), 0, tmp_path / "round")
@@ -559,7 +558,7 @@ def test_an_analyzer_opens_no_delivery_with_a_copied_envelope():
     digest = digest_of(document(public))
     good = seal([bytes(4)] * 3, key, digest, 0)
     for copy in (good[0], good[0][:32] + bytes(20), bytes(32) + good[1][32:], bytes([good[2][0] ^ 1]) + good[2][1:]):
-        analyzer = Analyzer(public, private)
+        analyzer = ShuffleAnalyzer(public, private)
         with pytest.raises(DataError, match="two envelopes of this delivery have one key or tag"):
             analyzer.receive(msgspec.msgpack.encode(Delivery(1, digest, 0, public.quorum, [*good, copy])))
         assert not analyzer.closed
@@ -581,7 +580,7 @@ def test_a_whole_collection_by_messages_with_silent_clients_and_a_resumed_analyz
     """A tenth of the clients never answers; the analyzer is saved and resumed after every round."""
     private, key = new_key()
     public = collection(users=SMALL, key=key)
-    analyzer = Analyzer(public, private)
+    analyzer = ShuffleAnalyzer(public, private)
     rows = rows_for(SMALL)
     clients = [Client(user, row, BUDGET, coins=NoCoins(user, average=True)) for user, row in enumerate(rows.tolist())][
         : public.quorum
@@ -591,7 +590,7 @@ def test_a_whole_collection_by_messages_with_silent_clients_and_a_resumed_analyz
     while not analyzer.done:
         batches = [client.encode(analyzer.document()) for client in clients]
         analyzer.receive(delivery_of(public, analyzer.round.round, batches))
-        analyzer = Analyzer.resume(analyzer.save(), private)
+        analyzer = ShuffleAnalyzer.resume(analyzer.save(), private)
     assert np.linalg.norm(analyzer.estimate.centre - rows[: public.quorum].mean(axis=0)) < 0.3
     assert np.linalg.norm(analyzer.estimate.mean - rows[: public.quorum].mean(axis=0)) < 0.3
     assert analyzer.outcomes["rejected"] == 0
@@ -605,7 +604,7 @@ def test_a_whole_collection_by_messages_with_silent_clients_and_a_resumed_analyz
     with pytest.raises(ArgumentError, match="this collection is complete"):
         analyzer.close(SMALL, np.zeros(2, dtype=np.int64))
     with pytest.raises(ArgumentError, match="this is not a saved analyzer"):
-        Analyzer.resume(b"?")
+        ShuffleAnalyzer.resume(b"?")
 
 
 def test_lost_and_forged_shares_are_noticed(played):
@@ -624,14 +623,14 @@ def test_lost_and_forged_shares_are_noticed(played):
         (swapped, "out of range"),
         (poisoned, "out of range"),
     ):
-        analyzer = Analyzer(public)
+        analyzer = ShuffleAnalyzer(public)
         with pytest.raises(DataError, match=words):
             analyzer.receive(with_messages(messages))
         assert not analyzer.closed
         assert not analyzer.outcomes
     for clients in (public.quorum - 1, SMALL + 1):
         with pytest.raises((ArgumentError, DataError)):
-            Analyzer(public).receive(with_messages(good.messages, clients))
+            ShuffleAnalyzer(public).receive(with_messages(good.messages, clients))
 
 
 def test_a_share_that_moves_the_sum_by_little_is_not_noticed(played):
@@ -641,7 +640,7 @@ def test_a_share_that_moves_the_sum_by_little_is_not_noticed(played):
     moved = int.from_bytes(good.messages[0]) + 1000
     moved %= 1 << (8 * public.stages[0].pack_bytes)
     forged = [moved.to_bytes(public.stages[0].pack_bytes), *good.messages[1:]]
-    honest, cheated = Analyzer(public), Analyzer(public)
+    honest, cheated = ShuffleAnalyzer(public), ShuffleAnalyzer(public)
     honest.receive(msgspec.msgpack.encode(good))
     cheated.receive(msgspec.msgpack.encode(msgspec.structs.replace(good, messages=forged)))
     difference = cheated.closed[0].numbers - honest.closed[0].numbers
@@ -652,7 +651,7 @@ def test_lost_late_and_forged_counts_cost_little():
     """Each message is one count: what is lost or made up moves the counts by as many."""
     private, key = new_key()
     public = collection("two", key=key)
-    asked = Analyzer(public, private).round
+    asked = ShuffleAnalyzer(public, private).round
     batches = batches_for(public, asked)
     good = msgspec.msgpack.decode(delivery_of(public, 0, batches), type=Delivery)
     digest = digest_of(document(public))
@@ -660,16 +659,16 @@ def test_lost_late_and_forged_counts_cost_little():
     unknown = seal([(1 << 31).to_bytes(4)], key, digest, 0)  # a bucket that there is not
     longer = seal([bytes(5)], key, digest, 0)
     forged = [*good.messages[5:], *late, *unknown, *longer, b"noise"]
-    one, other = Analyzer(public, private), Analyzer(public, private)
+    one, other = ShuffleAnalyzer(public, private), ShuffleAnalyzer(public, private)
     one.receive(msgspec.msgpack.encode(good))
     other.receive(msgspec.msgpack.encode(msgspec.structs.replace(good, messages=forged)))
     assert np.abs(one.closed[0].numbers - other.closed[0].numbers).sum() == 5
     assert other.outcomes["rejected"] == 3
     for changes in ({"round": 1}, {"version": 2}, {"collection": bytes(32)}):
         with pytest.raises(DataError, match="not a delivery of the open round"):
-            Analyzer(public, private).receive(msgspec.msgpack.encode(msgspec.structs.replace(good, **changes)))
+            ShuffleAnalyzer(public, private).receive(msgspec.msgpack.encode(msgspec.structs.replace(good, **changes)))
     with pytest.raises(DataError, match="malformed"):
-        Analyzer(public, private).receive(b"?")
+        ShuffleAnalyzer(public, private).receive(b"?")
 
 
 def test_silent_and_colluding_clients_share_one_allowance():
@@ -705,7 +704,7 @@ def test_clients_shuffler_and_analyzer_run_as_three_processes():
     users = 60
     private, key = new_key()
     public = collection(users=users, key=key)
-    analyzer = Analyzer(public, private)
+    analyzer = ShuffleAnalyzer(public, private)
     command = [sys.executable, "-m", "tests.support.shuffle_roles"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with (
@@ -726,8 +725,8 @@ def test_clients_shuffler_and_analyzer_run_as_three_processes():
     release = analyzer.release()
     assert release.epsilon(1e-6) <= 8
     stage, asked = public.stages[0], analyzer.asked[0]
-    whole = crowd.places.on_grid(rows_for(users), public.step, public.reach, [])
-    exact = crowd.whole_vectors(stage, asked, whole).sum(axis=0)
+    whole = simulation.lattice_numpy.on_grid(rows_for(users), public.step, public.reach, [])
+    exact = simulation.whole_vectors(stage, asked, whole).sum(axis=0)
     noise = math.sqrt(stage.variance * users / public.honest)
     assert np.abs(analyzer.closed[0].numbers - exact).max() < 8 * noise < 2 ** (stage.bits - 4)
     assert analyzer.outcomes["rejected"] == 0

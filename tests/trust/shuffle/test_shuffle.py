@@ -19,20 +19,20 @@ from dpmean import ApproxDp, ArgumentError, TooFewRowsError
 from dpmean.errors import TooFewRowsWarning
 from dpmean.noise.source import secure, seeded
 from dpmean.release.text import four_digits_up
-from dpmean.trust.devices import lattice as place
+from dpmean.trust.devices import lattice
 from dpmean.trust.devices.randomness import SystemCoins
-from dpmean.trust.shuffle import counters, encoder, secure_sum
-from dpmean.trust.shuffle import paper_construction as paper
-from dpmean.trust.shuffle import simulation as crowd
-from dpmean.trust.shuffle.analyzer import Analyzer, decoded
+from dpmean.trust.shuffle import counters, encoder, paper_construction, secure_sum, simulation
+from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer
 from dpmean.trust.shuffle.checks import check_round
 from dpmean.trust.shuffle.counters import Counts, interpolated, tail_radius
+from dpmean.trust.shuffle.decoder import decoded
 from dpmean.trust.shuffle.design import VARIANTS, calibrated, clients_needed, design
 from dpmean.trust.shuffle.schema import Batch, Counters, Round, Sums
 from dpmean.trust.shuffle.seal import new_key
 from dpmean.trust.shuffle.shuffler import permuted
 from dpmean.trust.shuffle.simulation import Crowd
 from dpmean.trust.shuffle.sizes import blanket_mean, fewest_messages, most_messages, noise_mean
+from tests.support.public import REPLACED
 from tests.support.shuffle_parts import (
     BUDGET,
     NAME,
@@ -66,7 +66,7 @@ def test_replacing_a_row_moves_one_message_at_each_level_and_changes_no_number(r
 @given(row=rows_of_three, d=st.integers(1, 20), radius=st.integers(8, 4096), length=st.integers(1, 1 << 30))
 def test_a_whole_vector_is_never_longer_than_the_radius(row, d, radius, length):
     stage = Sums(radius, 1000, 30, 1, d, 4)
-    whole = encoder.place.on_grid((row * 7)[:d], -20, 10 << 20, [])
+    whole = encoder.lattice.on_grid((row * 7)[:d], -20, 10 << 20, [])
     vector = encoder.whole_vector(stage, sum_round(length), whole)
     assert sum(x * x for x in vector) <= radius**2
 
@@ -76,7 +76,7 @@ def test_the_work_on_a_whole_vector_grows_with_its_columns():
     called = []
 
     def count(frame, event, _):
-        if event == "call" and frame.f_code is place.length.__code__:
+        if event == "call" and frame.f_code is lattice.length.__code__:
             called.append(event)
 
     before = sys.getprofile()
@@ -99,7 +99,7 @@ def test_rounding_is_unbiased_and_short_rows_are_only_scaled():
     stage = Sums(512, 1000, 30, 1, 2, 4)
     generator = np.random.default_rng(0)
     rows = (generator.normal(0, 0.5, (20_000, 2)) * 2**20).astype(np.int64)
-    vectors = crowd.whole_vectors(stage, sum_round(5 << 20), rows)
+    vectors = simulation.whole_vectors(stage, sum_round(5 << 20), rows)
     scale = encoder.twice_inner(512, 2) / 2 / (5 << 20)
     assert np.abs(vectors - rows * scale).max() <= 0.5
     assert np.abs((vectors - rows * scale).mean(axis=0)).max() < 5 * 0.29 / math.sqrt(20_000)
@@ -136,7 +136,7 @@ def test_any_shares_but_all_of_them_are_uniform():
 
 def test_the_number_of_messages_is_poisson_and_does_not_depend_on_the_row():
     public = collection("two", d=2)
-    stage, asked = public.stages[0], Analyzer(public).round
+    stage, asked = public.stages[0], ShuffleAnalyzer(public).round
     far = [len(encoder.messages(public, stage, asked, 3, [9.0, 9.0], SystemCoins())) for _ in range(1500)]
     near = [len(encoder.messages(public, stage, asked, 3, [math.nan, 0.0], SystemCoins())) for _ in range(1500)]
     mean = float(blanket_mean(public, stage)) + len(stage.levels)
@@ -161,8 +161,8 @@ def test_the_crowd_names_the_buckets_that_clients_name(rows, about, levels):
     asked = Round(1, NAME, 0, lows=lows, widths=[3 << 20] * stage.lines, gaps=list(range(17)), centre=centre)
     check_round(public, asked)
     users = np.arange(len(rows))
-    whole = crowd.places.on_grid(np.array(rows), public.step, public.reach, centre)
-    many = crowd.buckets(public, stage, asked, users, whole)
+    whole = simulation.lattice_numpy.on_grid(np.array(rows), public.step, public.reach, centre)
+    many = simulation.buckets(public, stage, asked, users, whole)
     for user, row in enumerate(rows):
         one = encoder.messages(public, stage, asked, user, row, NoCoins())
         assert [int.from_bytes(message) for message in one] == many[user].tolist()
@@ -224,7 +224,10 @@ def test_messages_and_totals_agree_in_law(variant):
     """The same statistic of many small collections, played both ways."""
     rows = np.random.default_rng(0).normal(5, 1, (SMALL, 2))
     means = [
-        [Crowd(rows, seeded(seed), totals=totals).play(Analyzer(collection(variant))).mean[0] for seed in range(60)]
+        [
+            Crowd(rows, seeded(seed), totals=totals).play(ShuffleAnalyzer(collection(variant))).mean[0]
+            for seed in range(60)
+        ]
         for totals in (True, False)
     ]
     assert stats.ks_2samp(*means).pvalue > 1e-5
@@ -235,7 +238,7 @@ def test_without_noise_every_variant_finds_the_mean(variant):
     """What is left is rounding, and what clipping takes away."""
     rows = np.random.default_rng(0).normal(5, 1, (4000, 3))
     public = collection(variant, users=4000, d=3)
-    estimate = Crowd(rows, AverageNoise(), totals=True).play(Analyzer(public))
+    estimate = Crowd(rows, AverageNoise(), totals=True).play(ShuffleAnalyzer(public))
     assert np.linalg.norm(estimate.centre - 5) < 0.6
     assert np.linalg.norm(estimate.mean - rows.mean(axis=0)) < 0.05
 
@@ -251,7 +254,7 @@ def test_messages_are_handed_on_in_a_uniform_order():
     mixed = Counter()
     for _ in range(6000):
         order = np.arange(4)
-        crowd._shuffle(order, secure().words(8))
+        simulation._shuffle(order, secure().words(8))
         mixed[tuple(order.tolist())] += 1
     assert stats.chisquare([mixed[order] for order in orders]).pvalue > 1e-9
 
@@ -259,8 +262,8 @@ def test_messages_are_handed_on_in_a_uniform_order():
 def test_unfair_words_are_not_used():
     order = np.arange(3)
     top = np.uint64(2**64 - 1)
-    assert not crowd._shuffle(order, np.array([top, top, top, top], dtype=np.uint64))
-    assert crowd._shuffle(order, np.array([top, 0, top, 0], dtype=np.uint64))
+    assert not simulation._shuffle(order, np.array([top, top, top, top], dtype=np.uint64))
+    assert simulation._shuffle(order, np.array([top, 0, top, 0], dtype=np.uint64))
 
 
 # --- what counts tell --------------------------------------------------------------------------------------------
@@ -334,7 +337,7 @@ def mean(rows=ROWS, **arguments):
 @pytest.mark.parametrize("fidelity", ["totals", "messages"])
 def test_the_front_door_is_nearly_as_good_as_the_central_model(fidelity):
     release = mean(fidelity=fidelity)
-    central = dpmean.mean(ROWS, epsilon=1.0, delta=1e-9, norm_bound=40.0, method="shifted", seed=3)
+    central = dpmean.mean(ROWS, epsilon=1.0, delta=1e-9, norm_bound=40.0, method="shifted", seed=3, **REPLACED)
     assert np.linalg.norm(release.noise_std) < 1.5 * np.linalg.norm(central.noise_std)
     assert np.linalg.norm(release.mean - ROWS.mean(axis=0)) < 4 * np.linalg.norm(release.noise_std)
     assert release.public["fidelity"] == fidelity
@@ -387,7 +390,7 @@ def test_what_travels_is_what_was_planned():
     for key in ("", new_key()[1]):
         public = collection(key=key)
         plan = calibrated("mean", SMALL, 2, BUDGET, Fraction(4, 5))
-        analyzer = Analyzer(collection())
+        analyzer = ShuffleAnalyzer(collection())
         total = 0.0
         for number, stage in enumerate(public.stages):
             asked = msgspec.structs.replace(analyzer.round, round=number)
@@ -474,7 +477,7 @@ def test_the_papers_construction_needs_ten_times_the_noise_and_more():
     budget = ApproxDp(1, 1e-9)
     for n, d in ((100_000, 8), (100_000, 64), (100_000, 256)):
         plan = design(n, d, budget, Fraction(1))
-        ratio = paper.noise(n, d, budget) / plan._noise_of(plan.stages[-1])
+        ratio = paper_construction.noise(n, d, budget) / plan._noise_of(plan.stages[-1])
         assert 10 < ratio < 20
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpmean.audit.attacks.central import (
+    REPLACED,
     UNCOUNTED,
     bins_step,
     choice_step,
@@ -19,16 +20,15 @@ from dpmean.audit.attacks.noise import repeatable
 from dpmean.audit.attacks.target import MakeNoise, Target
 from dpmean.audit.attacks.whole import whole_estimators
 from dpmean.privacy.budgets import PureDp, Zcdp
-from dpmean.trust.central.model import Central
 
 
 def targets(make_noise: MakeNoise = repeatable) -> dict[str, Target]:
     """Return each private step, and each whole estimator and collection."""
     return {
-        "noisy sum": release_step(Central(), make_noise),
+        "noisy sum": release_step(REPLACED, make_noise),
         "noisy sum, private number": release_step(UNCOUNTED, make_noise),
         "private number": number_step(make_noise),
-        "search for the radius": radius_step(Central(), make_noise),
+        "search for the radius": radius_step(make_noise),
         "choice of the radius": choice_step(make_noise),
         "bias gap": gap_step(make_noise),
         "sum by bins, in one pass": bins_step(make_noise),

@@ -13,13 +13,12 @@ from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
 from dpmean.privacy.renyi import compose
 from dpmean.queries.queries import Floats
 from dpmean.trust.devices.hashing import Lines, hashed_all, header
-from dpmean.trust.local.analyzer import Analyzer
+from dpmean.trust.local.analyzer import LocalAnalyzer
 from dpmean.trust.local.protocol import setup_for
 from dpmean.trust.local.randomizers import SCALE_BITS, Budget, vector_variance
 from dpmean.trust.local.schema import TICKET, Task
 from dpmean.trust.local.simulation import Fleet
-from dpmean.trust.shuffle.analyzer import Analyzer as ShuffleAnalyzer
-from dpmean.trust.shuffle.analyzer import collection_for
+from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
 from dpmean.trust.shuffle.costs import stage_costs
 from dpmean.trust.shuffle.design import design
 from dpmean.trust.shuffle.simulation import Crowd
@@ -40,7 +39,7 @@ def _local(budget: Budget, make_noise: MakeNoise) -> Target:
     rows = tuple(side[client] for side in sides)
 
     def score(run: int, neighbour: bool) -> float:
-        fleet, analyzer, odds = Fleet(sides[neighbour], make_noise(2 * run + neighbour)), Analyzer(setup), 0.0
+        fleet, analyzer, odds = Fleet(sides[neighbour], make_noise(2 * run + neighbour)), LocalAnalyzer(setup), 0.0
         while not analyzer.done:
             for lines in fleet.answers(analyzer.task):
                 if analyzer.task.question == "vector":

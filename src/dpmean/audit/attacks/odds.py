@@ -18,8 +18,9 @@ from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 from dpmean.numerics.rotation import Rotation, hadamard
 from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.queries import Estimate, Floats
-from dpmean.trust.central.model import Central
+from dpmean.queries.queries import Floats
+from dpmean.release.estimate import Estimate
+from dpmean.trust.central.costs import count_std
 
 Count = Callable[[int], int]
 """The exact count of rows at or below a point."""
@@ -38,10 +39,13 @@ def circle(n: int) -> Floats:
     return np.stack((np.cos(turns), np.sin(turns)), axis=1)
 
 
-def lumps(n: int) -> Floats:
-    """Return rows in two lumps: every comparison between them, in a search for the median, hangs on one row."""
+def lumps(n: int, low: int) -> Floats:
+    """Return rows in two lumps, the first ``low`` of them in the lower one.
+
+    If that is half of all, every comparison between the lumps, in a search for the median, hangs on one row.
+    """
     rows = np.zeros((n, 2))
-    rows[: n // 2, 0], rows[n // 2 :, 0] = -1.0, 1.0
+    rows[:low, 0], rows[low:, 0] = -1.0, 1.0
     return rows
 
 
@@ -69,18 +73,18 @@ class Pair:
 
 @final
 class Medians:
-    """The rotated coordinates of both neighbours: what a private centre is the median of."""
+    """The rotated coordinates of those rows of both neighbours that find the centre: it is their private median."""
 
-    def __init__(self, pair: Pair, grid: Grid) -> None:
+    def __init__(self, sides: Sequence[Floats], grid: Grid) -> None:
         self._rotation = Rotation.draw(grid, COINS)
         matrix = np.array([hadamard(row) for row in np.eye(self._rotation.width)])
         self._turn = self._rotation.signs[: grid.d, np.newaxis] * matrix[: grid.d] / grid.step
-        self._sorted = [np.sort(rows @ self._turn, axis=0).T.tolist() for rows in pair.sides]
+        self._sorted = [np.sort(rows @ self._turn, axis=0).T.tolist() for rows in sides]
 
     def odds(self, found: Estimate, n: int, budget: Zcdp) -> float:
-        """Return the odds of a centre: of all comparisons that led to it, if half of ``n`` was searched for."""
+        """Return the odds of a centre: of all comparisons that led to it, if the rank was half of ``n``."""
         rotation, total = self._rotation, 0.0
-        std = Central().count_std(rotation.points, rotation.width, budget)
+        std = count_std(rotation.points, rotation.width, budget)
         places = found.centre @ self._turn / rotation.spacing + rotation.half_points + 0.5
         for line, place in enumerate(places.tolist()):
             counts = [self._counts(side[line]) for side in self._sorted]

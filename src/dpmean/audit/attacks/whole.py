@@ -2,93 +2,140 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import final
+
 import numpy as np
 
-from dpmean.audit.attacks.central import UNCOUNTED, rows_of
+from dpmean.audit.attacks.central import REPLACED, UNCOUNTED, rows_of
 from dpmean.audit.attacks.odds import COINS, FAR, Medians, Pair, circle, lumps, odds_of_search
 from dpmean.audit.attacks.target import MakeNoise, Target
 from dpmean.estimators.clipped import FAILURE, ClippedMean
-from dpmean.estimators.refined.estimator import RefinedMean
-from dpmean.estimators.shifted import FEWEST_ROWS, ShiftedClippedMean
-from dpmean.numerics.grid import Grid, radius_index
+from dpmean.estimators.feasibility import Estimator
+from dpmean.estimators.registry import find_estimator
+from dpmean.estimators.shifted import FEWEST_ROWS, centre_rows
+from dpmean.numerics.grid import Grid, radius_at, radius_index
 from dpmean.numerics.noisy_search import questions, rank_error
+from dpmean.numerics.rotation import Rotation
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
-from dpmean.queries.protocols import Estimator
-from dpmean.queries.queries import Floats
+from dpmean.queries.queries import Distances, Floats, Ints
+from dpmean.rows.memory import MemoryRows
 from dpmean.rows.private_size import UncountedRows
-from dpmean.trust.central.model import FOR_NUMBER, REPLACING, Central
+from dpmean.trust.central.costs import COUNT_SHARES, count_std, rows_to_clip, split
+from dpmean.trust.central.curator import Curator, count_rows
 
 CLAIM = Zcdp(1)
-STEP = 2.0**-20
+GRID = Grid(2.0**-20, FAR, 2)
 
 
-def _estimator(method: str, grid: Grid, trust: Central) -> Estimator:
+def _estimator(method: str, grid: Grid) -> Estimator:
     name, _, once = method.partition(" in ")
-    match name:
-        case "clipped":
-            return ClippedMean(grid, trust, bool(once))
-        case "shifted":
-            return ShiftedClippedMean(grid, trust, COINS, bool(once))
-        case _:
-            return RefinedMean(grid, COINS, bool(once), trust)
+    return find_estimator(name, 1 if once else 2)(grid, COINS)
 
 
-def _whole(method: str, others: Floats, trust: Central, make_noise: MakeNoise) -> Target:
-    """Attack a whole estimator by its mean, its centre, and its number of rows if that is private."""
-    private = trust.neighbours is Neighbours.ADD_OR_REMOVE_ONE
-    grid, pair = Grid(STEP, FAR, 2), Pair.around(others, replaced=not private)
-    estimator, sides = _estimator(method, grid, trust), [rows_of(rows, FAR) for rows in pair.sides]
-    medians = Medians(pair, grid) if method.startswith("shifted") and len(others) < FEWEST_ROWS else None
-    for_number, left = trust.divide(CLAIM, *FOR_NUMBER) if private else (CLAIM, CLAIM)
-    for_centre, _ = trust.divide(left, 1, 3)
+def finders(n: int) -> Ints:
+    """Return which of n rows find the centre of the shifted mean: all of them, or a public sample."""
+    (for_centre, _), rotation = split(CLAIM, 1, 3), Rotation.draw(GRID, COINS)
+    return COINS.sample(n, centre_rows(n, rotation, for_centre))
+
+
+def halves(n: int) -> Floats:
+    """Return all of n rows but the last, in lumps: as many finders of the centre in the lower one as elsewhere."""
+    found = finders(n)
+    return lumps(n - 1, int(found[len(found) // 2]))
+
+
+def _whole(method: str, others: Floats, neighbours: Neighbours, make_noise: MakeNoise) -> Target:
+    """Attack a whole estimator by its mean, its centre, and its number of rows if that is private.
+
+    Which rows find a centre is public, and the one row is among them. If the number of rows is private, so is the
+    sample; then all rows stand for it, since it leaves out few.
+    """
+    private = neighbours is UNCOUNTED
+    pair = Pair.around(others, replaced=not private)
+    estimator, sides = _estimator(method, GRID), [rows_of(rows, FAR) for rows in pair.sides]
+    for_number, left = split(CLAIM, *COUNT_SHARES) if private else (CLAIM, CLAIM)
+    for_centre, _ = split(left, 1, 3)
+    asked = [rows if private else rows[finders(len(rows))] for rows in pair.sides]
+    medians = Medians(asked, GRID) if method.startswith("shifted") else None
 
     def score(run: int, neighbour: bool) -> float:
         noise, rows = make_noise(2 * run + neighbour), sides[neighbour]
         about, odds = rows.n, 0.0
         if private:
-            about, _ = trust.count(rows.n, for_number, noise, "number")
+            about, _ = count_rows(rows.n, for_number, noise, "number")
             odds = 2 * float(for_number.rho) * (about - len(others) - 0.5)
-        found = estimator(UncountedRows(rows, about, noise) if private else rows, left, noise)
-        odds += medians.odds(found, about, for_centre) if medians else 0.0
+        seen = UncountedRows(rows, about, noise) if private else rows
+        found = estimator(Curator(seen, left, noise, neighbours))
+        odds += medians.odds(found, about if private else len(asked[0]), for_centre) if medians else 0.0
         return odds + pair.odds_of_mean(found, about)
 
     return Target(score, CLAIM, whole=True)
 
 
-def _radius(make_noise: MakeNoise) -> Target:
-    """Attack the radius of the clipped mean, which its receipt says a quarter of the budget was paid for.
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RadiusAttack:
+    """The worst case for the radius of the clipped mean: every comparison of its search hangs on the one row.
 
-    As many rows as are searched for lie near zero, the others far away, and one here or there.
+    As many rows as are searched for are zero, the others lie at the bound, and one is here or there. The ladder has
+    2^7 radii, the fewest of which a search wastes no question: all comparisons show in the radius that is found.
     """
-    n, grid, (claim, _) = 100, Grid(STEP, FAR, 1), REPLACING.divide(CLAIM, 1, 3)
-    distances = grid.distances(np.zeros(1))
-    std = REPLACING.count_std(distances.points, 1, claim)
-    rank = n - max(REPLACING.rows_to_clip(1, CLAIM), rank_error(std, questions(distances.points), FAILURE))
-    near = int(rank)
-    sides = [rows_of(np.where(np.arange(n) < count, STEP, FAR)[:, np.newaxis], FAR) for count in (near, near + 1)]
-    estimator = ClippedMean(grid, REPLACING)
-    counts = [side.histogram(distances).counts[0].tolist().__getitem__ for side in sides]
 
-    def score(run: int, neighbour: bool) -> float:
-        radius = estimator(sides[neighbour], CLAIM, make_noise(2 * run + neighbour)).radius
-        return odds_of_search(radius_index(radius) - distances.low, distances.points, counts, rank, std)
+    sides: tuple[MemoryRows, MemoryRows]
+    distances: Distances
+    rank: float
+    std: float
+    """Of the noise on each count."""
+    claim: Zcdp
+    """What the receipt says was paid for the radius, a quarter of the budget."""
+    grid: Grid
 
-    return Target(score, claim, whole=True)
+    @staticmethod
+    def worst(n: int = 30) -> RadiusAttack:
+        """Return the attack on n rows."""
+        claim, _ = split(CLAIM, 1, 3)
+        grid = Grid(1.0, radius_at(radius_index(0.5) + 127), 1)
+        distances = grid.distances(np.zeros(1))
+        std = count_std(distances.points, 1, claim)
+        rank = n - max(rows_to_clip(1, CLAIM, REPLACED), rank_error(std, questions(distances.points), FAILURE))
+        one, other = (
+            rows_of(np.where(np.arange(n) < near, 0.0, grid.reach)[:, np.newaxis], grid.reach)
+            for near in (int(rank), int(rank) + 1)
+        )
+        return RadiusAttack((one, other), distances, rank, std, claim, grid)
+
+    def counts(self) -> list[list[int]]:
+        """Return how many rows each radius holds, on both sides."""
+        return [side.answer(self.distances).counts[0].tolist() for side in self.sides]
+
+    def target(self, make_noise: MakeNoise) -> Target:
+        """Attack it."""
+        estimator = ClippedMean(self.grid, COINS)
+        counts = [found.__getitem__ for found in self.counts()]
+
+        def score(run: int, neighbour: bool) -> float:
+            curator = Curator(self.sides[neighbour], CLAIM, make_noise(2 * run + neighbour), REPLACED)
+            radius = estimator(curator).radius
+            found = radius_index(radius) - self.distances.low
+            return odds_of_search(found, self.distances.points, counts, self.rank, self.std)
+
+        return Target(score, self.claim)
 
 
 def whole_estimators(make_noise: MakeNoise) -> dict[str, Target]:
     """Return every method, for both kinds of neighbours, in two passes and in one; and a radius alone."""
     made = {}
-    for trust in (REPLACING, UNCOUNTED):
-        about = trust.neighbours
-        made[f"clipped, {about}"] = _whole("clipped", circle(300), trust, make_noise)
-        made[f"shifted, {about}"] = _whole("shifted", lumps(300), trust, make_noise)
-        made[f"refined, {about}"] = _whole("refined", circle(2000), trust, make_noise)
-        made[f"clipped in one pass, {about}"] = _whole("clipped in one pass", circle(300), trust, make_noise)
+    for about in (REPLACED, UNCOUNTED):
+        made[f"clipped, {about}"] = _whole("clipped", circle(300), about, make_noise)
+        made[f"shifted, {about}"] = _whole("shifted", halves(301), about, make_noise)
+        made[f"refined, {about}"] = _whole("refined", circle(2000), about, make_noise)
+        made[f"clipped in one pass, {about}"] = _whole("clipped in one pass", circle(300), about, make_noise)
+        made[f"refined in one pass, {about}"] = _whole("refined in one pass", circle(17_000), about, make_noise)
+    sampled = _whole("shifted in one pass", halves(FEWEST_ROWS + 1), REPLACED, make_noise)
     return {
         **made,
-        "shifted in one pass, replace-one": _whole("shifted in one pass", circle(2400), REPLACING, make_noise),
-        "refined in one pass, replace-one": _whole("refined in one pass", circle(17_000), REPLACING, make_noise),
-        "radius of clipped": _radius(make_noise),
+        "shifted in one pass, replace-one": sampled,
+        "radius of clipped": RadiusAttack.worst().target(make_noise),
     }

@@ -43,7 +43,7 @@ def partial(kernel: Kernel, blocks: Iterable[NDArray[Any]]) -> Partial:
     total, seen = kernel.zeros(), 0
     try:
         for block in blocks:
-            if len(block) and (block.ndim != 2 or block.shape[1] != kernel.frame.d):
+            if len(block) and (block.ndim != 2 or block.shape[1] != kernel.domain.d):
                 return Partial(None, 0, "the rows differ in length, so nothing was released")
             kernel.add(block, total)
             seen += len(block)

@@ -78,7 +78,7 @@ class Keys:
         if np.any(self.codes[where] == ABSENT):
             raise DataError(
                 f"{self.name!r} is missing in some rows, so nothing was released: every row must say whose it is. "
-                'Fill it in, or leave those rows out and give neighbours="add-or-remove-one"'
+                'Fill it in, or leave those rows out, with neighbours="add-or-remove-one" (the default)'
             )
 
     def written(self, code: int) -> bytes:

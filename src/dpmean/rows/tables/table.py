@@ -101,7 +101,7 @@ def open_table(
     if home in ("pyspark", "scipy", "torch") or home.startswith("dask"):
         raise ArgumentTypeError(
             f"people and groups are told apart in files, data frames and arrays, got {type(X).__name__} of {home}: "
-            'average each person\'s rows there first, and give neighbours="add-or-remove-one"'
+            'average each person\'s rows there first, with neighbours="add-or-remove-one" (the default)'
         )
     if is_frame(X):
         return FrameTable.open(X, columns, vector_column, apart)

@@ -13,8 +13,8 @@ import numpy as np
 
 from dpmean.errors import DataError
 from dpmean.numerics.grid import RADII_PER_OCTAVE, norm_bits
-from dpmean.queries.domain import Frame
-from dpmean.rows import numba_kernels as kernels
+from dpmean.queries.domain import Domain
+from dpmean.rows import numba_kernels
 from dpmean.rows.block_query import NOT_FINITE
 
 Tensor = Any
@@ -24,11 +24,11 @@ _SMALLEST_EXPONENT = -900
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Arithmetic:
-    """What rows of one frame become, on one device."""
+    """What rows of one domain become, on one device."""
 
     torch: Any
     device: Any
-    frame: Frame
+    domain: Domain
     first_rung: Tensor
     rungs: Tensor
     lower: Tensor
@@ -37,18 +37,18 @@ class Arithmetic:
     scale: Tensor
 
     @staticmethod
-    def on(device: Any, frame: Frame) -> Arithmetic:
+    def on(device: Any, domain: Domain) -> Arithmetic:
         """Prepare a device."""
         import torch
 
-        ends = (None,) * 4 if frame.lower is None else (frame.lower, frame.upper, frame.middle, frame.scale)
+        ends = (None,) * 4 if domain.lower is None else (domain.lower, domain.upper, domain.middle, domain.scale)
         box = (None if end is None else torch.as_tensor(np.ascontiguousarray(end), device=device) for end in ends)
-        return Arithmetic(torch, device, frame, *_tables(device), *box)
+        return Arithmetic(torch, device, domain, *_tables(device), *box)
 
     @property
     def bits(self) -> int:
         """How many bits a coordinate may have."""
-        return norm_bits(self.frame.d)
+        return norm_bits(self.domain.d)
 
     def there(self, array: Any) -> Tensor:
         """Copy a public array to the device."""
@@ -57,7 +57,7 @@ class Arithmetic:
     def working(self, rows: Tensor) -> Tensor:
         """Return rows in working units (``rescale``)."""
         rows = rows.to(self.torch.float64)
-        if self.frame.lower is None:
+        if self.domain.lower is None:
             return rows
         clamped = self.torch.minimum(self.torch.maximum(rows, self.lower), self.upper)
         return self.torch.where(rows.isfinite(), (clamped - self.middle) / self.scale, rows)
@@ -90,13 +90,13 @@ class Arithmetic:
         rung = self.first_rung[(raised >> 54).clamp(0, 255)]
         rung = rung + (self.rungs[rung] < raised)
         found = RADII_PER_OCTAVE * (exponent - self.bits + 31 - shifts) + rung
-        return torch.where(total == 0, kernels.BELOW_ALL_RUNGS, found)
+        return torch.where(total == 0, numba_kernels.BELOW_ALL_RUNGS, found)
 
     def enter(self, rows: Tensor) -> Tensor:
         """Bring rows within reach (``_enter``)."""
-        torch, reach = self.torch, self.frame.reach
+        torch, reach = self.torch, self.domain.reach
         finite = rows.isfinite()
-        if not self.frame.impute and not bool(finite.all()):
+        if not self.domain.impute and not bool(finite.all()):
             raise DataError(NOT_FINITE)
         rows = torch.where(finite, rows, 0.0)
         total, exponent = self.own_unit(rows)
@@ -143,5 +143,5 @@ def _tables(device: Any) -> tuple[Tensor, Tensor]:
     """Copy the ladder to a device, once."""
     import torch
 
-    first = torch.as_tensor(kernels.FIRST_RUNG.astype(np.int64), device=device)
-    return first, torch.as_tensor(kernels.RUNGS, device=device)
+    first = torch.as_tensor(numba_kernels.FIRST_RUNG.astype(np.int64), device=device)
+    return first, torch.as_tensor(numba_kernels.RUNGS, device=device)

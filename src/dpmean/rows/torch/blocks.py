@@ -7,28 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import final, overload
 
 import numpy as np
 
-from dpmean.queries.domain import Frame
-from dpmean.queries.protocols import Tally
-from dpmean.queries.queries import (
-    Ball,
-    Bins,
-    BinSums,
-    Coordinates,
-    Distances,
-    Histogram,
-    Ints,
-    Pairs,
-    Radial,
-    Shells,
-    ShellSums,
-    Sides,
-    View,
-)
-from dpmean.rows import numba_kernels as kernels
+from dpmean.queries.domain import Domain
+from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Ints, Pairs, Query, Radial, Shells, Sides
+from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
+from dpmean.rows import numba_kernels
 from dpmean.rows.block_query import Kernel, bin_sums, innermost, room
 from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
 
@@ -38,15 +24,15 @@ _BLOCK_BYTES = 64 << 20  # of a block in float64: a GPU has room for some of the
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorRows:
-    """The rows of a tensor, seen through a frame, and worked on where they are."""
+    """The rows of a tensor, seen through a domain, and worked on where they are."""
 
     tensor: Tensor
-    frame: Frame
+    domain: Domain
     block_rows: int = 0
     does: Arithmetic = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "does", Arithmetic.on(self.tensor.device, self.frame))
+        object.__setattr__(self, "does", Arithmetic.on(self.tensor.device, self.domain))
 
     @property
     def n(self) -> int:
@@ -70,24 +56,38 @@ class TensorRows:
         """Return these rows: they can be read again and again."""
         return self
 
-    def tally(self, view: View) -> Tally:
-        """Prepare to count rows by where a view puts them."""
-        return self._by_coordinate(view) if isinstance(view, Coordinates) else self.histogram(view)
-
-    def histogram(self, view: Radial) -> Histogram:
-        """Count rows, or pairs of rows, by their distance."""
-        match view:
+    @overload
+    def answer(self, query: Radial) -> Histogram: ...
+    @overload
+    def answer(self, query: Coordinates) -> Tally: ...
+    @overload
+    def answer(self, query: Ball) -> Ints: ...
+    @overload
+    def answer(self, query: Shells) -> ShellSums: ...
+    @overload
+    def answer(self, query: Bins) -> BinSums: ...
+    def answer(self, query: Query) -> Total:
+        """Return the exact total over all rows that a query asks for."""
+        match query:
             case Distances():
-                counts = self._count(self._distances(view), view.points)[np.newaxis]
+                return cumulated(self._count(self._distances(query), query.points))
             case Sides():
-                counts = self._sides(view)
+                return cumulated(self._sides(query))
             case Pairs():
-                counts = self._count(self._pairs(view), view.points)[np.newaxis]
-        return Histogram(np.cumsum(counts, axis=1))
+                return cumulated(self._count(self._pairs(query), query.points))
+            case Coordinates():
+                return self._by_coordinate(query)
+            case Ball():
+                return self._ball(query)
+            case Shells():
+                return self._shells(query)
+            case Bins():
+                return self._bins(query)
 
-    def add_up(self, ball: Ball) -> Ints:
-        """Add up the rows, each clipped to the ball."""
-        roomy = ball.radius * ball.unit < room(self.frame, ball.centre)
+    # --- sums ------------------------------------------------------------------------------------------------
+
+    def _ball(self, ball: Ball) -> Ints:
+        roomy = ball.radius * ball.unit < room(self.domain, ball.centre)
         centre, square = self.does.there(ball.centre), ball.radius**2
         total = self._zeros(self.d)
         for rows in self._blocks():
@@ -104,9 +104,8 @@ class TensorRows:
         wholes[long] = self.does.shrink(differences[long], radius)
         return wholes
 
-    def add_up_shells(self, shells: Shells) -> ShellSums:
-        """Add up rows and their directions, shell by shell."""
-        roomy = shells.radii[0] * shells.unit < room(self.frame, shells.centre)
+    def _shells(self, shells: Shells) -> ShellSums:
+        roomy = shells.radii[0] * shells.unit < room(self.domain, shells.centre)
         torch, centre = self.does.torch, self.does.there(shells.centre)
         sums = self._zeros(2, len(shells.radii) + 1, self.d)
         for rows in self._blocks():
@@ -139,12 +138,11 @@ class TensorRows:
         sums[1, 0] += (clipped * (shells.length // shells.radii[0])).sum(dim=0)
         self._by_shell(wholes, self.does.torch.where(far, -1, squared), shells, sums)
 
-    def add_up_bins(self, bins: Bins) -> BinSums:
-        """Count rows by their distance and add them up, and their directions, bin by bin."""
+    def _bins(self, bins: Bins) -> BinSums:
         torch, does, last = self.does.torch, self.does, len(bins.radii) - 1
-        centre, inmost = does.there(bins.centre), innermost(self.frame, bins.distances)
+        centre, inmost = does.there(bins.centre), innermost(self.domain, bins.distances)
         radii, units = does.there(np.array(bins.radii)), does.there(np.ldexp(1.0, -np.array(bins.exponents)))
-        total = self._zeros(*Kernel(bins, self.frame).shape)
+        total = self._zeros(*Kernel(bins, self.domain).shape)
         for block in self._blocks():
             rows, rung = self._entered(block, centre, inmost)
             differences = rows - centre
@@ -168,7 +166,7 @@ class TensorRows:
     # --- distances -------------------------------------------------------------------------------------------
 
     def _distances(self, view: Distances) -> Iterator[Tensor]:
-        centre, inmost = self.does.there(view.centre), innermost(self.frame, view)
+        centre, inmost = self.does.there(view.centre), innermost(self.domain, view)
         for rows in self._blocks():
             yield self._entered(rows, centre, inmost)[1] - view.low
 
@@ -206,13 +204,13 @@ class TensorRows:
         counts = self._zeros(points + 1)
         for place in places:
             counts += self.does.torch.bincount(place.clamp(0, points), minlength=points + 1)
-        return self._home(counts)
+        return self._home(counts)[np.newaxis]
 
     # --- rotated coordinates ---------------------------------------------------------------------------------
 
     def _by_coordinate(self, view: Coordinates) -> TensorPlaces:
         torch, size = self.does.torch, view.size
-        factors = self.does.there(kernels.combining(view.signs, self.d, size, view.first // size) / view.step)
+        factors = self.does.there(numba_kernels.combining(view.signs, self.d, size, view.first // size) / view.step)
         indices = [torch.empty((0, size), dtype=torch.int32, device=self.does.device)]
         for block in self._blocks():
             wholes = (self.does.enter(block) * factors).round()
@@ -259,3 +257,8 @@ class TensorPlaces:
         """Count in every column."""
         found: Ints = (self.indices <= self.does.there(index)).sum(dim=0).cpu().numpy()
         return found
+
+
+def cumulated(counts: Ints) -> Histogram:
+    """Return a histogram of counts at each place of the ladder."""
+    return Histogram(np.cumsum(counts, axis=1))

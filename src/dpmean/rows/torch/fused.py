@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import final, overload
 
 import numpy as np
 
-from dpmean.queries.protocols import Tally
-from dpmean.queries.queries import (
-    Ball,
-    Bins,
-    BinSums,
-    Coordinates,
-    Distances,
-    Histogram,
-    Ints,
-    Pairs,
-    Radial,
-    Shells,
-    ShellSums,
-    View,
-)
+from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Ints, Pairs, Query, Radial, Shells, Sides
+from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows.block_query import Kernel, innermost, room
 from dpmean.rows.torch import launch
 from dpmean.rows.torch.arithmetic import Tensor
-from dpmean.rows.torch.blocks import TensorRows
+from dpmean.rows.torch.blocks import TensorRows, cumulated
 
 _FEW = 4096  # rows that must be looked at one by one: the loops of the host are faster than a device
 
 
 def read_once(rows: TensorRows) -> TensorRows | RowsReadOnce:
     """Return rows that kernels read, if they know such rows."""
-    plain = rows.frame.lower is None and str(rows.tensor.dtype) != "torch.bool"
+    plain = rows.domain.lower is None and str(rows.tensor.dtype) != "torch.bool"
     return RowsReadOnce(rows) if plain and launch.knows(rows.n, rows.d) else rows
 
 
@@ -64,32 +51,42 @@ class RowsReadOnce:
         """Return these rows: they can be read again and again."""
         return self
 
-    def tally(self, view: View) -> Tally:
-        """Prepare to count rows by where a view puts them."""
-        return self.blocks.tally(view) if isinstance(view, Coordinates) else self.histogram(view)
-
-    def histogram(self, view: Radial) -> Histogram:
-        """Count rows, or pairs of rows, by their distance."""
-        match view:
+    @overload
+    def answer(self, query: Radial) -> Histogram: ...
+    @overload
+    def answer(self, query: Coordinates) -> Tally: ...
+    @overload
+    def answer(self, query: Ball) -> Ints: ...
+    @overload
+    def answer(self, query: Shells) -> ShellSums: ...
+    @overload
+    def answer(self, query: Bins) -> BinSums: ...
+    def answer(self, query: Query) -> Total:
+        """Return the exact total over all rows that a query asks for."""
+        match query:
             case Distances():
-                return self._distances(view)
+                return self._distances(query)
             case Pairs():
-                return self._pairs(view)
-        return self.blocks.histogram(view)
+                return self._pairs(query)
+            case Ball():
+                return self._ball(query)
+            case Shells():
+                return self._shells(query)
+            case Sides() | Coordinates() | Bins():
+                return self.blocks.answer(query)
 
-    def add_up(self, ball: Ball) -> Ints:
-        """Add up the rows, each clipped to the ball."""
-        if ball.radius * ball.unit >= room(self.blocks.frame, ball.centre):
-            return self.blocks.add_up(ball)
+    def _ball(self, ball: Ball) -> Ints:
+        if ball.radius * ball.unit >= room(self.blocks.domain, ball.centre):
+            return self.blocks.answer(ball)
         (core,), odd = launch.add_rows(self.blocks.tensor, self.blocks.does, ball)()
         added: Ints = core + self._of_some(odd, ball)
         return added
 
-    def add_up_shells(self, shells: Shells) -> ShellSums:
+    def _shells(self, shells: Shells) -> ShellSums:
         """Add up rows and their directions, shell by shell, without waiting for it."""
-        roomy = shells.radii[0] * shells.unit < room(self.blocks.frame, shells.centre)
+        roomy = shells.radii[0] * shells.unit < room(self.blocks.domain, shells.centre)
         if not roomy or len(shells.radii) != launch.MOST_BALLS:
-            return self.blocks.add_up_shells(shells)
+            return self.blocks.answer(shells)
         begun = launch.add_rows(self.blocks.tensor, self.blocks.does, shells)
 
         def wait() -> tuple[Ints, Ints]:
@@ -102,33 +99,29 @@ class RowsReadOnce:
 
         return launch.Arriving(wait)
 
-    def add_up_bins(self, bins: Bins) -> BinSums:
-        """Count rows by their distance and add them up, and their directions, bin by bin."""
-        return self.blocks.add_up_bins(bins)
-
     def _distances(self, view: Distances) -> Histogram:
         if (known := self.lengths.get(view.low)) is not None and view.points < known.shape[1] and not view.centre.any():
             beyond = known[:, view.points :].sum(axis=1, keepdims=True)
-            return _cumulated(np.append(known[:, : view.points], beyond, axis=1))
-        inmost = innermost(self.blocks.frame, view)
+            return cumulated(np.append(known[:, : view.points], beyond, axis=1))
+        inmost = innermost(self.blocks.domain, view)
         counts, odd = launch.count_rows(self.blocks.tensor, self.blocks.does, view, inmost)
-        return _cumulated(counts if odd is None else counts + self._of_some(odd, view))
+        return cumulated(counts if odd is None else counts + self._of_some(odd, view))
 
     def _pairs(self, view: Pairs) -> Histogram:
         """Count pairs if all rows are within reach for certain; otherwise blocks do."""
         half, origin = self.n // 2, Distances(np.zeros(self.d), view.low, view.points)
         if half:
-            both, inmost = self.blocks.tensor[: 2 * half], innermost(self.blocks.frame, origin)
+            both, inmost = self.blocks.tensor[: 2 * half], innermost(self.blocks.domain, origin)
             counts, odd = launch.count_rows(both, self.blocks.does, view, inmost)
             if odd is None and 2 * half == self.n:
                 self.lengths[view.low - launch.HALF_AN_OCTAVE] = counts[1:]
             if odd is None:
-                return _cumulated(counts[:1])
-        return self.blocks.histogram(view)
+                return cumulated(counts[:1])
+        return self.blocks.answer(view)
 
     def _of_some(self, positions: Tensor, question: Distances | Ball | Shells) -> Ints:
         """Answer for the rows that a kernel left out: few of them on the host, many where they are."""
-        kernel, torch = Kernel(question, self.blocks.frame), self.blocks.does.torch
+        kernel, torch = Kernel(question, self.blocks.domain), self.blocks.does.torch
         total = kernel.zeros()
         if positions is None:
             return total
@@ -139,13 +132,9 @@ class RowsReadOnce:
         others = self.blocks.at(positions)
         match question:
             case Distances():
-                return np.diff(others.histogram(question).counts, axis=1, prepend=0)
+                return np.diff(others.answer(question).counts, axis=1, prepend=0)
             case Ball():
-                return others.add_up(question)
+                return others.answer(question)
             case Shells():
-                found = others.add_up_shells(question)
+                found = others.answer(question)
                 return np.stack((found.inner, found.outer))
-
-
-def _cumulated(counts: Ints) -> Histogram:
-    return Histogram(np.cumsum(counts, axis=1))

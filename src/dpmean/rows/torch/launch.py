@@ -9,8 +9,9 @@ from typing import Any, final
 import numpy as np
 
 from dpmean.numerics.grid import RADII_PER_OCTAVE
-from dpmean.queries.queries import Ball, Distances, Ints, Pairs, Shells, ShellSums
-from dpmean.rows.torch import triton_kernels as fused
+from dpmean.queries.queries import Ball, Distances, Ints, Pairs, Shells
+from dpmean.queries.totals import ShellSums
+from dpmean.rows.torch import triton_kernels
 from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
 
 _WIDEST = 1024  # columns: more do not fit a kernel
@@ -75,7 +76,7 @@ def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: 
     places = torch.empty(n, dtype=torch.int32, device=device)
     programs = min(-(-n // shape["BLOCK_N"]), _cores(device) * _PROGRAMS_TO_COUNT)
     given = (rows, numbers, does.first_rung, does.rungs, places, counts, n, *rows.stride())
-    fused.count_rows[(programs,)](*given, PAIRED=paired, COPIES=copies, BITS=does.bits, **shape)
+    triton_kernels.count_rows[(programs,)](*given, PAIRED=paired, COPIES=copies, BITS=does.bits, **shape)
     found: Ints = (counts.sum(dim=0) if copies > 1 else counts[0]).cpu().numpy()
     return found[:, :-1], (places == view.points + 1).nonzero()[:, 0] if found[0, -1] else None
 
@@ -100,9 +101,9 @@ def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callabl
     start = programs * room if length else 0
     listed = torch.empty(start + n, dtype=torch.int32, device=device)
     given, strides = (rows, numbers, out, listed), rows.stride()
-    fused.add_core[(programs,)](*given, n, *strides, PARTS=parts, LINES=lines, **shape)
+    triton_kernels.add_core[(programs,)](*given, n, *strides, PARTS=parts, LINES=lines, **shape)
     if length:
-        fused.add_ring[(programs,)](*given, *strides, PARTS=parts, LINES=lines, **shape)
+        triton_kernels.add_ring[(programs,)](*given, *strides, PARTS=parts, LINES=lines, **shape)
     sums, out = out[2 : out.numel() - programs].view(lines, parts * d), out[: out.numel() - programs]
     if n > _FEW_ROWS:
         out, lines = torch.cat((out[:2], sums.sum(dim=0))), 1

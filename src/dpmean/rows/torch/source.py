@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentTypeError, DataError
-from dpmean.queries.domain import Frame
+from dpmean.queries.domain import Domain
 from dpmean.queries.protocols import Rows
 from dpmean.rows.engine import Source
 from dpmean.rows.memory import MemoryRows
@@ -74,11 +74,11 @@ class TensorSource:
         """How many rows and how many columns there are."""
         return int(self.tensor.shape[0]), int(self.tensor.shape[1])
 
-    def rows(self, frame: Frame) -> Rows:
-        """Return the rows as they are seen through a frame."""
+    def rows(self, domain: Domain) -> Rows:
+        """Return the rows as they are seen through a domain."""
         if self.tensor.device.type == "cpu":
-            return MemoryRows(Widened(self.tensor), frame)
-        rows = TensorRows(self.tensor, frame)
+            return MemoryRows(Widened(self.tensor), domain)
+        rows = TensorRows(self.tensor, domain)
         try:
             from dpmean.rows.torch.fused import read_once
         except ImportError:  # no triton on this system

@@ -1,32 +1,40 @@
-"""A trusted curator with a purse: questions in any order, each paid for, until the budget is spent.
+"""The central model: a trusted curator alone holds the rows, and answers with exact noise until the budget is spent.
 
-What is asked, and how much is paid for it, may depend on all earlier answers. A zCDP filter (Feldman and Zrnic 2021;
-Whitehouse et al. 2023) makes that safe: the exact sum of all costs never exceeds the budget.
+Neighbours replace one row, and n is public; or they have one row more or less, and n is private. What is asked, and
+how much is paid for it, may depend on all earlier answers. A zCDP filter (Feldman and Zrnic 2021; Whitehouse et al.
+2023) makes that safe: the exact sum of all costs never exceeds the budget.
+
+Whoever asks holds handles. Exact totals never leave this module.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dpmean.errors import OverspendError
 from dpmean.numerics import shells as layers
 from dpmean.numerics.grid import RADII_PER_OCTAVE
 from dpmean.numerics.noisy_search import questions, search
 from dpmean.privacy.budgets import Zcdp
+from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt
 from dpmean.queries.protocols import Noise, Rows
-from dpmean.queries.queries import Ball, Floats, Histogram, Ints, Shells, ShellSums, VectorSum
-from dpmean.trust.central.model import REPLACING, Central, NoisyCounter
+from dpmean.queries.queries import Ball, Bins, Coordinates, Floats, Ints, Pairs, Radial, Shells, VectorSum
+from dpmean.queries.totals import BinSums, Histogram, ShellSums
+from dpmean.trust.central.choice import CHOICE_UNIT, Exponents
+from dpmean.trust.central.costs import count_variance, variance_at
+from dpmean.trust.central.counter import NoisyCounter
+from dpmean.trust.central.handles import Binned, Counts, Sample, Sums
+from dpmean.trust.central.purse import Purse
 
-_CHOICE_UNIT = 1 << 40
 WEIGHT_ONE = 1 << 12
-"""Weights of rows are whole multiples of one WEIGHT_ONE-th, from zero to one."""
+"""Weights of rows are integer multiples of one WEIGHT_ONE-th, from zero to one."""
 
 
 @final
@@ -51,146 +59,187 @@ class _From:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Exponents(Sequence[int]):
-    """The exponents of radii to choose from, ``rise * j + epsilon * beyond[j]``: most are never looked at exactly."""
-
-    rise: int
-    epsilon: int
-    beyond: Ints
-
-    def __len__(self) -> int:
-        return len(self.beyond)
-
-    def __getitem__(self, j: Any) -> Any:
-        if isinstance(j, slice):
-            places = range(len(self))[j]
-            return [
-                self.rise * place + self.epsilon * far
-                for place, far in zip(places, self.beyond[j].tolist(), strict=True)
-            ]
-        return self.rise * (j if j >= 0 else j + len(self)) + self.epsilon * self.beyond.item(j)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
-        """Return them as floats."""
-        return float(self.rise) * np.arange(len(self), dtype=np.float64) + float(self.epsilon) * self.beyond
-
-
-@final
 class Curator:
-    """Answers questions with exact noise and keeps the receipts."""
+    """Holds rows and exact totals, answers queries with exact noise, and keeps the receipts."""
 
-    def __init__(self, budget: Zcdp, noise: Noise, trust: Central = REPLACING) -> None:
-        self.left, self.trust = budget.rho, trust
-        self.receipts: list[Receipt] = []
-        self._noise = noise
+    def __init__(self, rows: Rows, budget: Zcdp, noise: Noise, neighbours: Neighbours) -> None:
+        self.neighbours, self.rows = neighbours, Sample(rows.n, rows.d)
+        self._purse, self._noise = Purse(budget), noise
+        self._rows: WeakKeyDictionary[Sample, Rows] = WeakKeyDictionary({self.rows: rows})
+        self._counts: WeakKeyDictionary[Counts, Histogram] = WeakKeyDictionary()
+        self._sums: WeakKeyDictionary[Sums, ShellSums] = WeakKeyDictionary()
+        self._bins: WeakKeyDictionary[Binned, BinSums] = WeakKeyDictionary()
 
-    def quantile(
-        self, histogram: Histogram, rank: float, cost: Fraction, step: str, start: int = 0, line: int = 0
-    ) -> int:
+    @property
+    def left(self) -> Fraction:
+        """What is left of the budget."""
+        return self._purse.left
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """What was asked so far, and what it cost."""
+        return tuple(self._purse.receipts)
+
+    # --- handles: nothing is told, and nothing is paid --------------------------------------------------------
+
+    def hold(self) -> None:
+        """Read all rows to where they can be read again and again: for few rows, that need many queries."""
+        self._rows[self.rows] = self._rows[self.rows].held()
+
+    def take(self, positions: Ints) -> Sample:
+        """Take the rows at the given public positions, in that order."""
+        taken = self._rows[self.rows].take(positions)
+        sample = Sample(taken.n, taken.d)
+        self._rows[sample] = taken
+        return sample
+
+    def count(self, sample: Sample, view: Radial) -> Counts:
+        """Count rows, or pairs of rows, by their distance."""
+        found = self._rows[sample].answer(view)
+        return self._keep(found, sample.n // 2 if isinstance(view, Pairs) else sample.n)
+
+    def add_up(self, sample: Sample, shells: Shells) -> Sums:
+        """Add up rows and their directions, shell by shell."""
+        sums = Sums(shells)
+        self._sums[sums] = self._rows[sample].answer(shells)
+        return sums
+
+    def bin(self, sample: Sample, bins: Bins) -> Binned:
+        """Count rows by their distance and add them up, and their directions, bin by bin, in one pass."""
+        found = self._rows[sample].answer(bins)
+        binned = Binned(bins, self._keep(found.histogram, sample.n))
+        self._bins[binned] = found
+        return binned
+
+    def add_up_bins(self, binned: Binned, edges: list[int]) -> Sums:
+        """Put bins together to sums by shell, whose radii are those of some bins."""
+        sums = Sums(layers.shells_of(binned.bins, edges))
+        self._sums[sums] = layers.shell_sums(self._bins[binned], binned.bins, edges)
+        return sums
+
+    def _keep(self, histogram: Histogram, n: int) -> Counts:
+        counts = Counts(histogram.points, n)
+        self._counts[counts] = histogram
+        return counts
+
+    # --- answers: each has noise, and is paid for --------------------------------------------------------------
+
+    def quantile(self, counts: Counts, rank: float, cost: Fraction, step: str, start: int = 0, line: int = 0) -> int:
         """Search for the first point, from ``start`` on, with more than ``rank`` rows at or below it (Algorithm 1)."""
-        points = histogram.points - start
-        asked = questions(points)
-        variance = _variance(asked, cost)
-        self.pay(step, f"binary search of {asked} counts", f"{_noise(variance)} on counts of sensitivity 1", cost)
-        counter = NoisyCounter(_From(histogram.counts[line, start:]), points, variance, self._noise, step)
-        return start + int(search(counter, rank)[0])
+        points = counts.points - start
+        variance = count_variance(points, 1, cost)
+        asked = f"binary search of {questions(points)} counts"
+        self._purse.pay(step, asked, f"{_noise(variance)} on counts of sensitivity 1", cost)
+        tally = _From(self._counts[counts].counts[line, start:])
+        return start + int(search(NoisyCounter(tally, points, variance, self._noise, step), rank)[0])
 
     @staticmethod
-    def quantile_std(histogram: Histogram, cost: Fraction, start: int = 0) -> float:
+    def quantile_std(counts: Counts, cost: Fraction, start: int = 0) -> float:
         """Return the noise on each count of ``quantile``, before it is asked."""
-        return math.sqrt(questions(histogram.points - start) / (2 * cost))
+        return math.sqrt(questions(counts.points - start) / (2 * cost))
 
-    def upper_end(self, histogram: Histogram, line: int, start: int, slope: float, cost: Fraction, step: str) -> int:
+    def coordinate_medians(
+        self, sample: Sample, views: Iterable[Coordinates], width: int, cost: Fraction, step: str
+    ) -> Floats:
+        """Search for the median of every one of ``width`` rotated coordinates, which the views show in portions."""
+        rows, medians, asked, variance = self._rows[sample], np.empty(width), 0, Fraction(0)
+        self._purse.reserve(step, cost)
+        for view in views:
+            asked, variance = questions(view.points), count_variance(view.points, width, cost)
+            tally = rows.answer(view)
+            counter = NoisyCounter(tally, view.points, variance, self._noise, step, view.size, view.first)
+            found = search(counter, rank=sample.n // 2)
+            medians[view.first : view.first + view.size] = view.low + (found - 0.5) * view.spacing
+        searches = f"medians after a rotation, {width} x {asked} counts of {sample.n} rows"
+        self._purse.note(step, searches, f"{_noise(variance)} on counts of sensitivity 1", cost)
+        return medians
+
+    def upper_end(self, counts: Counts, line: int, start: int, slope: float, cost: Fraction, step: str) -> int:
         """Choose a point x, from ``start`` on, with weight ``x^-slope exp(-epsilon * rows beyond x)``.
 
         One row, replaced or not there, moves the numbers of rows beyond all points by 0 or +1, or all by 0 or -1: the
         exponents move within a range of epsilon, and that costs epsilon^2 / 8 (bounded range: Dong et al. 2020, Cesar
         and Rogers 2021).
         """
-        epsilon = math.isqrt(math.floor(8 * cost * _CHOICE_UNIT**2))
-        counts = histogram.counts[line]
-        beyond = counts[-1] - counts[start:-1]
-        rise = max(1, round(slope * math.log(2) / RADII_PER_OCTAVE * _CHOICE_UNIT))
-        self.pay(
+        epsilon = math.isqrt(math.floor(8 * cost * CHOICE_UNIT**2))
+        rise = max(1, round(slope * math.log(2) / RADII_PER_OCTAVE * CHOICE_UNIT))
+        self._purse.pay(
             step,
-            f"one of {len(beyond)} radii, by the rows beyond it",
-            f"exponential mechanism, epsilon {epsilon / _CHOICE_UNIT:.4g} per row",
-            Fraction(epsilon**2, 8 * _CHOICE_UNIT**2),
+            f"one of {counts.points - start} radii, by the rows beyond it",
+            f"exponential mechanism, epsilon {epsilon / CHOICE_UNIT:.4g} per row",
+            Fraction(epsilon**2, 8 * CHOICE_UNIT**2),
         )
-        return start + self._noise.at(step).choose(_Exponents(rise, epsilon, beyond), _CHOICE_UNIT)
+        exact = self._counts[counts].counts[line]
+        beyond = exact[-1] - exact[start:-1]
+        return start + self._noise.at(step).choose(Exponents(rise, epsilon, beyond), CHOICE_UNIT)
 
-    def count_beyond(self, histogram: Histogram, index: int, cost: Fraction, step: str) -> Answer:
+    def count_beyond(self, counts: Counts, index: int, cost: Fraction, step: str) -> Answer:
         """Count the rows beyond a point."""
-        variance = _variance(1, cost)
-        self.pay(step, "number of rows beyond a radius", f"{_noise(variance)}, sensitivity 1", cost)
-        noisy = int(histogram.counts[0, -1] - histogram.counts[0, index]) + self._draw(step, variance)
-        return Answer(noisy, math.sqrt(variance))
+        variance = variance_at(1, cost)
+        self._purse.pay(step, "number of rows beyond a radius", f"{_noise(variance)}, sensitivity 1", cost)
+        exact = self._counts[counts].counts[0]
+        return Answer(int(exact[-1] - exact[index]) + self._draw(step, variance), math.sqrt(variance))
 
-    def mean_weights(self, histogram: Histogram, weights: Ints, cost: Fraction, step: str) -> tuple[Floats, float]:
-        """Average some weights of the rows, whole numbers from 0 to WEIGHT_ONE that depend on the distance alone.
+    def mean_weights(self, counts: Counts, weights: Ints, cost: Fraction, step: str) -> tuple[Floats, float]:
+        """Average some weights of the rows, integers from 0 to WEIGHT_ONE that depend on the distance alone.
 
         One row, replaced or not there, changes each of the sums by at most WEIGHT_ONE.
         """
-        size, n = len(weights), int(histogram.counts[0, -1])
-        variance = _variance(size * WEIGHT_ONE**2, cost)
-        self.pay(step, f"mean weight of the rows at {size} radii", f"{_noise(variance / WEIGHT_ONE**2)} rows", cost)
+        variance = variance_at(len(weights) * WEIGHT_ONE**2, cost)
+        asked = f"mean weight of the rows at {len(weights)} radii"
+        self._purse.pay(step, asked, f"{_noise(variance / WEIGHT_ONE**2)} rows", cost)
         if weights.min() < 0 or weights.max() > WEIGHT_ONE:
             raise AssertionError("a weight must lie between zero and one")
-        counts = np.diff(histogram.counts[0], prepend=0)
-        noisy = weights @ counts + self._noise.at(step).gaussian(variance, size)
-        return noisy / (n * WEIGHT_ONE), math.sqrt(variance) / (n * WEIGHT_ONE)
+        exact = weights @ np.diff(self._counts[counts].counts[0], prepend=0)
+        noisy = exact + self._noise.at(step).gaussian(variance, len(weights))
+        return noisy / (counts.n * WEIGHT_ONE), math.sqrt(variance) / (counts.n * WEIGHT_ONE)
 
-    def ball_sum(self, rows: Rows, ball: Ball, cost: Fraction, step: str) -> VectorSum:
-        """Add up the rows, each clipped to a ball."""
-        self._take(step, cost)
-        found, receipt = self.trust.bounded_sum(rows, ball, Zcdp(cost), self._noise, step)
-        self.receipts.append(receipt)
-        return found
+    def ball_sum(self, sample: Sample, ball: Ball, cost: Fraction, step: str) -> VectorSum:
+        """Add up the rows, each clipped to a ball.
 
-    def clipped_sum(self, sums: ShellSums, shells: Shells, k: int, cost: Fraction, step: str) -> VectorSum:
+        Replacing one moves the sum by at most twice the radius, and one more or less by the radius.
+        """
+        sensitivity = self.neighbours.contributions * ball.radius
+        variance = self._pay_for_sum(ball.radius, ball.unit, sensitivity, cost, step)
+        exact = self._rows[sample].answer(ball)
+        return VectorSum(exact + self._noise.at(step).gaussian(variance, sample.d), ball.unit, variance)
+
+    def clipped_sum(self, sums: Sums, k: int, cost: Fraction, step: str) -> VectorSum:
         """Add up the rows, each clipped at one of the radii of its shells."""
-        sensitivity = layers.clipped_sum_sensitivity(shells, k, self.trust.neighbours.contributions)
-        variance = _variance(sensitivity**2, cost)
-        asked = f"sum of clipped rows, of norm at most {shells.radii[k]} units of {shells.unit:.4g}"
-        self.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
+        shells = sums.shells
+        sensitivity = layers.clipped_sum_sensitivity(shells, k, self.neighbours.contributions)
+        variance = self._pay_for_sum(shells.radii[k], shells.unit, sensitivity, cost, step)
         noise = self._noise.at(step).gaussian(variance, len(shells.centre))
-        return VectorSum(layers.clipped_sum(sums, shells, k) + noise, shells.unit, variance)
+        return VectorSum(layers.clipped_sum(self._sums[sums], shells, k) + noise, shells.unit, variance)
 
-    def bias_gap(
-        self, sums: ShellSums, shells: Shells, k: int, factors: list[int], cost: Fraction, step: str
-    ) -> Answer:
+    def bias_gap(self, sums: Sums, k: int, factors: list[int], cost: Fraction, step: str) -> Answer:
         """Ask how much bias radius k would cause: how far the sum clipped there is from that at the largest radius.
 
         In units of the shells; factors correct the sums for what clipping takes away.
         """
-        sensitivity = layers.bias_gap_sensitivity(shells, k, factors, self.trust.neighbours.contributions)
-        variance = _variance(sensitivity**2, cost)
+        shells = sums.shells
+        sensitivity = layers.bias_gap_sensitivity(shells, k, factors, self.neighbours.contributions)
+        variance = variance_at(sensitivity**2, cost)
         asked = f"bias of clipping at {shells.radii[k]} instead of {shells.radii[0]} units of {shells.unit:.4g}"
-        self.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
-        return Answer(layers.bias_gap(sums, shells, k, factors) + self._draw(step, variance), math.sqrt(variance))
+        self._purse.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
+        exact = layers.bias_gap(self._sums[sums], shells, k, factors)
+        return Answer(exact + self._draw(step, variance), math.sqrt(variance))
+
+    def _pay_for_sum(self, radius: int, unit: float, sensitivity: int, cost: Fraction, step: str) -> Fraction:
+        variance = variance_at(sensitivity**2, cost)
+        asked = f"sum of clipped rows, of norm at most {radius} units of {unit:.4g}"
+        self._purse.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
+        return variance
 
     def _draw(self, step: str, variance: Fraction) -> int:
         return int(self._noise.at(step).gaussian(variance, 1)[0])
 
-    def pay(self, step: str, asked: str, mechanism: str, cost: Fraction, *, exact: bool = True) -> None:
-        """Take the price of a step from the purse before it is answered."""
-        self._take(step, cost)
-        self.receipts.append(Receipt(step, asked, mechanism, Zcdp(cost), exact))
 
-    def _take(self, step: str, cost: Fraction) -> None:
-        if not 0 < cost <= self.left:
-            raise OverspendError(f"{step} costs {cost}, and {self.left} of the budget is left")
-        if any(receipt.step == step for receipt in self.receipts):
-            raise AssertionError(f"{step} was asked before: its noise would be used twice")
-        self.left -= cost
-
-
-def _variance(square: int, cost: Fraction) -> Fraction:
-    """Return the variance at which an answer of this squared sensitivity has that cost."""
-    if cost <= 0:
-        raise OverspendError(f"an answer must cost something, not {cost}")
-    return Fraction(square) / (2 * cost)
+def count_rows(n: int, budget: Zcdp, noise: Noise, step: str) -> tuple[int, Receipt]:
+    """Pay for the number of rows itself, where it is private; it is told as one row at least."""
+    variance = variance_at(1, budget.rho)
+    receipt = Receipt(step, "number of rows", f"{_noise(variance)} on a count of sensitivity 1", budget)
+    return max(n + int(noise.at(step).gaussian(variance, 1)[0]), 1), receipt
 
 
 def _noise(variance: Fraction) -> str:

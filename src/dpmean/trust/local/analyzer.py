@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from dpmean.errors import ArgumentError
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.receipts import Receipt
-from dpmean.queries.queries import Estimate, Ints
+from dpmean.queries.queries import Ints
+from dpmean.release.estimate import Estimate
 from dpmean.trust.devices.hashing import Lines, body_size, hashed_all, header
 from dpmean.trust.local.protocol import Protocol, Setup
 from dpmean.trust.local.schema import TICKET, VERSION, Message, Outcome, Task
@@ -25,8 +26,15 @@ from dpmean.trust.local.tally import add_answers, empty_tally, read_answers
 
 
 @final
-class Analyzer:
-    """Plays its part of one collection."""
+class LocalAnalyzer:
+    """The analyzer of one collection in the local model: it asks in rounds, and adds up what devices answer.
+
+    ``estimate`` is the ``Estimate`` once all rounds are closed, and None before.
+
+    Args:
+        setup: What everybody knows, as ``setup_for`` returns it.
+
+    """
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -79,7 +87,12 @@ class Analyzer:
         )
 
     def receive(self, message: bytes) -> tuple[Outcome, str]:
-        """Take in one message; return what became of it, and why."""
+        """Take in one message; return what became of it, and why.
+
+        Args:
+            message: The message, as a device returned it.
+
+        """
         judged = self._judge(message)
         self._count(*judged)
         return judged
@@ -110,7 +123,12 @@ class Analyzer:
         return (Outcome.ACCEPTED, "") if accepted[0] else reasons[0]
 
     def receive_lines(self, lines: Lines) -> None:
-        """Take in many messages of the right length at once; others, one by one."""
+        """Take in many messages of the right length at once; others, one by one.
+
+        Args:
+            lines: The messages, a line of bytes each, as an (any number, length) array of uint8.
+
+        """
         start, user_at, body_at = header(self.task)
         right = not self.done and lines.shape[1] == body_at + body_size(self.task)
         if right:
@@ -166,13 +184,18 @@ class Analyzer:
         return msgspec.msgpack.encode(state)
 
     @staticmethod
-    def resume(saved: bytes) -> Analyzer:
-        """Go on where ``save`` was called."""
+    def resume(saved: bytes) -> LocalAnalyzer:
+        """Go on where ``save`` was called.
+
+        Args:
+            saved: What ``save`` returned.
+
+        """
         try:
             state = msgspec.msgpack.decode(saved)
             if state["version"] != VERSION:
                 raise ValueError(f"it is of version {state['version']}")
-            analyzer = Analyzer(msgspec.convert(state["setup"], Setup))
+            analyzer = LocalAnalyzer(msgspec.convert(state["setup"], Setup))
             bits = np.unpackbits(np.frombuffer(state["answered"], dtype=np.uint8), count=analyzer.setup.users)
             analyzer.answered = bits.astype(np.bool_)
             for size, tally in state["closed"]:
@@ -183,3 +206,7 @@ class Analyzer:
         except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
             raise ArgumentError(f"this is not a saved analyzer: {error}") from None
         return analyzer
+
+
+Analyzer = LocalAnalyzer
+"""Its name in version 0.1.0."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dpmean.privacy.budgets import Zcdp
-from dpmean.trust.devices import lattice as place
+from dpmean.trust.devices import lattice
 from dpmean.trust.devices.randomness import Coins
 from dpmean.trust.local.randomizers import SCALE_BITS, vector_variance
 from dpmean.trust.local.schema import COORDINATE, LEVEL, PATTERN, Task, hashed, read_budget
@@ -17,7 +17,7 @@ _LARGEST = (1 << 63) - 1
 
 def body(task: Task, user: int, row: Sequence[float], coins: Coins) -> bytes:
     """Return the randomized answer of a device, as it travels."""
-    whole = place.on_grid(row, task.step, task.reach, task.centre)
+    whole = lattice.on_grid(row, task.step, task.reach, task.centre)
     if task.question == "vector":
         hidden = _vector(task, whole, coins)
         return b"".join(max(-_LARGEST, min(x, _LARGEST)).to_bytes(8, signed=True) for x in hidden)
@@ -30,9 +30,9 @@ def _bit(task: Task, user: int, row: list[int]) -> int:
     """Compare a rotated coordinate, or the distance, with a threshold; or look up a pattern of cells."""
     if task.question.startswith("median"):
         j = hashed(task.name, user, COORDINATE) % len(task.signs)
-        value = place.rotated(row, task.signs, j)
+        value = lattice.rotated(row, task.signs, j)
     else:
-        j, value = 0, place.length(place.moved(row, task.centre))
+        j, value = 0, lattice.length(lattice.moved(row, task.centre))
     if not task.question.endswith("tree"):
         return int(value <= task.thresholds[j])
     cell = sum(value > end for end in task.thresholds)
@@ -55,9 +55,9 @@ def tree_bit(cell: int, cells: int, name: str, user: int) -> int:
 def _vector(task: Task, row: list[int], coins: Coins) -> list[int]:
     """Hide the row, minus the centre and clipped to the radius."""
     budget = read_budget(task.budget)
-    moved = place.moved(row, task.centre)
+    moved = lattice.moved(row, task.centre)
     if isinstance(budget, Zcdp):
-        length = place.length(moved)
+        length = lattice.length(moved)
         if length > task.radius:
             moved = [x * task.radius // length if x >= 0 else -(-x * task.radius // length) for x in moved]
         noise = coins.gaussians("vector", vector_variance(task.radius, budget), task.d)

@@ -13,7 +13,8 @@ from dpmean.errors import ArgumentError
 from dpmean.numerics.grid import padded
 from dpmean.numerics.rotation import hadamard
 from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.queries import Estimate, Ints
+from dpmean.queries.queries import Ints
+from dpmean.release.estimate import Estimate
 from dpmean.trust.devices.hashing import hashed_all
 from dpmean.trust.devices.search import WeighedSearch, farthest, halved, ladder_up_to, shares_from_tree
 from dpmean.trust.local.division import LADDER_BITS, LINE_BITS, TREE_BITS, divide
@@ -34,7 +35,17 @@ _PER_OCTAVE = 10
 
 
 class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What everybody knows before the first round: public, like all tasks that follow from it."""
+    """What everybody knows before the first round: public, like all tasks that follow from it.
+
+    Attributes:
+        name: The name of the collection: 16 hexadecimal digits, drawn at random, as ``secrets.token_hex(8)`` gives.
+        users: The number of users. They are numbered from 0.
+        d: The number of columns of a row.
+        reach: A bound on the l2 norm of every row.
+        budget: What one user spends, as ``"rho 1/2"`` or ``"epsilon 1"``.
+        few_rounds: Whether to ask in 3 rounds.
+
+    """
 
     name: str
     users: int
@@ -45,7 +56,17 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def setup_for(name: str, users: int, d: int, reach: float, budget: Budget, *, few_rounds: bool) -> Setup:
-    """Write down what everybody knows."""
+    """Return what everybody knows before a collection in the local model.
+
+    Args:
+        name: The name of the collection: 16 hexadecimal digits, drawn at random, as ``secrets.token_hex(8)`` gives.
+        users: The number of users. They are numbered from 0.
+        d: The number of columns of a row.
+        reach: A bound on the l2 norm of every row.
+        budget: What one user spends: ``Zcdp`` or ``PureDp``.
+        few_rounds: Whether to ask in 3 rounds. With False it takes 33 rounds, and is more accurate.
+
+    """
     if len(name) != 16 or any(letter not in "0123456789abcdef" for letter in name):
         raise ArgumentError(f"a name has 16 hexadecimal digits, got {name!r}")
     if not 1 <= users < 1 << 40:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from dpmean.privacy.budgets import Zcdp
 from dpmean.queries.protocols import Noise
-from dpmean.queries.queries import Estimate, Floats, Ints
-from dpmean.trust.devices import lattice_numpy as places
+from dpmean.queries.queries import Floats, Ints
+from dpmean.release.estimate import Estimate
+from dpmean.trust.devices import lattice_numpy
 from dpmean.trust.devices.hashing import Lines, hashed_all, header, tree_places
-from dpmean.trust.local.analyzer import Analyzer
+from dpmean.trust.local.analyzer import LocalAnalyzer
 from dpmean.trust.local.randomizers import SCALE_BITS, vector_variance
 from dpmean.trust.local.schema import COORDINATE, TICKET, Task, read_budget
 
@@ -29,7 +30,7 @@ class Fleet:
         self.rows, self._noise = rows, noise
         self.messages = self.bytes = 0
 
-    def play(self, analyzer: Analyzer) -> Estimate:
+    def play(self, analyzer: LocalAnalyzer) -> Estimate:
         """Answer every round until there is an estimate."""
         while not analyzer.done:
             for lines in self.answers(analyzer.task):
@@ -58,7 +59,7 @@ class Fleet:
         return lines
 
     def _bodies(self, task: Task, users: Ints) -> Lines:
-        rows = places.on_grid(self.rows[users], task.step, task.reach, task.centre)
+        rows = lattice_numpy.on_grid(self.rows[users], task.step, task.reach, task.centre)
         if task.question == "vector":
             answers = self._vectors(task, users, rows)
             return answers.astype(">i8").view(np.uint8).reshape(len(users), 8 * task.d)
@@ -67,7 +68,7 @@ class Fleet:
 
     def _vectors(self, task: Task, users: Ints, rows: Ints) -> Ints:
         budget = read_budget(task.budget)
-        moved = places.moved(rows, task.centre)
+        moved = lattice_numpy.moved(rows, task.centre)
         squares = np.einsum("ij,ij->i", moved, moved)
         if isinstance(budget, Zcdp):
             noise = self._gaussians("vector", users, vector_variance(task.radius, budget), task.d)
@@ -117,10 +118,10 @@ def bits(task: Task, users: Ints, rows: Ints) -> Ints:
     """Return the true answers to a question about a bit."""
     if task.question.startswith("median"):
         line = (hashed_all(task.name, users, COORDINATE) % np.uint64(len(task.signs))).astype(np.int64)
-        values = places.rotated(rows, task.signs, line)
+        values = lattice_numpy.rotated(rows, task.signs, line)
     else:
         line = np.zeros(len(users), dtype=np.int64)
-        values = places.lengths(places.moved(rows, task.centre))
+        values = lattice_numpy.lengths(lattice_numpy.moved(rows, task.centre))
     thresholds = np.array(task.thresholds)
     if not task.question.endswith("tree"):
         return np.asarray(values <= thresholds[line], dtype=np.int64)
@@ -137,7 +138,7 @@ def bits(task: Task, users: Ints, rows: Ints) -> Ints:
 def clipped(rows: Ints, squares: Ints, radius: int) -> Ints:
     """Shorten rows, in whole numbers and towards zero, so that none is longer than the radius."""
     long = squares > radius**2
-    lengths = np.where(long, places.root_up(squares), 1)[:, np.newaxis]
+    lengths = np.where(long, lattice_numpy.root_up(squares), 1)[:, np.newaxis]
     short = np.sign(rows) * (np.abs(rows) * radius // lengths)
     found: Ints = np.where(long[:, np.newaxis], short, rows)
     return found

@@ -16,22 +16,19 @@ import numpy as np
 from dpmean.enums import Trust
 from dpmean.errors import ArgumentError, DataError
 from dpmean.privacy.neighbours import Neighbours
-from dpmean.privacy.receipts import Receipt
-from dpmean.queries.queries import Estimate, Ints
+from dpmean.queries.queries import Ints
+from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
-from dpmean.trust.devices.hashing import Lines
-from dpmean.trust.shuffle import counters, secure_sum
 from dpmean.trust.shuffle.checks import check_collection
-from dpmean.trust.shuffle.costs import stage_costs
+from dpmean.trust.shuffle.decoder import decoded
 from dpmean.trust.shuffle.design import Design
 from dpmean.trust.shuffle.protocol import Protocol, Result, Tally
+from dpmean.trust.shuffle.receipts import receipts_of
 from dpmean.trust.shuffle.schema import (
     VERSION,
     Collection,
-    Counters,
     Delivery,
     Round,
-    Stage,
     digest_of,
     read_budget,
     write_budget,
@@ -44,7 +41,15 @@ _GRID_BITS = 28
 
 
 def collection_for(design: Design, name: str, reach: float, key: str = "") -> Collection:
-    """Return the public document of a collection; its name is 16 hexadecimal digits, as secrets.token_hex(8) gives."""
+    """Return the public document of a collection in the shuffle model.
+
+    Args:
+        design: The rounds, as ``design`` returns them.
+        name: The name of the collection: 16 hexadecimal digits, drawn at random, as ``secrets.token_hex(8)`` gives.
+        reach: A bound on the l2 norm of every row.
+        key: The public key of the analyzer, as ``new_key`` returns it. By default messages are not sealed.
+
+    """
     step = math.frexp(reach)[1] - _GRID_BITS
     return Collection(
         version=VERSION,
@@ -63,8 +68,16 @@ def collection_for(design: Design, name: str, reach: float, key: str = "") -> Co
 
 
 @final
-class Analyzer:
-    """Plays its part of one collection."""
+class ShuffleAnalyzer:
+    """The analyzer of one collection in the shuffle model: it asks in rounds, and decodes what a shuffler hands on.
+
+    ``published`` is the collection as everybody reads it.
+
+    Args:
+        collection: The collection, as ``collection_for`` returns it.
+        private: The private key of the analyzer, if messages are sealed.
+
+    """
 
     def __init__(self, collection: Collection, private: bytes = b"") -> None:
         check_collection(collection)
@@ -90,28 +103,8 @@ class Analyzer:
             noise_std=found.std * unit,
             centre=found.centre * unit,
             radius=found.radius * unit,
-            receipts=self._receipts(),
+            receipts=receipts_of(self.collection, self.asked, self.closed),
         )
-
-    def _receipts(self) -> tuple[Receipt, ...]:
-        """Return what each round asked and cost."""
-        c = self.collection
-        budget = read_budget(c.budget)
-        costs = stage_costs(c.stages, c.d, c.honest, budget.delta)
-        receipts = []
-        for number, (stage, cost, tally) in enumerate(zip(c.stages, costs, self.closed, strict=True)):
-            if isinstance(stage, Counters):
-                asked = f"{stage.buckets} counts of {tally.clients} clients, each in {len(stage.levels)}"
-                mechanism = f"Poisson of mean {stage.blanket} on each, from {c.honest} honest clients alone"
-            else:
-                length = self.asked[number].radius * math.ldexp(1.0, c.step)
-                asked = f"sum of the rows of {tally.clients} clients, clipped to {length:.4g}, or {stage.radius} units"
-                mechanism = (
-                    f"Skellam of std {math.sqrt(stage.variance):.4g} units, from {c.honest} honest clients alone"
-                )
-            finds = "mean" if number == len(c.stages) - 1 else "radius" if _finds_radius(stage) else "centre"
-            receipts.append(Receipt(f"{finds} {number}", asked, mechanism, cost))
-        return tuple(receipts)
 
     # --- rounds and messages -----------------------------------------------------------------------------------
 
@@ -121,7 +114,12 @@ class Analyzer:
         return self.estimate is not None
 
     def release(self, **public: Any) -> Release:
-        """Return the estimate as a release, with everything that may be published about the collection."""
+        """Return the estimate as a release, with everything that may be published about the collection.
+
+        Args:
+            **public: More to tell in ``Release.public``.
+
+        """
         if self.estimate is None:
             raise ArgumentError(f"the collection is not complete: round {self.round.round} is open")
         c, found = self.collection, self.estimate
@@ -162,7 +160,12 @@ class Analyzer:
         return msgspec.json.encode(self.round)
 
     def receive(self, delivery: bytes) -> None:
-        """Take in what the shuffler hands on, and close the round; refuse what is not that, or cannot be decoded."""
+        """Take in what the shuffler hands on, and close the round; refuse what is not that, or cannot be decoded.
+
+        Args:
+            delivery: What ``Shuffler.hand_on`` returned.
+
+        """
         c = self.collection
         try:
             read = msgspec.msgpack.decode(delivery, type=Delivery)
@@ -186,7 +189,13 @@ class Analyzer:
         self.outcomes["rejected"] += len(messages) - len(legal)
 
     def close(self, clients: int, numbers: Ints) -> None:
-        """End the open round with what it told: counts by bucket, or the numbers of a sum."""
+        """End the open round with what it told.
+
+        Args:
+            clients: The number of clients that were heard.
+            numbers: Counts by bucket, or the numbers of a sum.
+
+        """
         c = self.collection
         if self.done:
             raise ArgumentError("this collection is complete")
@@ -209,13 +218,19 @@ class Analyzer:
         return msgspec.msgpack.encode(state)
 
     @staticmethod
-    def resume(saved: bytes, private: bytes = b"") -> Analyzer:
-        """Go on where ``save`` was called."""
+    def resume(saved: bytes, private: bytes = b"") -> ShuffleAnalyzer:
+        """Go on where ``save`` was called.
+
+        Args:
+            saved: What ``save`` returned.
+            private: The private key of the analyzer, if messages are sealed.
+
+        """
         try:
             state = msgspec.msgpack.decode(saved)
             if state["version"] != VERSION:
                 raise ValueError(f"it is of version {state['version']}")
-            analyzer = Analyzer(msgspec.convert(state["collection"], Collection), private)
+            analyzer = ShuffleAnalyzer(msgspec.convert(state["collection"], Collection), private)
             for clients, numbers in state["closed"]:
                 analyzer.close(clients, np.array(numbers, dtype=np.int64))
             analyzer.outcomes.update(state["outcomes"])
@@ -224,18 +239,5 @@ class Analyzer:
         return analyzer
 
 
-def decoded(collection: Collection, stage: Stage, lines: Lines, clients: int) -> Ints:
-    """Return what shuffled messages tell: counts by bucket, or the numbers of a sum."""
-    if isinstance(stage, Counters):
-        return counters.tally(stage, lines)
-    if len(lines) != clients * stage.packs * stage.shares:
-        needed = clients * stage.packs * stage.shares
-        raise DataError(
-            f"{len(lines)} shares could be read, and {needed} are needed: some are missing, or there are too many, and "
-            "the sum cannot be told. Have the shuffler hand on the same round again"
-        )
-    return secure_sum.decoded(collection, stage, secure_sum.tally(stage, lines), clients)
-
-
-def _finds_radius(stage: Stage) -> bool:
-    return isinstance(stage, Counters) and stage.about == "radius"
+Analyzer = ShuffleAnalyzer
+"""Its name in version 0.1.0."""

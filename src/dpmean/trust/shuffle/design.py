@@ -46,13 +46,13 @@ class Design:
     """All rounds of a collection.
 
     Attributes:
-        variant: how the centre is found.
-        users: how many clients are invited.
-        honest: how many must be honest.
-        d: how many columns a row has.
-        budget: what may be spent.
-        stages: the rounds: centre, radius, mean.
-        rho: what the noise is worth in zCDP, about.
+        variant: How the centre is found.
+        users: The number of clients that are invited.
+        honest: The number of clients that must be honest.
+        d: The number of columns of a row.
+        budget: What may be spent.
+        stages: The rounds: centre, radius, mean.
+        rho: What the noise is worth in zCDP, about.
 
     """
 
@@ -75,11 +75,21 @@ class Design:
         return sum(messages_sent(stage, self.honest) for stage in self.stages)
 
     def bytes(self, *, sealed: bool) -> float:
-        """How many bytes a client sends, on average."""
+        """How many bytes a client sends, on average.
+
+        Args:
+            sealed: Whether messages are sealed.
+
+        """
         return sum(bytes_sent(stage, self.honest, sealed=sealed) for stage in self.stages)
 
     def clipped(self, beyond: float) -> float:
-        """Return how many rows are to be clipped, if ``beyond`` is the noise on the number of them."""
+        """Return how many rows are to be clipped.
+
+        Args:
+            beyond: The noise on the number of rows beyond the radius.
+
+        """
         return max(CLIP * math.sqrt(2 * self.d / self._rho_of_mean), UNSEEN * beyond)
 
     @property
@@ -88,7 +98,12 @@ class Design:
         return 2 * last.radius**2 / last.variance if isinstance(last, Sums) else self.rho
 
     def centre_error(self, loose: float) -> float:
-        """Predict how far the centre is from the mean, in spreads, if the bound is so many spreads."""
+        """Predict how far the centre is from the mean, in spreads.
+
+        Args:
+            loose: The bound, in spreads.
+
+        """
         first = self.stages[0]
         if isinstance(first, Sums):
             away = loose * self._noise_of(first)
@@ -112,9 +127,13 @@ class Design:
         return math.sqrt(self.d * stage.variance / (self.honest * self.users)) / (twice_inner(stage.radius, self.d) / 2)
 
     def error(self, loose: float) -> float:
-        """Predict the error of the mean in spreads, for rows that look normal, if the bound is so many spreads.
+        """Predict the error of the mean in spreads, for rows that look normal.
 
         Clipping pulls the mean towards the centre, by the share of rows that are clipped and how far they stick out.
+
+        Args:
+            loose: The bound, in spreads.
+
         """
         counters, sums = self.stages[-2:]
         if not (isinstance(counters, Counters) and isinstance(sums, Sums)):
@@ -149,7 +168,16 @@ def clients_needed(d: int, budget: ApproxDp, honest: Fraction) -> tuple[float, f
 
 @lru_cache(maxsize=64)
 def design(users: int, d: int, budget: ApproxDp, honest: Fraction, *, few_rounds: bool = False) -> Design:
-    """Return the best design, with as little noise as the budget allows."""
+    """Return the best design, with as little noise as the budget allows.
+
+    Args:
+        users: The number of clients that are invited.
+        d: The number of columns of a row.
+        budget: What all rounds together may cost a client.
+        honest: The share of clients that take part and tell nobody what they sent.
+        few_rounds: Whether to ask in 3 rounds. By default there are as many as serve best, 3 to 16.
+
+    """
     names = FEW_ROUNDS if few_rounds else VARIANTS
     return chosen([calibrated(name, users, d, budget, honest) for name in names])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from dpmean.trust.devices import lattice as place
+from dpmean.trust.devices import lattice
 from dpmean.trust.devices.randomness import Coins
 from dpmean.trust.local.schema import COORDINATE, TICKET, hashed
 from dpmean.trust.shuffle.schema import BUCKET_BYTES, Collection, Counters, Round, Stage, Sums
@@ -19,7 +19,7 @@ def messages(
     collection: Collection, stage: Stage, asked: Round, user: int, row: Sequence[float], coins: Coins
 ) -> list[bytes]:
     """Return the messages of a client in a round, not yet sealed."""
-    whole = place.on_grid(row, collection.step, collection.reach, asked.centre)
+    whole = lattice.on_grid(row, collection.step, collection.reach, asked.centre)
     if isinstance(stage, Counters):
         hidden = buckets(collection, stage, asked, user, whole)
         blanket = coins.poissons("blanket", blanket_mean(collection, stage), 1)[0]
@@ -45,9 +45,9 @@ def buckets(collection: Collection, stage: Counters, asked: Round, user: int, ro
     line = 0
     if stage.about == "median":
         line = hashed(collection.name, user, COORDINATE) % stage.lines
-        value = place.rotated(row, signs(collection.name, len(row)), line)
+        value = lattice.rotated(row, signs(collection.name, len(row)), line)
     else:
-        value = place.length(place.moved(row, asked.centre))
+        value = lattice.length(lattice.moved(row, asked.centre))
     cell = bisect_left(asked.gaps, -((asked.lows[line] - value) // asked.widths[line]))
     found, start = [], line * stage.per_line
     for level in stage.levels:
@@ -61,15 +61,15 @@ def whole_vector(stage: Sums, asked: Round, row: Sequence[int]) -> list[int]:
 
     It is scaled so that its norm is at most ``radius - sqrt(d) / 2``; rounding moves it by at most ``sqrt(d) / 2``.
     """
-    moved = place.moved(row, asked.centre)
-    longest = 2 * max(place.length(moved), asked.radius)
+    moved = lattice.moved(row, asked.centre)
+    longest = 2 * max(lattice.length(moved), asked.radius)
     inner = twice_inner(stage.radius, len(row))
     return [(2 * x * inner + longest) // (2 * longest) for x in moved]
 
 
 def twice_inner(radius: int, d: int) -> int:
     """Return a whole number that is at most ``2 radius - sqrt(d)``."""
-    return 2 * radius - place.length([1] * d)
+    return 2 * radius - lattice.length([1] * d)
 
 
 def _packed(stage: Sums, vector: Sequence[int], number: int) -> int:

@@ -106,22 +106,22 @@ Stage = Counters | Sums
 
 
 class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What everybody knows before the first round. Lengths are whole multiples of ``2^step``.
+    """What everybody knows before the first round in the shuffle model. Lengths are multiples of ``2^step``.
 
     Attributes:
-        version: of this schema.
-        name: 16 hexadecimal digits.
-        users: how many clients are invited; they are numbered from 0 on.
-        honest: how many of them must take part in every round and be honest, for the guarantee to hold.
-        quorum: how many must take part in a round before the shuffler hands it on: the honest ones, and those that
-            may take part and tell others what they sent.
-        d: how many columns a row has.
-        step: the exponent of the unit of length.
-        reach: the largest norm of a row.
-        budget: what all rounds together may cost a client, ``"epsilon 1 delta 1/1000000000"``.
-        key: the analyzer's public key (X25519), hexadecimal; empty if messages are not sealed.
-        variant: how the centre is found.
-        stages: the rounds.
+        version: The version of this schema.
+        name: The name of the collection, 16 hexadecimal digits.
+        users: The number of clients that are invited. They are numbered from 0.
+        honest: The number of clients that must take part in every round and be honest, for the guarantee to hold.
+        quorum: The number of clients that must take part in a round before the shuffler hands it on: the honest ones,
+            and those that may take part and tell others what they sent.
+        d: The number of columns of a row.
+        step: The exponent of the unit of length.
+        reach: The largest norm of a row.
+        budget: What all rounds together may cost a client, as ``"epsilon 1 delta 1/1000000000"``.
+        variant: How the centre is found.
+        stages: The rounds.
+        key: The public key of the analyzer (X25519), hexadecimal. It is empty if messages are not sealed.
 
     """
 

@@ -33,9 +33,15 @@ _FORKED = "this shuffler belongs to the process that started it, and this is ano
 
 @final
 class Shuffler:
-    """Shuffles one round of a collection; ``journal`` names a file that survives. Threads may share a shuffler.
+    """Shuffles one round of a collection. Threads may share a shuffler.
 
     It keeps every message, and 32 bytes of each envelope in a set.
+
+    Args:
+        collection: The collection, as the analyzer published it.
+        number: The number of the round.
+        journal: The file that survives a crash. Without one, a shuffler that dies must not be started again.
+
     """
 
     def __init__(self, collection: bytes, number: int, journal: Path | str | None = None) -> None:
@@ -70,7 +76,12 @@ class Shuffler:
         return len(self._digests)
 
     def receive(self, batch: bytes) -> tuple[Outcome, str]:
-        """Take in the batch of a client, whole or not at all; return what became of it, and why."""
+        """Take in the batch of a client, whole or not at all; return what became of it, and why.
+
+        Args:
+            batch: The batch, as a client returned it.
+
+        """
         with self._alone:
             self._check_running()
             return self._receive(batch)

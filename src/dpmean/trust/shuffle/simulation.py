@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from dpmean.noise.jit import compiled
 from dpmean.queries.protocols import Noise
-from dpmean.queries.queries import Estimate, Floats, Ints
-from dpmean.trust.devices import lattice_numpy as places
+from dpmean.queries.queries import Floats, Ints
+from dpmean.release.estimate import Estimate
+from dpmean.trust.devices import lattice_numpy
 from dpmean.trust.devices.hashing import Lines, hashed_all
 from dpmean.trust.local.schema import COORDINATE
 from dpmean.trust.shuffle import secure_sum
-from dpmean.trust.shuffle.analyzer import Analyzer, decoded
+from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer
+from dpmean.trust.shuffle.decoder import decoded
 from dpmean.trust.shuffle.encoder import signs, twice_inner
 from dpmean.trust.shuffle.schema import Collection, Counters, Round, Sums
 from dpmean.trust.shuffle.sizes import blanket_mean, noise_mean
@@ -34,7 +36,7 @@ class Crowd:
     def __init__(self, rows: Floats, noise: Noise, *, totals: bool) -> None:
         self.rows, self._noise, self._totals = rows, noise, totals
 
-    def play(self, analyzer: Analyzer) -> Estimate:
+    def play(self, analyzer: ShuffleAnalyzer) -> Estimate:
         """Answer every round until there is an estimate."""
         while not analyzer.done:
             analyzer.close(len(self.rows), self.answer(analyzer.collection, analyzer.round))
@@ -116,7 +118,9 @@ class Crowd:
         return [np.arange(k, min(k + _BLOCK, len(self.rows))) for k in range(0, len(self.rows), _BLOCK)]
 
     def _whole(self, collection: Collection, asked: Round, users: Ints) -> Ints:
-        return places.on_grid(self.rows[users[0] : users[-1] + 1], collection.step, collection.reach, asked.centre)
+        return lattice_numpy.on_grid(
+            self.rows[users[0] : users[-1] + 1], collection.step, collection.reach, asked.centre
+        )
 
     def _below(self, limit: int, count: int, step: str) -> Ints:
         """Draw uniform whole numbers below a limit; words that would not be fair are drawn again."""
@@ -135,9 +139,9 @@ def buckets(collection: Collection, stage: Counters, asked: Round, users: Ints, 
     line = np.zeros(len(users), dtype=np.int64)
     if stage.about == "median":
         line = (hashed_all(collection.name, users, COORDINATE) % np.uint64(stage.lines)).astype(np.int64)
-        values = places.rotated(rows, signs(collection.name, rows.shape[1]), line)
+        values = lattice_numpy.rotated(rows, signs(collection.name, rows.shape[1]), line)
     else:
-        values = places.lengths(places.moved(rows, asked.centre))
+        values = lattice_numpy.lengths(lattice_numpy.moved(rows, asked.centre))
     units = -((np.array(asked.lows)[line] - values) // np.array(asked.widths)[line])
     cells = np.searchsorted(np.array(asked.gaps), units, side="left")
     found, start = [], line * stage.per_line
@@ -149,8 +153,8 @@ def buckets(collection: Collection, stage: Counters, asked: Round, users: Ints, 
 
 def whole_vectors(stage: Sums, asked: Round, rows: Ints) -> Ints:
     """Return clipped rows as whole vectors: ``encoder.whole_vector`` for many."""
-    moved = places.moved(rows, asked.centre)
-    longest = 2 * np.maximum(places.lengths(moved), asked.radius)[:, np.newaxis]
+    moved = lattice_numpy.moved(rows, asked.centre)
+    longest = 2 * np.maximum(lattice_numpy.lengths(moved), asked.radius)[:, np.newaxis]
     vectors: Ints = (2 * moved * twice_inner(stage.radius, rows.shape[1]) + longest) // (2 * longest)
     return vectors
 

@@ -1,0 +1,68 @@
+"""What a device, a shuffler and an analyzer need, to collect a mean from separate machines.
+
+A device uses ``Client`` alone, and needs neither NumPy nor a compiler: each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpmean.release.estimate import Estimate
+    from dpmean.trust.client import Client
+    from dpmean.trust.local.analyzer import LocalAnalyzer
+    from dpmean.trust.local.protocol import Setup, setup_for
+    from dpmean.trust.local.schema import Outcome
+    from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
+    from dpmean.trust.shuffle.design import Design, design
+    from dpmean.trust.shuffle.schema import Collection
+    from dpmean.trust.shuffle.seal import new_key
+    from dpmean.trust.shuffle.shuffler import Shuffler
+
+__all__ = [
+    "Client",
+    "Collection",
+    "Design",
+    "Estimate",
+    "LocalAnalyzer",
+    "Outcome",
+    "Setup",
+    "ShuffleAnalyzer",
+    "Shuffler",
+    "collection_for",
+    "design",
+    "new_key",
+    "setup_for",
+]
+
+_MODULES = {
+    "Client": "trust.client",
+    "Collection": "trust.shuffle.schema",
+    "Design": "trust.shuffle.design",
+    "Estimate": "release.estimate",
+    "LocalAnalyzer": "trust.local.analyzer",
+    "Outcome": "trust.local.schema",
+    "Setup": "trust.local.protocol",
+    "ShuffleAnalyzer": "trust.shuffle.analyzer",
+    "Shuffler": "trust.shuffle.shuffler",
+    "collection_for": "trust.shuffle.analyzer",
+    "design": "trust.shuffle.design",
+    "new_key": "trust.shuffle.seal",
+    "setup_for": "trust.local.protocol",
+}
+"""Where each name is defined."""
+
+
+def __getattr__(name: str) -> object:
+    """Load a name when it is first used (PEP 562)."""
+    if name in _MODULES:
+        value: object = getattr(importlib.import_module(f"dpmean.{_MODULES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'dpmean.collections' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return list(__all__)

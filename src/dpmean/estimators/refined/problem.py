@@ -1,0 +1,72 @@
+"""What the steps of the refined mean share: whom they ask, about which rows, with which shares of the budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from dpmean.estimators.refined.plan import Shares
+from dpmean.numerics.grid import Grid, radius_at, radius_index
+from dpmean.privacy.budgets import Zcdp
+from dpmean.queries.queries import Floats
+from dpmean.trust.central.costs import rows_to_clip
+from dpmean.trust.central.curator import Curator
+from dpmean.trust.central.handles import Counts, Sample
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A mean to be found; all of it is public."""
+
+    grid: Grid
+    curator: Curator
+    some: Sample
+    """The rows that find the centre: a sample, or all of them."""
+    shares: Shares
+    rho: Fraction
+    one_pass: bool
+
+    @property
+    def rows(self) -> Sample:
+        """All rows."""
+        return self.curator.rows
+
+    @property
+    def n(self) -> int:
+        """How many rows there are, as everybody may know."""
+        return self.rows.n
+
+    @property
+    def d(self) -> int:
+        """How many coordinates a row has."""
+        return self.rows.d
+
+    @property
+    def all_find_the_centre(self) -> bool:
+        """Whether no sample is needed."""
+        return self.some.n == self.rows.n
+
+    @property
+    def harmless(self) -> float:
+        """How many rows are best clipped."""
+        return rows_to_clip(self.d, Zcdp(self.rho), self.curator.neighbours)
+
+    def as_if_replaced(self, rho: Fraction) -> float:
+        """Return the budget that gives a sum as much noise if neighbours replace a row, as plans take them to do."""
+        return float(rho * 4 / self.curator.neighbours.contributions**2)
+
+    def radius(self, index: int) -> float:
+        """Return the radius of a rung of the ladder that rows are counted on."""
+        return radius_at(self.grid.lowest + index)
+
+    def index(self, radius: float, counts: Counts) -> int:
+        """Return the rung of a radius among those that rows are counted on."""
+        return min(max(radius_index(radius) - self.grid.lowest, 0), counts.points - 1)
+
+    def farthest(self, centre: Floats) -> float:
+        """How far from a centre a row can be."""
+        return self.grid.reach + float(np.linalg.norm(centre))

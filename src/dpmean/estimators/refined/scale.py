@@ -1,0 +1,50 @@
+"""The first step of the refined mean: how far rows are from each other, and from the origin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from dpmean.estimators.refined.problem import Problem
+from dpmean.trust.central.handles import Sample
+
+LUMPY = 16
+"""If the largest distances in pairs are so many times the typical ones, rows come in lumps, and have no one scale."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How far rows are from each other, and from the origin."""
+
+    spread: float
+    reach: float
+    error: float
+    """How far the mean may be from the origin."""
+    lumpy: bool
+    """Whether rows come in lumps."""
+
+
+def find_scale(problem: Problem, drawn: Sample) -> Scale:
+    """Find the spread from the distances in random pairs of rows, and how far the mean may be from the origin."""
+    curator, shares, half = problem.curator, problem.shares, problem.some.n // 2
+    pairs = curator.count(drawn, problem.grid.pairs())
+    std = curator.quantile_std(pairs, shares.spread)
+    rank = half * max(0.5, min(0.75, 1 - 3.5 * std / max(half, 1)))
+    typical = problem.radius(curator.quantile(pairs, rank, shares.spread, "spread"))
+
+    norms = curator.count(problem.some, problem.grid.distances(np.zeros(problem.d)))
+    reach = problem.radius(curator.quantile(norms, 0.75 * problem.some.n, shares.reach, "reach"))
+    spread = min(typical, 1.05 * reach)
+    rank = half - 3.5 * curator.quantile_std(pairs, shares.extremes)
+    extremes = problem.radius(curator.quantile(pairs, max(rank, 0.0), shares.extremes, "extremes"))
+    beyond = math.sqrt(max(reach - spread, 0.0)) * math.sqrt(reach + spread)  # their squares may overflow
+    return Scale(
+        spread=spread,
+        reach=reach,
+        error=max(beyond, 0.5 * spread),
+        lumpy=spread <= 4 * problem.radius(0) or extremes > LUMPY * spread,
+    )

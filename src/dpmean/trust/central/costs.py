@@ -1,0 +1,54 @@
+"""What answers of the central model cost, and how much noise they carry: public numbers alone.
+
+All noise is discrete Gaussian on integers: an answer of l2 sensitivity S with variance v in each of its entries costs
+S^2 / (2 v) zCDP.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from dpmean.errors import OverspendError
+from dpmean.numerics.noisy_search import questions
+from dpmean.privacy.budgets import Zcdp
+from dpmean.privacy.neighbours import Neighbours
+
+COUNT_SHARES = (1, 24)
+"""How a budget is divided where the number of rows is private: to count them, and to find the mean."""
+
+
+def split(budget: Zcdp, *shares: int) -> tuple[Zcdp, ...]:
+    """Split a budget in proportion to ``shares``: everybody answers everything, so costs add up."""
+    return tuple(budget.share(share, sum(shares)) for share in shares)
+
+
+def left_for_mean(budget: Zcdp, neighbours: Neighbours) -> Zcdp:
+    """Return what is left for the mean once the rows are counted, if their number is private."""
+    return budget if neighbours is Neighbours.REPLACE_ONE else split(budget, *COUNT_SHARES)[1]
+
+
+def variance_at(square: int, cost: Fraction) -> Fraction:
+    """Return the variance at which an answer of this squared sensitivity has that cost."""
+    if cost <= 0:
+        raise OverspendError(f"an answer must cost something, not {cost}")
+    return Fraction(square) / (2 * cost)
+
+
+def count_variance(points: int, size: int, cost: Fraction) -> Fraction:
+    """Return the variance on each count of ``size`` binary searches among so many points.
+
+    One row, replaced or not there, changes each count by at most one, so one question about all values has
+    sensitivity sqrt(size), and all questions together cost questions * size / (2 variance).
+    """
+    return variance_at(questions(points) * size, cost)
+
+
+def count_std(points: int, size: int, budget: Zcdp) -> float:
+    """Return the standard deviation of the noise on those counts."""
+    return math.sqrt(count_variance(points, size, budget.rho))
+
+
+def rows_to_clip(d: int, budget: Zcdp, neighbours: Neighbours) -> float:
+    """How many rows are best clipped: sqrt(2 d / rho) (section 3.1), half of it if n is private."""
+    return math.sqrt(2 * d / budget.rho) * neighbours.contributions / 2

@@ -1,0 +1,44 @@
+"""Counts with noise, each of which was paid for."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import final
+
+from dpmean.errors import OverspendError
+from dpmean.numerics.noisy_search import questions
+from dpmean.queries.protocols import Noise
+from dpmean.queries.queries import Ints
+from dpmean.queries.totals import Tally
+
+
+@final
+class NoisyCounter:
+    """Answers the questions that were paid for, and not one more."""
+
+    def __init__(
+        self, tally: Tally, points: int, variance: Fraction, noise: Noise, step: str, size: int = 1, first: int = 0
+    ) -> None:
+        self.size, self.points, self.questions = size, points, questions(points)
+        self.noise_std = math.sqrt(variance)
+        self._tally, self._variance, self._noise = tally, variance, noise
+        self._step, self._first, self._answered = step, first, 0
+        self._drawn: Ints | None = None
+
+    def count_at_most(self, index: Ints) -> Ints:
+        """Count the rows at or below each point, with noise."""
+        if self._answered == self.questions:
+            raise OverspendError(f"{self._step}: all {self.questions} questions that were paid for are answered")
+        found = self._tally.count_at_most(index) + self._draw(self._answered)
+        self._answered += 1
+        return found
+
+    def _draw(self, question: int) -> Ints:
+        """Draw the noise of a question: each at an address of its own, or all at once if noise needs no address."""
+        if self._noise.seeded:
+            return self._noise.at(f"{self._step}/{question}", self._first).gaussian(self._variance, self.size)
+        if self._drawn is None:
+            self._drawn = self._noise.at(self._step).gaussian(self._variance, self.questions * self.size)
+        found: Ints = self._drawn[question * self.size : (question + 1) * self.size]
+        return found

@@ -1,0 +1,38 @@
+"""The budget of one run: what is left of it, and the receipts of what was paid."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import final
+
+from dpmean.errors import OverspendError
+from dpmean.privacy.budgets import Zcdp
+from dpmean.privacy.receipts import Receipt
+
+
+@final
+class Purse:
+    """Pays for steps, each once, and never more than there is."""
+
+    def __init__(self, budget: Zcdp) -> None:
+        self.left = budget.rho
+        self.receipts: list[Receipt] = []
+        self._steps: set[str] = set()
+
+    def pay(self, step: str, asked: str, mechanism: str, cost: Fraction, *, exact: bool = True) -> None:
+        """Take the price of a step from the purse, before it is answered, and write the receipt."""
+        self.reserve(step, cost)
+        self.note(step, asked, mechanism, cost, exact=exact)
+
+    def reserve(self, step: str, cost: Fraction) -> None:
+        """Take the price of a step from the purse; the receipt is written when it is known what was asked."""
+        if not 0 < cost <= self.left:
+            raise OverspendError(f"{step} costs {cost}, and {self.left} of the budget is left")
+        if step in self._steps:
+            raise AssertionError(f"{step} was asked before: its noise would be used twice")
+        self._steps.add(step)
+        self.left -= cost
+
+    def note(self, step: str, asked: str, mechanism: str, cost: Fraction, *, exact: bool = True) -> None:
+        """Write the receipt of a step whose price was taken."""
+        self.receipts.append(Receipt(step, asked, mechanism, Zcdp(cost), exact))

@@ -1,0 +1,66 @@
+"""What a curator lets out: answers with noise, and handles that tell nothing."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dpmean import Neighbours, Zcdp
+from dpmean.noise.source import seeded
+from dpmean.numerics.grid import Grid
+from dpmean.queries.domain import Domain
+from dpmean.rows.memory import MemoryRows
+from dpmean.trust.central import handles
+from dpmean.trust.central.curator import Curator
+from tests.support.curators import ANSWERS, HANDLES
+
+PUBLIC = {"Sample": {"n", "d"}, "Counts": {"points", "n"}, "Sums": {"shells"}, "Binned": {"bins", "counts"}}
+"""What handles tell; each of it is public before anything is asked."""
+GRID = Grid(2.0**-20, 10.0, 2)
+
+
+def curator_of(rows):
+    held = MemoryRows(rows, Domain.within_norm(2, 10.0, impute=False), threads=1)
+    return Curator(held, Zcdp(1), seeded(1), Neighbours.REPLACE_ONE)
+
+
+def test_every_public_method_of_a_curator_is_an_answer_or_gives_a_handle():
+    public = {name for name, one in vars(Curator).items() if callable(one) and not name.startswith("_")}
+    assert public == {*ANSWERS, *HANDLES, "quantile_std"}  # which is public arithmetic
+
+
+def test_handles_have_public_fields_and_no_others():
+    made = [one for one in vars(handles).values() if getattr(one, "__module__", "") == handles.__name__]
+    assert {one.__name__: {field.name for field in dataclasses.fields(one)} for one in made} == PUBLIC
+    assert not any(hasattr(one, "__dict__") for one in (handles.Sample(1, 1), handles.Counts(1, 1)))
+
+
+def facts(handle):
+    """Return all that a handle tells."""
+    return {
+        name: facts(value) if dataclasses.is_dataclass(value) else repr(value)
+        for name in handle.__dataclass_fields__
+        for value in [getattr(handle, name)]
+    }
+
+
+def test_handles_of_any_rows_are_the_same():
+    """Handles are made of queries and of the number of rows: two curators with other rows give the same ones."""
+    found = []
+    for rows in (np.zeros((20, 2)), np.random.default_rng(1).normal(3, 2, (20, 2))):
+        curator = curator_of(rows)
+        some = curator.take(np.array([3, 1, 4, 15]))
+        binned = curator.bin(curator.rows, GRID.bins(np.zeros(2), 0.1, 20))
+        shells = GRID.shells(np.zeros(2), [4.0, 2.0], 20)
+        made = [curator.rows, some, curator.count(some, GRID.pairs()), curator.count(some, GRID.distances(np.zeros(2)))]
+        made += [binned, curator.add_up(curator.rows, shells), curator.add_up_bins(binned, [3, 1])]
+        found.append([facts(handle) for handle in made])
+        assert curator.receipts == ()
+    assert found[0] == found[1]
+
+
+def test_a_handle_of_another_curator_stands_for_nothing():
+    one, two = curator_of(np.zeros((20, 2))), curator_of(np.zeros((20, 2)))
+    counts = one.count(one.rows, GRID.distances(np.zeros(2)))
+    with pytest.raises(KeyError):
+        two.count_beyond(counts, 3, two.left, "alarm")
