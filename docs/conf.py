@@ -54,7 +54,7 @@ napoleon_use_rtype = False
 nitpick_ignore_regex = [
     ("py:.*", r"(numpy|np|fractions|decimal|collections|os|pathlib|typing|types)\..*"),
     ("py:.*", r"(ArrayLike|Bounds|Key|Number)"),  # what these stand for is said in words where they are used
-    ("py:.*", r"(dpmean\.pipeline\.central\.)?(Basics|Common)"),  # the arguments of dpmean.mean, as a type
+    ("py:.*", r"(dpmean\.baselines\.peer\.)?(Basics|Common)"),  # the arguments of dpmean.mean, as a type
     ("py:.*", r"dpmean\.queries\.(queries|domain)\..*"),  # internal: what a kernel holds, which engines only pass on
     ("py:.*", r"dpmean\.trust\.devices\.randomness\.Coins"),  # internal: for tests only
     ("py:.*", r"dpmean\.trust\.shuffle\.schema\.(Counters|Sums)"),  # internal: the rounds of a document

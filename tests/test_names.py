@@ -13,8 +13,6 @@ import pytest
 import dpmean
 from dpmean.enums import Verdict
 
-COMPUTES_ON_ROWS = {"mean", "mean_by"}
-"""They load the compiler: their modules hold the way of a row."""
 SCALARS = (
     "privacy.budgets",
     "errors",
@@ -23,7 +21,7 @@ SCALARS = (
     "privacy.receipts",
     "release.diagnostics",
     "pipeline.outlook",
-    "pipeline.forecast",
+    "api",
 )
 """Modules that do without arrays."""
 MOST_MODULES = {
@@ -34,7 +32,7 @@ MOST_MODULES = {
     "privacy.conversions": 7,
     "pipeline.outlook": 8,
     "privacy.receipts": 9,
-    "pipeline.forecast": 10,
+    "api": 5,
     "release.release": 17,
     "ledger.account": 16,
     "release.grouped": 18,
@@ -61,12 +59,18 @@ def test_a_name_loads_what_it_needs_and_no_more(name):
     loaded, module = loaded_by(name), dpmean._MODULES[name]
     ours = {one for one in loaded if one.partition(".")[0] == "dpmean"}
     assert not loaded & NEVER
-    if name in COMPUTES_ON_ROWS:
-        assert not {one for one in ours if one.startswith(("dpmean.reports", "dpmean.cli", "dpmean.sklearn"))}
-        return
     assert "numba" not in loaded
     assert len(ours) <= MOST_MODULES[module], f"{name} loads {sorted(ours)}"
     assert module not in SCALARS or "numpy" not in loaded
+
+
+def test_a_mean_loads_no_page_no_command_and_no_other_way_in():
+    rows = "[[float(i % 7)] for i in range(400)]"
+    found = loaded_by(f"mean({rows}, rho=2, norm_bound=60.0, seed=1)")
+    assert "dpmean.pipeline.central" in found
+    others = ("dpmean.reports", "dpmean.cli", "dpmean.sklearn", "dpmean.pipeline.local", "dpmean.pipeline.shuffle")
+    assert not {one for one in found if one.startswith(others)}
+    assert not found & NEVER
 
 
 def test_the_table_the_types_and_the_list_of_names_agree():

@@ -9,7 +9,7 @@ from dpmean import moved
 from dpmean.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from dpmean.api import mean
+    from dpmean.api import mean, mean_by, plan
     from dpmean.errors import (
         ArgumentError,
         ArgumentTypeError,
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from dpmean.ledger.account import Entry
     from dpmean.ledger.entries import Recordable
     from dpmean.ledger.ledger import Ledger
-    from dpmean.pipeline.forecast import plan
-    from dpmean.pipeline.grouped import mean_by
     from dpmean.pipeline.outlook import Outlook
     from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
     from dpmean.privacy.conversions import (
@@ -111,8 +109,8 @@ _MODULES = {
     "compose_basic": "privacy.conversions",
     "compose_zcdp": "privacy.conversions",
     "mean": "api",
-    "mean_by": "pipeline.grouped",
-    "plan": "pipeline.forecast",
+    "mean_by": "api",
+    "plan": "api",
     "report": "reports.document",
     "simple_epsilon": "privacy.conversions",
     "tight_delta": "privacy.conversions",

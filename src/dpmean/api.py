@@ -1,25 +1,22 @@
-"""The front door: the mean of rows, by name of method."""
+"""The functions that a user calls: the mean of rows, the means of groups, and what to expect of either.
+
+This is one file because every argument is explained where it is. What a function needs is imported when it is called,
+so that whoever plans loads no compiler.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpmean.arguments.bounds import Bounds, columns_bounded
-from dpmean.arguments.budgets import read_local_budget, read_shuffle_budget
-from dpmean.arguments.choices import read_flag, read_honest, read_ledger, read_neighbours, read_rounds, read_seed
-from dpmean.arguments.request import read_arguments
-from dpmean.arguments.rows import read_array, read_nan, read_rows
-from dpmean.enums import Fidelity, Newlines, Trust, read_name
-from dpmean.errors import ArgumentError
-from dpmean.estimators.registry import find_estimator
-from dpmean.ledger.ledger import Ledger
-from dpmean.pipeline.central import run
-from dpmean.pipeline.simulation import Devices, run_local, run_shuffle
-from dpmean.privacy.budgets import Number
-from dpmean.release.release import Release
-from dpmean.rows.tables.table import Key, open_table, people
+if TYPE_CHECKING:
+    from dpmean.arguments.bounds import Bounds
+    from dpmean.ledger.ledger import Ledger
+    from dpmean.pipeline.outlook import Outlook
+    from dpmean.privacy.budgets import Number
+    from dpmean.release.grouped import GroupedRelease
+    from dpmean.release.release import Release
+    from dpmean.rows.tables.table import Key
 
 
 def mean(
@@ -132,84 +129,167 @@ def mean(
         True
 
     """
-    model, records = read_name(Trust, trust, "trust"), read_name(Newlines, newlines, "newlines")
-    _check_trust(model, privacy_unit, passes, rounds, honest, fidelity)
-    columns = columns_bounded(X, columns, vector_column, bounds)
-    if model is not Trust.CENTRAL:
-        _refuse(model, method, neighbours, sigma_min=sigma_min, sigma_max=sigma_max, step=step)
-        devices = Devices(
-            trust=model,
-            delta=delta,
-            norm_bound=norm_bound,
-            bounds=bounds,
-            few_rounds=read_rounds(rounds),
-            columns=columns,
-            vector_column=vector_column,
-            newlines=records,
-            seed=read_seed(seed),
-            allow_few_rows=read_flag(allow_few_rows, "allow_few_rows"),
-        )
-        _check_nan_of_devices(nan, model)
-        book = read_ledger(ledger, seed)
-        if model is Trust.LOCAL:
-            made = run_local(X, read_local_budget(rho, epsilon, delta), devices)
-        else:
-            part, played = read_honest(honest), read_name(Fidelity, fidelity, "fidelity")
-            made = run_shuffle(X, read_shuffle_budget(rho, epsilon, delta), devices, part, played)
-        if book is not None:
-            book.record(made)
-        return made
-    build = find_estimator(method, passes)
-    arguments = read_arguments(
+    from dpmean.arguments.request import read_request
+    from dpmean.pipeline.dispatch import run
+
+    request = read_request(
         rho=rho,
         epsilon=epsilon,
         delta=delta,
         norm_bound=norm_bound,
         bounds=bounds,
+        method=method,
+        trust=trust,
+        rounds=rounds,
+        honest=honest,
+        fidelity=fidelity,
+        columns=columns,
+        vector_column=vector_column,
+        newlines=newlines,
+        privacy_unit=privacy_unit,
+        neighbours=neighbours,
+        passes=passes,
         sigma_min=sigma_min,
         sigma_max=sigma_max,
         step=step,
         nan=nan,
-        neighbours=neighbours,
         ledger=ledger,
         seed=seed,
         allow_few_rows=allow_few_rows,
     )
-    arguments.check_ledger()
-    if privacy_unit is None:
-        rows = read_rows(X, columns, vector_column, fewest=arguments.fewest, newlines=records)
-        return run(build, arguments.of(rows))
-    read = partial(read_array, fewest=arguments.fewest)
-    table = open_table(X, columns, vector_column, privacy_unit, read=read, newlines=records)
-    return run(build, arguments.of(people(table, privacy_unit, arguments.finite)))
+    return run(X, request)
 
 
-def _check_trust(
-    trust: Trust, privacy_unit: Key | None, passes: int, rounds: str, honest: Number, fidelity: str
-) -> None:
-    """Refuse choices that are for another trust model."""
-    if trust is not Trust.CENTRAL and (privacy_unit is not None or passes != 2):
-        raise ArgumentError(f"privacy_unit and passes are for the central model, got trust='{trust}': leave them out")
-    if trust is Trust.CENTRAL and rounds != "adaptive":
-        raise ArgumentError(
-            f'rounds is for the local and the shuffle model, got {rounds!r}: leave it out, or give trust="local"'
-        )
-    if trust is not Trust.SHUFFLE and (honest != 0.8 or fidelity != "totals"):
-        raise ArgumentError('honest and fidelity are for the shuffle model: leave them out, or give trust="shuffle"')
+def mean_by(
+    X: Any,
+    *,
+    by: Key,
+    groups: Sequence[Any],
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    norm_bound: float | None = None,
+    bounds: Bounds | None = None,
+    method: str | None = None,
+    columns: Sequence[str] | None = None,
+    vector_column: str | None = None,
+    newlines: str = "records",
+    privacy_unit: Key | None = None,
+    sizes: str = "private",
+    neighbours: str | None = None,
+    nan: str | Mapping[str, str] = "raise",
+    ledger: Ledger | None = None,
+    seed: int | None = None,
+    allow_few_rows: bool = False,
+) -> GroupedRelease:
+    """Release the mean of each group of rows under differential privacy.
+
+    A row, or a person, is in one group, so every group gets the whole budget and all of them together cost it once.
+    Groups that are too small get no number but a reason. Rows of groups that are not listed are left out, and nothing
+    tells whether there are any.
+
+    Args:
+        X: Files, a data frame or an array. The columns that are used are held in memory.
+        by: The column that names the group, or one label per row.
+        groups: The labels of the groups, listed by you. Labels found in the data would tell who is there.
+        rho: The privacy budget of all groups together, in zCDP. Give either ``rho`` or ``epsilon``.
+        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``.
+        delta: The delta that belongs to ``epsilon``. It should be well below one over the number of rows.
+        norm_bound: A bound on the l2 norm of every row. Give either ``norm_bound`` or ``bounds``.
+        bounds: Bounds on the columns, as for ``dpmean.mean``.
+        method: The estimator, as for ``dpmean.mean``.
+        columns: The columns to use. By default all others are used.
+        vector_column: The column that holds vectors, in place of ``columns``.
+        newlines: How line breaks in a CSV file are read, as for ``dpmean.mean``.
+        privacy_unit: The column that says whose row it is, or one key per row. A person then counts once, in one of the
+            listed groups. For a person with rows in several groups a public hash of the key chooses one, and rows in
+            the others are left out.
+        sizes: Whether the sizes of groups are protected. With ``"private"`` they are told with noise, which costs a
+            small part of the budget, and whether a row is there at all is protected. With ``"public"`` they are told
+            exactly: who is in which group is then public, and only what they contributed is protected.
+        neighbours: Which data sets are neighbours. By default add-or-remove-one, and ``"replace-one"`` where sizes are
+            public. With private sizes and ``"replace-one"`` a row may also move to another group: that costs up to four
+            times as much, so every group gets a quarter of the budget.
+        nan: What to do with values that are NaN or infinite, as for ``dpmean.mean``.
+        ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
+            returned.
+        seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
+        allow_few_rows: Whether to give groups a number where they have too few rows to expect a useful one. The release
+            of such a group says so.
+
+    Returns:
+        A ``GroupedRelease``: for every label a ``Release``, or a ``Refusal`` with its reason.
+
+    """
+    from dpmean.arguments.groups import read_groups
+    from dpmean.arguments.request import read_request
+    from dpmean.pipeline.grouped import run_groups
+
+    request = read_request(
+        rho=rho,
+        epsilon=epsilon,
+        delta=delta,
+        norm_bound=norm_bound,
+        bounds=bounds,
+        method=method,
+        columns=columns,
+        vector_column=vector_column,
+        newlines=newlines,
+        privacy_unit=privacy_unit,
+        neighbours=neighbours,
+        nan=nan,
+        groups=read_groups(by, groups, sizes),
+        ledger=ledger,
+        seed=seed,
+        allow_few_rows=allow_few_rows,
+    )
+    return run_groups(X, request)
 
 
-def _check_nan_of_devices(nan: str | Mapping[str, str], trust: Trust) -> None:
-    """Refuse what is said column by column: a device does not tell what it lacks."""
-    if isinstance(nan, Mapping):
-        raise ArgumentError(f"in the {trust} model a device always answers: leave nan={{...}} out")
-    read_nan(nan)
+def plan(
+    n: int,
+    d: int,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    trust: str = "central",
+    rounds: str = "adaptive",
+    honest: Number = 0.8,
+    neighbours: str | None = None,
+) -> Outlook:
+    """Tell what the mean of n rows in d dimensions would be worth, before any data are touched.
 
+    Args:
+        n: The number of rows that there will be.
+        d: The number of columns.
+        rho: The privacy budget in zCDP. Give either ``rho`` or ``epsilon``.
+        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``,
+            except in the local model.
+        delta: The delta that belongs to ``epsilon``. It should be well below 1/n.
+        trust: The trust model: ``"central"`` (the refined mean), ``"local"`` or ``"shuffle"``.
+        rounds: The rounds of the local and the shuffle model: ``"adaptive"`` or ``"few"``.
+        honest: The share of users in the shuffle model that take part and tell nobody what they sent.
+        neighbours: Which data sets are neighbours. By default add-or-remove-one in the central model: the number of
+            rows is private. With ``"replace-one"``, the default in the other models, it is public.
 
-def _refuse(trust: Trust, method: str | None, neighbours: str | None, **central: float | None) -> None:
-    """Refuse what only the central model knows."""
-    read_neighbours(neighbours, trust)
-    if method not in (None, "shifted"):
-        raise ArgumentError(f'in the {trust} model the method is "shifted", got {method!r}: leave it out')
-    for name, value in central.items():
-        if value is not None:
-            raise ArgumentError(f"{name} is for the central model, got {value}: leave it out")
+    Returns:
+        An ``Outlook``: print it, or read its numbers.
+
+    Example:
+        >>> import dpmean
+        >>> print(dpmean.plan(4000, 128, rho=0.5))
+        4000 rows in 128 dimensions, rho = 0.5: enough rows
+          privacy adds an error of 0.00305 spreads (l2 norm, for rows that look normal),
+            0.19 times the 0.0158 that the rows have anyway as a sample
+
+    """
+    from dpmean.arguments.choices import read_integer
+    from dpmean.arguments.terms import read_terms
+    from dpmean.pipeline.dispatch import expect
+
+    n, d = read_integer(n, "n"), read_integer(d, "d")
+    terms = read_terms(
+        trust=trust, rho=rho, epsilon=epsilon, delta=delta, neighbours=neighbours, rounds=rounds, honest=honest
+    )
+    return expect(n, d, terms)

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import dpmean
 from dpmean import ArgumentError, baselines
-from dpmean.arguments.request import Asked
+from dpmean.arguments.request import Job
 from dpmean.cli import main
 from dpmean.enums import Trust, read_name
 from dpmean.noise import source
@@ -240,14 +240,13 @@ def test_a_wrong_option_of_the_command_costs_nothing(wrong, drawn, tmp_path, mon
 
 
 def test_whoever_draws_noise_is_given_no_argument_as_it_came():
-    given = inspect.get_annotations(front.run)
+    given = inspect.get_annotations(front.run_job)
     assert {name: given[name] for name in given if name not in ("counted", "return")} == {
-        "build": "Build",
-        "asked": "Asked",
+        "job": "Job",
         "curate": "Curate",
     }
     with pytest.raises(FrozenInstanceError):
-        Asked(None, None, None, ()).arguments = None
+        Job(None, None, None, ()).request = None
 
 
 def test_steps_that_are_accepted_do_for_every_number_of_rows():

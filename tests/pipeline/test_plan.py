@@ -114,10 +114,10 @@ def test_more_rows_and_more_budget_help():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ((4000.5, 3), TypeError, "n must be a whole number, got 4000.5"),
+        ((4000.5, 3), TypeError, "n must be an integer, got 4000.5"),
         ((0, 3), ValueError, "n must be at least 1, got 0"),
         ((10, -1), ValueError, "d must be at least 1, got -1"),
-        ((True, 3), TypeError, "n must be a whole number"),
+        ((True, 3), TypeError, "n must be an integer"),
     ],
 )
 def test_bad_numbers_are_refused(arguments, error, words):

@@ -27,28 +27,34 @@ _LARGEST = 2.0**500
 _STEPS_PER_BOUND = 2.0**28  # the grid of the general setting: finer than any noise, 30 questions or so
 
 
-def read_domain(
-    d: int,
-    norm_bound: float | None,
-    bounds: Bounds | None,
-    *,
-    impute: bool,
-    names: tuple[str, ...] | None = None,
-) -> Domain:
-    """Read the bound on the rows."""
-    if norm_bound is None and bounds is not None:
-        return _box(d, _by_name(bounds, names) if isinstance(bounds, Mapping) else bounds, impute=impute, names=names)
-    if norm_bound is None:
+@final
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound on the norm of rows, or on their columns: exactly one of them."""
+
+    norm_bound: float | None
+    bounds: Bounds | None
+
+    def domain(self, d: int, names: tuple[str, ...] | None, *, impute: bool) -> Domain:
+        """Return what rows of d columns can be."""
+        if self.bounds is None:
+            return Domain.within_norm(d, float(positive(self.norm_bound, "norm_bound")), impute=impute)
+        sides = _by_name(self.bounds, names) if isinstance(self.bounds, Mapping) else self.bounds
+        return _box(d, sides, impute=impute, names=names)
+
+
+def read_bound(norm_bound: float | None, bounds: Bounds | None) -> Bound:
+    """Read the bound on the rows; bounds on columns are checked as soon as the columns are known."""
+    if norm_bound is None and bounds is None:
         raise ArgumentError(
             "exactly one of norm_bound and bounds is needed, since how large a row can be must be known in advance: "
             "give bounds=(0, 130), say, or norm_bound=600.0; it may be loose"
         )
-    if bounds is not None:
+    if norm_bound is not None and bounds is not None:
         raise ArgumentError("exactly one of norm_bound and bounds is needed, got both: leave one out")
-    reach = float(positive(norm_bound, "norm_bound"))
-    if not 1 / _LARGEST <= reach <= _LARGEST:
+    if norm_bound is not None and not 1 / _LARGEST <= float(positive(norm_bound, "norm_bound")) <= _LARGEST:
         raise ArgumentError(f"norm_bound must lie between 2^-500 and 2^500, got {norm_bound}: change units")
-    return Domain.within_norm(d, reach, impute=impute)
+    return Bound(norm_bound, bounds)
 
 
 def _by_name(bounds: Mapping[str, tuple[float, float]], names: tuple[str, ...] | None) -> tuple[ArrayLike, ArrayLike]:

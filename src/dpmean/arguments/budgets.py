@@ -8,13 +8,25 @@ from dpmean.errors import ArgumentError
 from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 from dpmean.privacy.conversions import zcdp_that_implies
 from dpmean.trust.local.randomizers import half_space
+from dpmean.trust.registry import Budget, TrustModel
 
 LARGEST_EPSILON = 20
 """In the shuffle model."""
 _RHO_RANGE = (Fraction(1, 10**12), Fraction(10**12))
 
 
-def read_budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp:
+def read_budget(model: TrustModel, rho: Number | None, epsilon: Number | None, delta: Number | None) -> Budget:
+    """Read a budget in one of the notions that a trust model knows."""
+    if ApproxDp in model.notions:
+        return _read_approx(model, rho, epsilon, delta)
+    if PureDp in model.notions and rho is None and epsilon is not None and delta is None:
+        budget = PureDp(epsilon)
+        half_space(budget.epsilon)  # knows which epsilons it can serve
+        return budget
+    return read_zcdp(rho, epsilon, delta)
+
+
+def read_zcdp(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp:
     """Read the budget as zCDP: given as rho, or as epsilon and delta."""
     budget = _given_budget(rho, epsilon, delta)
     if not _RHO_RANGE[0] <= budget.rho <= _RHO_RANGE[1]:
@@ -41,28 +53,22 @@ def _given_budget(rho: Number | None, epsilon: Number | None, delta: Number | No
     return zcdp_that_implies(ApproxDp(epsilon, delta))
 
 
-def read_local_budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp | PureDp:
-    """Read the budget of one user in the local model: rho, or epsilon alone, or epsilon and delta."""
-    if rho is None and epsilon is not None and delta is None:
-        budget = PureDp(epsilon)
-        half_space(budget.epsilon)  # knows which epsilons it can serve
-        return budget
-    return read_budget(rho, epsilon, delta)
-
-
-def read_shuffle_budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> ApproxDp:
-    """Read the budget of one user in the shuffle model: epsilon and delta."""
+def _read_approx(model: TrustModel, rho: Number | None, epsilon: Number | None, delta: Number | None) -> ApproxDp:
+    """Read the budget of one user: epsilon and delta."""
     if rho is not None:
         raise ArgumentError(
-            f"the shuffle model needs epsilon and delta, got rho={rho}: give epsilon=1.0, delta=1e-9, say"
+            f"the {model.name} model needs epsilon and delta, got rho={rho}: give epsilon=1.0, delta=1e-9, say"
         )
     if epsilon is None or delta is None:
         raise ArgumentError(
-            f"the shuffle model needs epsilon and delta, got {epsilon} and {delta}: give epsilon=1.0, delta=1e-9, say"
+            f"the {model.name} model needs epsilon and delta, got {epsilon} and {delta}: give epsilon=1.0, delta=1e-9, "
+            "say"
         )
     budget = ApproxDp(epsilon, delta)
     if not Fraction(1, 100) <= budget.epsilon <= LARGEST_EPSILON:
-        raise ArgumentError(f"in the shuffle model epsilon must lie between 0.01 and {LARGEST_EPSILON}, got {epsilon}")
+        raise ArgumentError(
+            f"in the {model.name} model epsilon must lie between 0.01 and {LARGEST_EPSILON}, got {epsilon}"
+        )
     if not Fraction(1, 10**30) <= budget.delta <= Fraction(1, 100):
-        raise ArgumentError(f"in the shuffle model delta must lie between 1e-30 and 0.01, got {delta}")
+        raise ArgumentError(f"in the {model.name} model delta must lie between 1e-30 and 0.01, got {delta}")
     return budget

@@ -1,4 +1,4 @@
-"""Choices of how to ask: neighbours, rounds, line breaks, who is honest, which ledger, whose randomness."""
+"""Choices of how to ask: neighbours, rounds, who is honest, which ledger, whose randomness."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpmean.enums import Rounds, Trust, read_name
+from dpmean.enums import Rounds, Sizes, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.ledger.ledger import Ledger
 from dpmean.noise.entropy import entropy
@@ -15,19 +15,22 @@ from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import SecureNoise, SeededNoise, secure, seeded
 from dpmean.privacy.budgets import Number, positive
 from dpmean.privacy.neighbours import Neighbours
+from dpmean.trust.registry import TrustModel
 
 
-def read_neighbours(neighbours: str | None, trust: Trust = Trust.CENTRAL) -> Neighbours:
-    """Read which pairs of data sets are to be hard to tell apart; if it is not said, as is usual in a trust model."""
-    central = trust is Trust.CENTRAL
+def read_neighbours(neighbours: str | None, model: TrustModel, sizes: Sizes | None = None) -> Neighbours:
+    """Read which data sets are neighbours; by default those of the trust model, or of groups with such sizes."""
+    public = sizes is Sizes.PUBLIC
     if neighbours is None:
-        return Neighbours.ADD_OR_REMOVE_ONE if central else Neighbours.REPLACE_ONE
+        return Neighbours.REPLACE_ONE if public else model.neighbours[0]
     found = read_name(Neighbours, neighbours, "neighbours", "the latter keeps the number of rows private")
-    if not central and found is not Neighbours.REPLACE_ONE:
+    if found not in model.neighbours:
         raise ArgumentError(
-            f'neighbours="{found}" is for the central model: in the {trust} model everybody sees how many take part. '
-            'Leave neighbours out, or give trust="central"'
+            f'neighbours="{found}" is for the central model: in the {model.name} model everybody sees how many take '
+            'part. Leave neighbours out, or give trust="central"'
         )
+    if public and found is not Neighbours.REPLACE_ONE:
+        raise ArgumentError(f'sizes="public" tells who is there: give neighbours="replace-one", not {neighbours!r}')
     return found
 
 
@@ -49,6 +52,15 @@ def read_flag(value: bool, name: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ArgumentTypeError(f"{name} must be True or False, got {value!r}")
     return bool(value)
+
+
+def read_integer(value: int, name: str) -> int:
+    """Read a number of rows or columns."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise ArgumentTypeError(f"{name} must be an integer, got {value!r}")
+    if value < 1:
+        raise ArgumentError(f"{name} must be at least 1, got {value}")
+    return int(value)
 
 
 def read_ledger(ledger: Ledger | None, seed: int | None) -> Ledger | None:

@@ -1,124 +1,172 @@
-"""What is asked of the central model: every argument, read and checked before noise or a ledger can be reached."""
+"""What is asked: every argument, read and checked before a row is read, noise is drawn or a ledger is charged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
 import numpy as np
 
-from dpmean.arguments.bounds import Bounds, Setting, read_domain, read_sigmas, read_step
-from dpmean.arguments.budgets import read_budget
-from dpmean.arguments.choices import read_flag, read_ledger, read_neighbours, read_seed
-from dpmean.arguments.rows import read_nan_of_columns
+from dpmean.arguments.bounds import Bound, Bounds, Setting, read_bound, read_sigmas, read_step
+from dpmean.arguments.choices import read_flag, read_ledger, read_seed
+from dpmean.arguments.groups import Groups
+from dpmean.arguments.rows import check_nan, read_nan_of_columns
+from dpmean.arguments.terms import Terms, check_options, read_terms
+from dpmean.enums import Newlines, read_name
 from dpmean.errors import ArgumentError
+from dpmean.estimators.registry import Build, find_estimator
 from dpmean.ledger.ledger import Ledger
-from dpmean.privacy.budgets import Number, Zcdp
-from dpmean.privacy.neighbours import Neighbours
+from dpmean.privacy.budgets import ApproxDp, Number, Zcdp
 from dpmean.rows.engine import Source
+from dpmean.rows.tables.table import Key
+from dpmean.trust.registry import TrustModel
 
 SMALLEST_TO_COUNT = Fraction(1, 10**6)
-"""A smaller budget would say nothing of the number of rows."""
+"""A smaller budget would say nothing about the number of rows."""
 _MOST_ROWS = 2**63
-"""No number of rows is larger, as it is counted or as it is told."""
+"""No number of rows is larger, exact or noisy."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which columns of a table to use, how to read its lines, and whose rows they are."""
+
+    columns: Sequence[str] | None
+    vector_column: str | None
+    newlines: Newlines
+    privacy_unit: Key | None
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arguments:
-    """The arguments of a mean, read; what they say of columns is checked when these are known, by ``of``."""
+class Request:
+    """All arguments of a mean, read. What they say about columns is checked as soon as these are known, by ``of``."""
 
-    budget: Zcdp
-    delta: Number | None
-    neighbours: Neighbours
-    norm_bound: float | None
-    bounds: Bounds | None
+    terms: Terms
+    selection: Selection
+    build: Build
+    """How the estimator is made; collections from devices have one of their own."""
+    bound: Bound
     sigmas: tuple[float, float] | None
     step: float | None
     nan: str | Mapping[str, str]
+    groups: Groups | None
     ledger: Ledger | None
     seed: int | None
     allow_few_rows: bool
 
-    def __post_init__(self) -> None:
-        if self.private and self.budget.rho < SMALLEST_TO_COUNT:
-            least, given = float(SMALLEST_TO_COUNT), float(self.budget.rho)
-            raise ArgumentError(
-                f"rho must be at least {least:g} where the number of rows is private, got {given:g}: raise it, or give "
-                'neighbours="replace-one" if that number is public'
-            )
-
-    @property
-    def private(self) -> bool:
-        """Whether the number of rows is private."""
-        return self.neighbours is Neighbours.ADD_OR_REMOVE_ONE
-
     @property
     def fewest(self) -> int:
-        """How many rows there must be at least: a private number is told as one that may be zero."""
-        return 0 if self.private else 1
+        """The smallest number of rows: a private number may be zero."""
+        return 0 if self.terms.private_size else 1
 
     def check_ledger(self) -> None:
         """Refuse a budget that is more than the ledger has left, before any row is read."""
-        if self.ledger is not None:
-            self.ledger.check(self.budget)
+        budget = self.terms.budget
+        if self.ledger is not None and not isinstance(budget, ApproxDp):  # a curve within it may cost less
+            self.ledger.check(budget)
 
     def finite(self, names: tuple[str, ...] | None, d: int) -> np.typing.NDArray[np.bool_]:
         """Return in which columns every value must be finite."""
         return read_nan_of_columns(self.nan, names, d)
 
-    def of(self, source: Source) -> Asked:
-        """Check what the arguments say of the columns of these rows."""
+    def of(self, source: Source) -> Job:
+        """Check what the arguments say about the columns of these rows."""
         n, d = source.shape
         finite = self.finite(source.names, d)
-        domain = read_domain(d, self.norm_bound, self.bounds, impute=not finite.all(), names=source.names)
+        domain = self.bound.domain(d, source.names, impute=not finite.all())
         setting = Setting(domain, self.sigmas, self.step)
-        for number in (1, _MOST_ROWS) if self.private else (max(n, 1),):
-            setting.at(number)  # reach and step grow and fall with it, so that a number between them will do
-        return Asked(self, source, setting, tuple(np.flatnonzero(finite).tolist()) if domain.impute else ())
+        for number in (1, _MOST_ROWS) if self.terms.private_size else (max(n, 1),):
+            setting.at(number)  # reach and step are monotone in it, so every number between these is accepted too
+        return Job(self, source, setting, tuple(np.flatnonzero(finite).tolist()) if domain.impute else ())
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked, of which rows. Whoever draws noise is given this, and no argument as it came."""
+class Job:
+    """A request, and the rows that it is about. Whatever draws noise is given this, and no unread argument."""
 
-    arguments: Arguments
+    request: Request
     source: Source
     setting: Setting
     strict: tuple[int, ...]
     """The columns in which every value must be finite, if that is not all."""
 
 
-def read_arguments(
+def read_request(
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     norm_bound: float | None = None,
     bounds: Bounds | None = None,
+    method: str | None = None,
+    trust: str = "central",
+    rounds: str = "adaptive",
+    honest: Number = 0.8,
+    fidelity: str = "totals",
+    columns: Sequence[str] | None = None,
+    vector_column: str | None = None,
+    newlines: str = "records",
+    privacy_unit: Key | None = None,
+    neighbours: str | None = None,
+    passes: int = 2,
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
     nan: str | Mapping[str, str] = "raise",
-    neighbours: str | None = None,
+    groups: Groups | None = None,
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
-) -> Arguments:
-    """Read the arguments of a mean in the central model; ``dpmean.mean`` explains them."""
-    return Arguments(
-        budget=read_budget(rho, epsilon, delta),
+) -> Request:
+    """Read the arguments of ``dpmean.mean``, which explains them, and of ``dpmean.mean_by``, which has groups."""
+    terms = read_terms(
+        trust=trust,
+        rho=rho,
+        epsilon=epsilon,
         delta=delta,
-        neighbours=read_neighbours(neighbours),
-        norm_bound=norm_bound,
-        bounds=bounds,
+        neighbours=neighbours,
+        rounds=rounds,
+        honest=honest,
+        fidelity=fidelity,
+        sizes=None if groups is None else groups.sizes,
+    )
+    build = _read_method(terms.model, method, passes)
+    given = {"privacy_unit": privacy_unit, "sigma_min": sigma_min, "sigma_max": sigma_max, "step": step}
+    check_options(terms.model, {**given, "groups": groups, "passes": None if passes == 2 else passes})
+    check_nan(nan, terms.model)
+    _check_count(terms)
+    return Request(
+        terms=terms,
+        selection=Selection(columns, vector_column, read_name(Newlines, newlines, "newlines"), privacy_unit),
+        build=build,
+        bound=read_bound(norm_bound, bounds),
         sigmas=read_sigmas(sigma_min, sigma_max, bounds),
         step=read_step(step),
         nan=nan,
+        groups=groups,
         ledger=read_ledger(ledger, seed),
         seed=read_seed(seed),
         allow_few_rows=read_flag(allow_few_rows, "allow_few_rows"),
     )
+
+
+def _read_method(model: TrustModel, method: str | None, passes: int) -> Build:
+    if model.methods and method not in (None, *model.methods):
+        only = " or ".join(f'"{name}"' for name in model.methods)
+        raise ArgumentError(f"in the {model.name} model the method is {only}, got {method!r}: leave it out")
+    return find_estimator(method, passes)
+
+
+def _check_count(terms: Terms) -> None:
+    """Refuse a budget that is too small for a private number of rows."""
+    if terms.private_size and isinstance(terms.budget, Zcdp) and terms.budget.rho < SMALLEST_TO_COUNT:
+        least, given = float(SMALLEST_TO_COUNT), float(terms.budget.rho)
+        raise ArgumentError(
+            f"rho must be at least {least:g} where the number of rows is private, got {given:g}: raise it, or give "
+            'neighbours="replace-one" if that number is public'
+        )

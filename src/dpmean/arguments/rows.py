@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpmean.enums import Missing, Newlines, Trust, read_name
+from dpmean.enums import Missing, Newlines, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.dtype_names import KINDS
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory, elsewhere
 from dpmean.trust.local.randomizers import MOST_COLUMNS
+from dpmean.trust.registry import TrustModel
 
 
 def read_rows(
@@ -63,10 +64,18 @@ def read_array(X: ArrayLike, *, fewest: int = 1) -> NDArray[Any]:
     return array
 
 
-def read_columns(d: int, trust: Trust) -> None:
+def check_columns(d: int, model: TrustModel) -> None:
     """Refuse more columns than devices can answer about."""
-    if d > MOST_COLUMNS:
-        raise ArgumentError(f"the {trust} model takes at most {MOST_COLUMNS} columns, got {d}")
+    if model.devices and d > MOST_COLUMNS:
+        raise ArgumentError(f"the {model.name} model takes at most {MOST_COLUMNS} columns, got {d}")
+
+
+def check_nan(nan: str | Mapping[str, str], model: TrustModel) -> None:
+    """Refuse unknown words for what to do with missing values, and devices that would tell what they lack."""
+    if model.devices and isinstance(nan, Mapping):
+        raise ArgumentError(f"in the {model.name} model a device always answers: leave nan={{...}} out")
+    for choice in nan.values() if isinstance(nan, Mapping) else (nan,):
+        read_nan(choice)
 
 
 def read_nan(nan: str) -> bool:

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from dpmean.arguments.bounds import read_sigmas
 from dpmean.baselines.floats import FloatCurator
-from dpmean.baselines.peer import last_release, noisy_mean_in_ball, only_basics, read_whole, run_peer
+from dpmean.baselines.peer import Basics, Common, last_release, noisy_mean_in_ball, only_basics, read_whole, run_peer
 from dpmean.numerics.grid import Grid
-from dpmean.pipeline.central import Basics, Common
 from dpmean.privacy.budgets import positive
 from dpmean.queries.queries import Floats
 from dpmean.release.estimate import Estimate

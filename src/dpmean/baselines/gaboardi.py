@@ -14,17 +14,16 @@ from typing import Unpack, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmean.arguments.bounds import read_domain
-from dpmean.arguments.budgets import read_budget
+from dpmean.arguments.bounds import read_bound
+from dpmean.arguments.budgets import read_zcdp
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.rows import read_array, read_nan
-from dpmean.baselines.peer import only_basics
+from dpmean.baselines.peer import Basics, only_basics
 from dpmean.enums import Trust
 from dpmean.errors import ArgumentError
 from dpmean.noise.source import SecureNoise, SeededNoise
 from dpmean.numerics.grid import padded, power_of_two_at_most
 from dpmean.numerics.rotation import hadamard
-from dpmean.pipeline.central import Basics
 from dpmean.privacy.budgets import Zcdp, positive
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt
@@ -164,10 +163,11 @@ def _run(
         raise ArgumentError("step is for the central model: leave it out")
     read_nan(arguments.get("nan", "impute"))
     delta = arguments.get("delta")
-    budget = read_budget(arguments.get("rho"), arguments.get("epsilon"), delta)
+    budget = read_zcdp(arguments.get("rho"), arguments.get("epsilon"), delta)
+    bound = read_bound(norm_bound, None)
     array = read_array(X)
     n, d = array.shape
-    reach = read_domain(d, norm_bound, None, impute=True).reach
+    reach = bound.domain(d, None, impute=True).reach
     noise, coins = read_randomness(arguments.get("seed"))
     rows = array.astype(np.float64)
     rows = np.where(np.isfinite(rows), rows, 0.0)  # what is unusable answers as zero would

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Unpack, final
+from typing import Any, TypedDict, Unpack, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmean.arguments.request import read_arguments
-from dpmean.arguments.rows import read_rows
+from dpmean.arguments.bounds import Bounds
+from dpmean.arguments.request import read_request
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.feasibility import ANY_NUMBER, Need
 from dpmean.numerics.grid import Grid
-from dpmean.pipeline.central import Basics, Common, Curate, run
-from dpmean.privacy.budgets import Zcdp
+from dpmean.pipeline.central import Curate, run_job
+from dpmean.pipeline.opening import open_rows
+from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.queries import Floats
 from dpmean.release.estimate import Estimate
@@ -26,6 +27,26 @@ from dpmean.trust.central.curator import Curator
 
 Ask = Callable[[Grid, Any], Estimate]
 """A way to ask a curator: ours, or one that answers in floats."""
+
+
+class Basics(TypedDict, total=False):
+    """What every way to a mean understands; ``dpmean.mean`` explains it."""
+
+    rho: Number | None
+    epsilon: Number | None
+    delta: Number | None
+    step: float | None
+    nan: str
+    seed: int | None
+
+
+class Common(Basics, total=False):
+    """And what most of them understand: bounds."""
+
+    norm_bound: float | None
+    bounds: Bounds | None
+    sigma_min: float | None
+    sigma_max: float | None
 
 
 @final
@@ -56,8 +77,9 @@ def only_basics(basics: Basics) -> Basics:
 
 def run_peer(name: str, ask: Ask, X: ArrayLike, curate: Curate = Curator, **common: Unpack[Common]) -> Release:
     """Release a mean in a peer's way."""
-    arguments = read_arguments(**common, neighbours=Neighbours.REPLACE_ONE)
-    return run(lambda grid, _: Peer(name, grid, ask), arguments.of(read_rows(X)), curate=curate)
+    request = read_request(**common, neighbours=Neighbours.REPLACE_ONE)
+    request = replace(request, build=lambda grid, _: Peer(name, grid, ask))
+    return run_job(request.of(open_rows(X, request)), curate=curate)
 
 
 def noisy_mean_in_ball(

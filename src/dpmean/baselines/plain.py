@@ -8,11 +8,10 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmean.baselines.peer import last_release, read_fraction, read_whole, run_peer
+from dpmean.baselines.peer import Common, last_release, read_fraction, read_whole, run_peer
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import clipped_around
 from dpmean.numerics.grid import Grid, radius_at, radius_index
-from dpmean.pipeline.central import Common
 from dpmean.privacy.budgets import exact
 from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release

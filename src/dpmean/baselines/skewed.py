@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpmean.baselines.floats import FloatCurator
-from dpmean.baselines.peer import run_peer
+from dpmean.baselines.peer import Common, run_peer
 from dpmean.estimators.clipped import FAILURE
 from dpmean.numerics.grid import Grid
 from dpmean.numerics.noisy_search import questions, rank_error
-from dpmean.pipeline.central import Common
 from dpmean.queries.queries import Floats, Ints
 from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release

@@ -36,7 +36,7 @@ from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
     """Tell what a mean would be worth, before any data are touched."""
-    from dpmean.pipeline.forecast import plan as look_ahead
+    from dpmean.api import plan as look_ahead
 
     with show.working("planning"):
         outlook = look_ahead(asked.pop("n"), asked.pop("d"), **asked)

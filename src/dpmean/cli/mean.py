@@ -123,7 +123,7 @@ def mean(
     if "=" in asked.get("nan", ""):
         asked["nan"] = release.read_nan(asked["nan"])
     if groups is not None:
-        asked["groups"] = release.read_groups(groups)
+        asked["groups"] = release.read_labels(groups)
     labels = None if groups is None else Path(groups)
     check_apart(
         data, written={"--out": out, "--report": report}, read={"--bounds": bounds, "--groups": labels}, ledger=ledger

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import dpmean
-from dpmean.arguments.rows import read_rows
+from dpmean.arguments.groups import read_groups
+from dpmean.arguments.request import read_request
 from dpmean.cli import show
 from dpmean.cli.destinations import Releases
-from dpmean.enums import Newlines, Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.ledger.account import Account, digits
 from dpmean.ledger.codec import clean
 from dpmean.ledger.ledger import datasets
-from dpmean.rows.engine import Streamed
+from dpmean.pipeline.dispatch import run
+from dpmean.pipeline.grouped import run_groups
 
 _FILE_NAME = re.compile(r"[/\\]|\.(?:txt|csv|tsv|json|lst|list|dat)$", re.IGNORECASE)
 """What is more likely the name of a file than a label."""
@@ -31,37 +31,18 @@ def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Rele
     if "by" not in asked:
         if extra := {"groups", "sizes"} & set(asked):
             raise click.UsageError(f"--{min(extra)} is for one mean per group: give --by COLUMN, too")
-        central = read_name(Trust, asked.get("trust", Trust.CENTRAL), "trust") is Trust.CENTRAL
-        rows, asked = (data, asked) if central else _in_memory(data, asked)
-        return dpmean.mean(rows, ledger=ledger, **asked)
+        return run(data, read_request(ledger=ledger, **asked))
     if "groups" not in asked:
         raise click.UsageError("--by needs --groups: labels found in the data would tell who is there, so list them")
     for name in ("trust", "passes", "rounds", "honest"):
         if name in asked:
             raise click.UsageError(f"--{name.replace('_', '-')} is not for means of groups: leave it out")
-    return dpmean.mean_by(data, ledger=ledger, **asked)
+    of_groups = {name: value for name, value in asked.items() if name in ("by", "groups", "sizes")}
+    rest = {name: value for name, value in asked.items() if name not in of_groups}
+    return run_groups(data, read_request(groups=read_groups(**of_groups), ledger=ledger, **rest))
 
 
-def _in_memory(data: str, asked: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the rows of files as an array or a table, and what was asked of it: devices are played in memory."""
-    rest = {name: value for name, value in asked.items() if name not in ("columns", "vector_column", "newlines")}
-    source = read_rows(
-        data,
-        asked.get("columns"),
-        asked.get("vector_column"),
-        newlines=read_name(Newlines, asked.get("newlines", "records"), "newlines"),
-    )
-    if not isinstance(source, Streamed):
-        return data, asked
-    array = source.engine.gather(np.arange(source.shape[0]))
-    if source.names is None:
-        return array, rest
-    import pyarrow as pa
-
-    return pa.table(dict(zip(source.names, array.T.copy(), strict=True))), rest
-
-
-def read_groups(given: str) -> list[str]:
+def read_labels(given: str) -> list[str]:
     """Read labels: a file with one on a line, or labels divided by commas."""
     file = Path(given)
     if not file.is_file():

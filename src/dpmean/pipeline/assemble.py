@@ -1,4 +1,4 @@
-"""What every run has in common: are there enough rows, and the answer in the user's units."""
+"""What every trust model has in common: whether there are enough rows, and the answer in the user's units."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from dpmean.arguments.terms import Terms
 from dpmean.enums import Trust, Verdict
 from dpmean.errors import TooFewRowsError, TooFewRowsWarning
 from dpmean.estimators.feasibility import Need
+from dpmean.pipeline.outlook import Outlook, Traffic
 from dpmean.privacy.budgets import Number
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt
@@ -114,3 +116,31 @@ def bound_of(domain: Domain, norm_bound: float | None) -> dict[str, Any]:
     if domain.lower is not None and domain.upper is not None:
         return {"lower": domain.lower.tolist(), "upper": domain.upper.tolist()}
     return {"norm_bound": domain.reach if norm_bound is None else float(norm_bound), "reach": domain.reach}
+
+
+def make_outlook(
+    n: int,
+    d: int,
+    terms: Terms,
+    need: Need,
+    *,
+    error: float,
+    budget_needed: float,
+    rows_to_match: int = 0,
+    traffic: Traffic | None = None,
+) -> Outlook:
+    """Put together what to expect of n rows on such terms."""
+    return Outlook(
+        n=n,
+        d=d,
+        budget=terms.budget,
+        trust=terms.model.name,
+        neighbours=terms.neighbours,
+        verdict=need.verdict(n),
+        error=error,
+        sampling_error=1 / math.sqrt(n),
+        rows_needed=math.ceil(need.fine),
+        budget_needed=budget_needed,
+        rows_to_match=rows_to_match,
+        traffic=traffic,
+    )

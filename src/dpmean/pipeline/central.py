@@ -1,21 +1,26 @@
-"""Run an estimator for a user: ask what its arguments say, and put the answer back into the user's units."""
+"""The central model: run an estimator on the rows that a request is about, or say what to expect of it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, TypeVar, final
+from typing import Any, final
 
-from dpmean.arguments.bounds import Bounds
 from dpmean.arguments.choices import read_randomness
-from dpmean.arguments.request import Asked
-from dpmean.enums import Trust
+from dpmean.arguments.request import Job, Request
+from dpmean.arguments.terms import Terms
 from dpmean.errors import display_name
-from dpmean.estimators.registry import Build
-from dpmean.ledger.ledger import Ledger
-from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, remarks, warn
-from dpmean.privacy.budgets import Number, Zcdp
+from dpmean.estimators.refined import plan as planner
+from dpmean.estimators.refined.estimator import rows_needed
+from dpmean.noise.public import PublicCoins
+from dpmean.noise.source import SecureNoise, SeededNoise
+from dpmean.numerics.error_quantiles import length_quantile
+from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, remarks, warn
+from dpmean.pipeline.opening import open_rows
+from dpmean.pipeline.outlook import Outlook
+from dpmean.pipeline.payment import Payment
+from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.queries.domain import Domain
@@ -26,124 +31,78 @@ from dpmean.rows.opening import InMemory
 from dpmean.rows.pass_counter import CountedRows
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.private_size import UncountedRows
-from dpmean.trust.central.costs import COUNT_SHARES, split
+from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, split
 from dpmean.trust.central.curator import Curator, count_rows
 
 Curate = Callable[[Rows, Zcdp, Noise, Neighbours], Any]
 """How a curator is given rows, a budget and noise."""
-_Found = TypeVar("_Found")
+_FAR = 10.0
+"""How many spreads the mean is taken to be away from the origin, or from the middle of the bounds, in a forecast."""
 
 
-class Basics(TypedDict, total=False):
-    """What every way to a mean understands; ``dpmean.mean`` explains it."""
-
-    rho: Number | None
-    epsilon: Number | None
-    delta: Number | None
-    step: float | None
-    nan: str
-    seed: int | None
+def run(X: Any, request: Request) -> Release:
+    """Release the mean of the rows of ``X``."""
+    return run_job(request.of(open_rows(X, request)))
 
 
-class Common(Basics, total=False):
-    """And what most of them understand: bounds."""
+def run_job(job: Job, counted: Callable[[], None] | None = None, curate: Curate = Curator) -> Release:
+    """Release the mean of rows with the estimator of a request.
 
-    norm_bound: float | None
-    bounds: Bounds | None
-    sigma_min: float | None
-    sigma_max: float | None
-
-
-def run(
-    build: Build,
-    asked: Asked,
-    counted: Callable[[], None] | None = None,
-    curate: Curate = Curator,
-) -> Release:
-    """Release the mean of rows with the estimator that ``build`` makes for a grid.
-
-    ``counted`` is told when a private number of rows has been drawn. Every argument was read before: from here on,
+    ``counted`` is called when a private number of rows has been drawn. Every argument was read before: from here on,
     what goes wrong is about rows.
     """
-    given, source, neighbours = asked.arguments, asked.source, asked.arguments.neighbours
-    books = Books(given.ledger, given.budget, str(given.neighbours), unit_of(source))
-    books.check()
-    noise, coins = read_randomness(given.seed)
-    number = _number(source, neighbours, given.budget, noise)
+    request, source = job.request, job.source
+    budget, neighbours = request.terms.zcdp, request.terms.neighbours
+    payment = Payment(request.ledger, budget, str(neighbours), unit_of(source))
+    payment.check()
+    noise, coins = read_randomness(request.seed)
+    number = _number(source, neighbours, budget, noise)
     if number.paid:
-        books.pay(total_cost(number.paid))
+        payment.pay(total_cost(number.paid))
         if counted is not None:
             counted()
-
-    def ask() -> tuple[Release, str]:
-        domain, grid = asked.setting.at(number.n)
-        estimator = build(grid, coins)
-        setting = f"d={domain.d}, rho={float(given.budget.rho):.4g} and method {estimator.name}"
-        need, allowed = estimator.rows_needed(number.left, neighbours), given.allow_few_rows
-        few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allowed, paid=number.paid)
-
-        rows = CountedRows(_seen(source, replace(domain, strict=asked.strict), number, noise))
-        estimate = estimator(curate(rows, number.left, noise, neighbours))
-        estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
-        total_cost(estimate.receipts, given.budget)
-        public = {"bound": bound_of(domain, given.norm_bound), "step": grid.step, "coins": coins.key}
-        public |= {"passes": rows.passes, "sample": rows.sampled}
-        release = in_user_units(
-            estimate,
-            domain,
-            n=number.n,
-            number_std=number.std,
-            method=estimator.name,
-            trust=Trust.CENTRAL,
-            neighbours=neighbours,
-            seeded=noise.seeded,
-            public={**public, **_told(source, domain, asked.strict), **remarks(given.delta, few_rows=few_rows)},
-        )
-        return release, few_rows
-
-    release, few_rows = books.charged(ask, "the number of rows, without a mean")
+    release, few_rows = payment.charged(
+        lambda: _ask(job, number, noise, coins, curate), "the number of rows, without a mean"
+    )
+    delta = request.terms.delta
     if not number.paid:  # a number that was paid for is told after that was recorded
-        warn(few_rows, given.delta, number.n)
-    if given.ledger is not None:
-        given.ledger.record(release, asked=given.budget)
+        warn(few_rows, delta, number.n)
+    if request.ledger is not None:
+        request.ledger.record(release, asked=budget)
     if number.paid:
-        warn(few_rows, given.delta, number.n)
+        warn(few_rows, delta, number.n)
     return release
 
 
-@final
-@dataclass(slots=True)
-class Books:
-    """The ledger that a call pays from, if there is one, what it asks for, whom that is about, and what was drawn."""
+def _ask(
+    job: Job, number: _Number, noise: SecureNoise | SeededNoise, coins: PublicCoins, curate: Curate
+) -> tuple[Release, str]:
+    """Return the release of an estimator, and a warning if there are few rows."""
+    request, terms = job.request, job.request.terms
+    domain, grid = job.setting.at(number.n)
+    estimator = request.build(grid, coins)
+    setting = f"d={domain.d}, rho={float(request.terms.zcdp.rho):.4g} and method {estimator.name}"
+    need, allowed = estimator.rows_needed(number.left, terms.neighbours), request.allow_few_rows
+    few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allowed, paid=number.paid)
 
-    ledger: Ledger | None
-    asked: Zcdp
-    neighbours: str
-    unit: str | None
-    paid: Zcdp | None = None
-
-    def pay(self, cost: Zcdp) -> None:
-        """Remember what was drawn, before anybody can have seen it."""
-        self.paid = cost
-
-    def check(self) -> None:
-        """Refuse what would be refused in the end, before anything is drawn."""
-        if self.ledger is not None:
-            self.ledger.check(self.asked, neighbours=self.neighbours, unit=self.unit)
-
-    def charged(self, work: Callable[[], _Found], what: str) -> _Found:
-        """Do some work; if anything goes wrong, take what was drawn so far from the ledger, since that may tell of it.
-
-        Outside of any handler: were the ledger to refuse, its error must not carry the other one along.
-        """
-        failed = None
-        try:
-            return work()
-        except BaseException as error:
-            failed = error
-        if self.ledger is not None and self.paid is not None:
-            self.ledger.charge(self.paid, what, neighbours=self.neighbours, unit=self.unit, asked=self.asked)
-        raise failed
+    rows = CountedRows(_seen(job.source, replace(domain, strict=job.strict), number, noise))
+    estimate = estimator(curate(rows, number.left, noise, terms.neighbours))
+    estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
+    total_cost(estimate.receipts, request.terms.zcdp)
+    public = {"bound": bound_of(domain, request.bound.norm_bound), "step": grid.step, "coins": coins.key}
+    public |= {"passes": rows.passes, "sample": rows.sampled}
+    release = in_user_units(
+        estimate,
+        domain,
+        n=number.n,
+        number_std=number.std,
+        method=estimator.name,
+        trust=terms.model.name,
+        neighbours=terms.neighbours,
+        seeded=noise.seeded,
+        public={**public, **_told(job.source, domain, job.strict), **remarks(terms.delta, few_rows=few_rows)},
+    )
+    return release, few_rows
 
 
 def _seen(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows:
@@ -190,3 +149,45 @@ def _number(source: Source, neighbours: Neighbours, budget: Zcdp, noise: Noise) 
     for_count, left = split(budget, *COUNT_SHARES)
     about, receipt = count_rows(n, for_count, noise, "number")
     return _Number(about, f"about {about} {what}", (receipt,), left, math.sqrt(1 / (2 * for_count.rho)))
+
+
+def expect(n: int, d: int, terms: Terms) -> Outlook:
+    """Tell what the refined mean of n rows in d dimensions would be worth."""
+    budget, relation = terms.zcdp, terms.neighbours
+    left = left_for_mean(budget, relation)
+    need = rows_needed(d, left, relation)
+    return make_outlook(
+        n,
+        d,
+        terms,
+        need,
+        error=_expected_error(n, d, left, relation),
+        budget_needed=float(budget.rho) * (need.fine / n) ** 2,
+        rows_to_match=_rows_to_match(d, left, relation),
+    )
+
+
+def _rows_to_match(d: int, budget: Zcdp, relation: Neighbours) -> int:
+    """Return from how many rows on the error of privacy is below that of sampling; the former falls faster."""
+    low, high = 1, 2
+    while _expected_error(high, d, budget, relation) * math.sqrt(high) > 1:
+        low, high = high, 2 * high
+    while high - low > max(1, high // 100):
+        middle = (low + high) // 2
+        enough = _expected_error(middle, d, budget, relation) * math.sqrt(middle) <= 1
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _expected_error(n: int, d: int, budget: Zcdp, relation: Neighbours) -> float:
+    """Predict the error of the refined mean in multiples of the spread, for normal rows.
+
+    The planner's prediction is for rows that are all one spread away. The farthest but a few are farther by the ratio
+    of two quantiles, and clipping a little more than these is what the search for the radius gains.
+    """
+    m = planner.rows_to_locate(n, d, float(budget.rho))
+    left = float(budget.rho - planner.divide(budget.rho, n, m, d).total)
+    alike = 4 / relation.contributions**2
+    predicted = planner.rounds(n, m, d, left * alike, _FAR)[-1].error
+    clipped = min(max(planner.noise(n, d, float(budget.rho) * alike), 1e-12), 0.25)
+    return predicted * 0.9 * length_quantile(d, 1 - clipped) / length_quantile(d, 0.75)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dpmean.enums import Trust
 from dpmean.errors import display_name
 from dpmean.release.release import Release
 from dpmean.reports import wording
@@ -16,12 +15,7 @@ from dpmean.reports.privacy import privacy
 from dpmean.reports.promise import Promise, promise_of
 from dpmean.reports.provenance import choices
 from dpmean.reports.receipts import receipts
-
-_MODELS = {
-    Trust.CENTRAL: "central, a trusted curator",
-    Trust.LOCAL: "local, nobody is trusted",
-    Trust.SHUFFLE: "shuffle",
-}
+from dpmean.trust.registry import TRUST_MODELS
 
 
 def body(release: Release, columns: Columns, image: tuple[int, int] | None, title: str, date: str | None) -> Html:
@@ -74,7 +68,7 @@ def _facts(release: Release, promise: Promise) -> list[tuple[str, str]]:
         (unit, number),
         ("columns", str(release.d)),
         ("privacy", promise.broken or wording.in_brief(promise)),
-        ("trust", _MODELS[release.trust]),
+        ("trust", TRUST_MODELS[release.trust].label),
     ]
 
 

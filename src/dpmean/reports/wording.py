@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
-from dpmean.enums import Sizes, Trust
+from dpmean.enums import Sizes
 from dpmean.errors import display_name
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.release import Release
 from dpmean.release.text import four_digits_up
 from dpmean.reports.numbers import percent_up, plain, small, times_up
 from dpmean.reports.promise import Promise, best_guess
+from dpmean.trust.registry import TRUST_MODELS
 
 STEPS = {
     "number": "how many there are",
@@ -49,11 +50,7 @@ def in_brief(promise: Promise) -> str:
 
 def who_is_protected(promise: Promise) -> str:
     """Return, in plain words, which two worlds are hard to tell apart."""
-    seen = {
-        Trust.CENTRAL: "this page",
-        Trust.LOCAL: "all that the device sent, and from this page",
-        Trust.SHUFFLE: "all that the analyzer received, and from this page",
-    }[promise.trust]
+    seen = TRUST_MODELS[promise.trust].seen
     told = "can hardly be told"
     if _epsilon(promise) > _LARGE:
         told = "is not hidden to speak of, at such a cost: it may well be told"
@@ -178,37 +175,25 @@ def of_groups(promise: Promise) -> str | None:
 
 def whom_to_trust(promise: Promise) -> list[str]:
     """Return who saw what."""
-    words = {Trust.CENTRAL: _curator, Trust.LOCAL: _nobody, Trust.SHUFFLE: _two_who_are_apart}[promise.trust](promise)
+    model = TRUST_MODELS[promise.trust]
+    words = f"{model.name.capitalize()} model: {model.statement}"
+    if not model.devices:
+        words += f" Everybody else sees what went through the noise, and {_besides(promise)}."
+    if model.condition:
+        honest = "" if promise.honest is None else f", and at least {promise.honest} clients are honest in every round"
+        words += f" The promise holds as long as {model.condition}{honest}."
     played = "This collection was played in one process, which saw all rows: it does not hide them from there."
     return [words, played] if promise.played else [words]
 
 
-def _curator(promise: Promise) -> str:
+def _besides(promise: Promise) -> str:
+    """Return what readers see that went through no noise."""
     several = "rows" if promise.unit is None else "persons"
-    besides = "nothing besides"
     if promise.sizes is Sizes.PUBLIC:
-        besides = f"how many {several} each group has, which went through none"
-    elif promise.sizes is None and promise.replaced:
-        besides = f"how many {several} there are, which went through none"
-    return (
-        "Central model: whoever made this page held the rows, and is trusted with them. Everybody else sees what "
-        f"went through the noise, and {besides}."
-    )
-
-
-def _nobody(_: Promise) -> str:
-    return (
-        "Local model: nobody is trusted. Each device randomized its answer before it sent it, and the promise "
-        "holds against the collector too."
-    )
-
-
-def _two_who_are_apart(promise: Promise) -> str:
-    honest = "" if promise.honest is None else f", and at least {promise.honest} clients are honest in every round"
-    return (
-        "Shuffle model: clients sealed their messages, a shuffler mixed them without reading them, and an analyzer "
-        f"added them up. The promise holds as long as shuffler and analyzer do not work together{honest}."
-    )
+        return f"how many {several} each group has, which went through none"
+    if promise.sizes is None and promise.replaced:
+        return f"how many {several} there are, which went through none"
+    return "nothing besides"
 
 
 def number_of(release: Release) -> tuple[str, str]:

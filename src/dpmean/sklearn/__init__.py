@@ -6,6 +6,7 @@ This is one file because scikit-learn wants every parameter of each of them spel
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,13 +21,14 @@ except ModuleNotFoundError as error:
     words = "dpmean.sklearn needs scikit-learn: pip install 'dpmean[sklearn]'"
     raise ModuleNotFoundError(words, name=error.name) from None
 
-from dpmean.api import mean
 from dpmean.arguments.bounds import Bounds
+from dpmean.arguments.groups import Groups, read_groups
+from dpmean.arguments.request import Request, read_request
 from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning
 from dpmean.ledger.ledger import Ledger
-from dpmean.pipeline.grouped import mean_by
+from dpmean.pipeline.dispatch import run
+from dpmean.pipeline.grouped import run_groups
 from dpmean.privacy.budgets import Number
-from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
 from dpmean.sklearn.rows import as_labels, checked_rows, fitted_rows, labelled_rows, places_of_labels
@@ -115,12 +117,8 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             y: Nothing: it is here because scikit-learn passes it.
 
         """
-        rows = fitted_rows(self, X, private_number=self.neighbours != Neighbours.REPLACE_ONE)
-        self.release_: Release = mean(
-            rows,
-            seed=_seed(self.random_state),
-            **_asked(self),
-        )
+        request = _request(self)
+        self.release_: Release = run(fitted_rows(self, X, private_number=request.terms.private_size), request)
         self.mean_ = self.release_.mean
         return self
 
@@ -224,16 +222,11 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         labels = _labels(self.classes)
         if y is None:
             raise ArgumentError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        rows, by = labelled_rows(self, X, y, labels)
         named = as_labels(labels)
-        releases = mean_by(
-            rows,
-            by=by,
-            groups=named,
-            sizes="private",
-            seed=_seed(self.random_state),
-            **_asked(self),
-        )
+        groups = read_groups("y", named)
+        request = _request(self, groups)
+        rows, by = labelled_rows(self, X, y, labels)
+        releases = run_groups(rows, replace(request, groups=replace(groups, by=by)))
         if not releases.released:
             raise _nothing_left(releases)
         self.classes_, self.releases_ = labels, releases
@@ -277,9 +270,10 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         return float(np.average(right, weights=weights))
 
 
-def _asked(estimator: PrivateMean | PrivateNearestCentroid) -> dict[str, Any]:
-    """Return what an estimator passes on as it is."""
-    return {name: getattr(estimator, name) for name in _PASSED_ON}
+def _request(estimator: PrivateMean | PrivateNearestCentroid, groups: Groups | None = None) -> Request:
+    """Read the parameters of an estimator, before it looks at any row."""
+    given = {name: getattr(estimator, name) for name in _PASSED_ON}
+    return read_request(**given, groups=groups, seed=_seed(estimator.random_state))
 
 
 def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:

@@ -525,6 +525,6 @@ def test_the_engine_in_the_documents_is_one():
     assert np.allclose(release.mean, np.concatenate(names["blocks"]).mean(axis=0), atol=0.01)
 
 
-def test_local_users_have_no_files(npy):
-    with pytest.raises(ArgumentError, match="are for the central model, got trust='local'"):
+def test_passes_are_for_the_central_model(npy):
+    with pytest.raises(ArgumentError, match='passes is for the central model, got trust="local"'):
         dpmean.mean(npy, trust="local", epsilon=1.0, norm_bound=9.0, passes=1)

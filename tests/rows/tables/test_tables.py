@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -194,16 +195,19 @@ def test_frames_that_cannot_be_read_are_told_so():
         dpmean.mean(pd.DataFrame(np.ones((3, 2)), columns=["a", "a"]), rho=0.5, norm_bound=1.0)
 
 
-def test_devices_may_come_from_a_frame(tmp_path):
+def test_devices_may_come_from_a_frame_or_a_file(tmp_path):
     rows = np.random.default_rng(1).normal(5, 1, (20_000, 2))
     frame = pd.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "c": "x"})
     settings = {"trust": "local", "rho": 2.0, "norm_bound": 30.0, "seed": 1}
     found = dpmean.mean(frame, columns=["a", "b"], **settings)
     assert found.columns == ("a", "b")
     assert_same(found, dpmean.mean(rows, **settings))
-    np.save(tmp_path / "rows.npy", rows[:100])
-    with pytest.raises(ArgumentTypeError, match="plays devices in memory"):
-        dpmean.mean(tmp_path / "rows.npy", **settings)
+    np.save(tmp_path / "rows.npy", rows)
+    assert_same(dpmean.mean(tmp_path / "rows.npy", **settings), dpmean.mean(rows, **settings))
+    frame.to_parquet(tmp_path / "rows.parquet")
+    assert_same(dpmean.mean(tmp_path / "rows.parquet", columns=["a", "b"], **settings), found)
+    with pytest.raises(ArgumentTypeError, match="plays devices in memory, got csr_array: load the rows"):
+        dpmean.mean(scipy.sparse.csr_array(rows), **settings)
 
 
 # --- persons ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,39 @@
+"""From a request to a release: each trust model is run by its own module, which is loaded when it is used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Protocol, cast
+
+from dpmean.arguments.request import Request
+from dpmean.arguments.terms import Terms
+from dpmean.pipeline.outlook import Outlook
+from dpmean.release.release import Release
+from dpmean.trust.registry import TrustModel
+
+
+class Runner(Protocol):
+    """What the module of a trust model has."""
+
+    def run(self, X: Any, request: Request) -> Release:
+        """Release the mean of the rows of ``X``, and record it in the ledger of the request."""
+        ...
+
+    def expect(self, n: int, d: int, terms: Terms) -> Outlook:
+        """Tell what the mean of n rows in d dimensions would be worth, from public numbers alone."""
+        ...
+
+
+def run(X: Any, request: Request) -> Release:
+    """Release the mean of the rows of ``X``, in the trust model of the request."""
+    request.check_ledger()
+    return _runner(request.terms.model).run(X, request)
+
+
+def expect(n: int, d: int, terms: Terms) -> Outlook:
+    """Tell what the mean of n rows in d dimensions would be worth."""
+    return _runner(terms.model).expect(n, d, terms)
+
+
+def _runner(model: TrustModel) -> Runner:
+    return cast(Runner, importlib.import_module(model.module))

@@ -1,0 +1,85 @@
+"""The local model, played in one process: every row is a device that sends one randomized message."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dpmean.arguments.choices import read_randomness
+from dpmean.arguments.request import Request
+from dpmean.arguments.rows import check_columns
+from dpmean.arguments.terms import Terms
+from dpmean.estimators.feasibility import Need
+from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, remarks, warn
+from dpmean.pipeline.devices import read_devices
+from dpmean.pipeline.outlook import Outlook
+from dpmean.privacy.budgets import PureDp, Zcdp
+from dpmean.release.release import Release
+from dpmean.trust.local import division
+from dpmean.trust.local.analyzer import LocalAnalyzer
+from dpmean.trust.local.protocol import setup_for
+from dpmean.trust.local.simulation import Fleet
+
+
+def run(X: Any, request: Request) -> Release:
+    """Release the mean of the rows of ``X``: every row is a device that sends one message."""
+    terms, budget = request.terms, _budget(request.terms)
+    rows, domain, names = read_devices(X, request)
+    n, d = rows.shape
+    noise, coins = read_randomness(request.seed)
+    need = Need(*division.users_needed(d, budget, few_rounds=terms.few_rounds))
+    setting = f"d={d}, {budget} and the local model"
+    few_rows = check_rows(need, n, f"{n} rows", setting, allow_few_rows=request.allow_few_rows)
+    warn(few_rows, terms.delta, n)
+
+    fleet = Fleet(rows, noise)
+    setup = setup_for(coins.digest(), n, d, domain.reach, budget, few_rounds=terms.few_rounds)
+    analyzer = LocalAnalyzer(setup)
+    estimate = fleet.play(analyzer)
+    release = in_user_units(
+        estimate,
+        domain,
+        n=n,
+        method="shifted",
+        trust=terms.model.name,
+        neighbours=terms.neighbours,
+        seeded=noise.seeded,
+        public={
+            "bound": bound_of(domain, request.bound.norm_bound),
+            "step": math.ldexp(1.0, analyzer.step),
+            "coins": coins.key,
+            "rounds": len(analyzer.closed),
+            "messages_per_user": 1,
+            "bytes_per_user": fleet.bytes / max(fleet.messages, 1),
+            "answered": int(analyzer.answered.sum()),
+            "played_in_one_process": True,
+            **names,
+            **remarks(terms.delta, few_rows=few_rows),
+        },
+    )
+    if request.ledger is not None:
+        request.ledger.record(release)
+    return release
+
+
+def expect(n: int, d: int, terms: Terms) -> Outlook:
+    """Tell what a collection from n devices with d columns would be worth."""
+    check_columns(d, terms.model)
+    budget = _budget(terms)
+    need = Need(*division.users_needed(d, budget, few_rounds=terms.few_rounds))
+    amount = budget.epsilon if isinstance(budget, PureDp) else budget.rho
+    power = 1 if isinstance(budget, PureDp) else 2  # users make up for epsilon by the square, for rho in proportion
+    return make_outlook(
+        n,
+        d,
+        terms,
+        need,
+        error=division.expected_error(n, d, budget, few_rounds=terms.few_rounds),
+        budget_needed=float(amount) * (need.fine / n) ** (power / 2),
+    )
+
+
+def _budget(terms: Terms) -> Zcdp | PureDp:
+    if not isinstance(terms.budget, Zcdp | PureDp):
+        raise TypeError(f"the local model has no budget such as {terms.budget}")
+    return terms.budget

@@ -1,0 +1,115 @@
+"""The shuffle model, played in one process: every row is a client whose messages are mixed with all others."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from dpmean.arguments.budgets import LARGEST_EPSILON
+from dpmean.arguments.choices import read_randomness
+from dpmean.arguments.request import Request
+from dpmean.arguments.rows import check_columns
+from dpmean.arguments.terms import Terms
+from dpmean.enums import Fidelity
+from dpmean.estimators.feasibility import Need
+from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, remarks, warn
+from dpmean.pipeline.devices import read_devices
+from dpmean.pipeline.outlook import Outlook, Traffic
+from dpmean.privacy.budgets import ApproxDp
+from dpmean.release.release import Release
+from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
+from dpmean.trust.shuffle.design import NEAR, Design, clients_needed, design
+from dpmean.trust.shuffle.simulation import Crowd
+
+
+def run(X: Any, request: Request) -> Release:
+    """Release the mean of the rows of ``X``: every row is a client whose messages are mixed with those of others."""
+    terms, budget = request.terms, _budget(request.terms)
+    rows, domain, names = read_devices(X, request)
+    n, d = rows.shape
+    noise, coins = read_randomness(request.seed)
+    need = Need(*clients_needed(d, budget, terms.honest))
+    setting = f"d={d}, {budget} and the shuffle model"
+    few_rows = check_rows(need, n, f"{n} rows", setting, allow_few_rows=request.allow_few_rows)
+    warn(few_rows, terms.delta, n)
+
+    plan = design(n, d, budget, terms.honest, few_rounds=terms.few_rounds)
+    analyzer = ShuffleAnalyzer(collection_for(plan, coins.digest(), domain.reach))
+    crowd = Crowd(rows, noise, totals=terms.fidelity is Fidelity.TOTALS)
+    estimate = crowd.play(analyzer)
+    release = in_user_units(
+        estimate,
+        domain,
+        n=n,
+        method="shifted",
+        trust=terms.model.name,
+        neighbours=terms.neighbours,
+        seeded=noise.seeded,
+        public={
+            **analyzer.traffic(),
+            "bound": bound_of(domain, request.bound.norm_bound),
+            "coins": coins.key,
+            "fidelity": str(terms.fidelity),
+            "played_in_one_process": True,
+            **names,
+            **remarks(terms.delta, few_rows=few_rows),
+        },
+    )
+    if request.ledger is not None:
+        request.ledger.record(release)
+    return release
+
+
+def expect(n: int, d: int, terms: Terms) -> Outlook:
+    """Tell what a collection from n clients with d columns would be worth."""
+    check_columns(d, terms.model)
+    budget, honest = _budget(terms), terms.honest
+    need = Need(*clients_needed(d, budget, honest))
+    chosen = design(max(n, math.ceil(20 / honest)), d, budget, honest, few_rounds=terms.few_rounds)
+    return make_outlook(
+        n,
+        d,
+        terms,
+        need,
+        error=chosen.error(NEAR),
+        budget_needed=_epsilon_needed(n, d, budget, honest),
+        traffic=_traffic(chosen),
+    )
+
+
+def _traffic(chosen: Design) -> Traffic:
+    loosest, most = NEAR, 1.25 * chosen.error(NEAR)
+    while loosest < 1e6 and chosen.error(2 * loosest) <= most:
+        loosest *= 2
+    return Traffic(
+        chosen.variant,
+        len(chosen.stages),
+        chosen.messages,
+        chosen.bytes(sealed=False),
+        chosen.bytes(sealed=True),
+        loosest,
+    )
+
+
+def _epsilon_needed(n: int, d: int, budget: ApproxDp, honest: Fraction) -> float:
+    """Return an epsilon that would do well with n rows, to two digits and rounded up; infinity if none is allowed."""
+    low, high = float(budget.epsilon), float(LARGEST_EPSILON)
+
+    def enough(epsilon: float) -> bool:
+        return clients_needed(d, ApproxDp(epsilon, budget.delta), honest)[0] <= n
+
+    if enough(low):
+        return low
+    if not enough(high):
+        return math.inf
+    while high - low > 0.005 * high:
+        middle = round((low + high) / 2, 4)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _budget(terms: Terms) -> ApproxDp:
+    if not isinstance(terms.budget, ApproxDp):
+        raise TypeError(f"the shuffle model has no budget such as {terms.budget}")
+    return terms.budget

@@ -1,0 +1,130 @@
+"""One request: all ways in read the same arguments, with the same defaults, before they look at a row."""
+
+import inspect
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dpmean
+from dpmean import ArgumentError, ArgumentTypeError
+from dpmean.arguments.groups import read_groups
+from dpmean.arguments.request import read_request
+from dpmean.arguments.terms import read_terms
+from dpmean.cli import main
+from dpmean.enums import Trust
+from dpmean.pipeline import dispatch, grouped
+from dpmean.sklearn import PrivateMean, PrivateNearestCentroid
+
+ENOUGH = {"rho": 0.5, "norm_bound": 60.0}
+
+
+class Untouchable:
+    """An input that may not be looked at yet."""
+
+    def __getattribute__(self, name):
+        if name == "__class__":  # isinstance looks at it
+            return object.__getattribute__(self, name)
+        raise AssertionError(f"{name} was looked at")
+
+
+def defaults(call):
+    return {one.name: one.default for one in inspect.signature(call).parameters.values()}
+
+
+@pytest.mark.parametrize("way", [dpmean.mean, dpmean.mean_by, dpmean.plan, PrivateMean, PrivateNearestCentroid])
+def test_every_way_in_has_the_defaults_of_a_request(way):
+    own = {"X", "by", "groups", "sizes", "n", "d", "classes", "random_state"}
+    request, given = defaults(read_request), defaults(way)
+    if way in (PrivateMean, PrivateNearestCentroid):
+        assert given.pop("method") == "refined"  # which None stands for
+    assert {name: given[name] for name in given if name not in own} == {
+        name: request[name] for name in given if name not in own
+    }
+
+
+def test_terms_have_the_defaults_of_a_request():
+    request, terms = defaults(read_request), defaults(read_terms)
+    assert terms.pop("sizes") is None
+    assert terms == {name: request[name] for name in terms}
+
+
+WRONG = [
+    {"rho": -1.0},
+    {"norm_bound": None},
+    {"bounds": (0, 1)},
+    {"method": "no such"},
+    {"neighbours": "no such"},
+    {"allow_few_rows": "yes"},
+    {"ledger": "budget.json"},
+    {"nan": {"age": "drop"}},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: next(iter(wrong)))
+def test_a_wrong_argument_is_found_before_anybody_looks_at_the_rows(wrong):
+    given = {**ENOUGH, **wrong}
+    with pytest.raises((ArgumentError, ArgumentTypeError)):
+        dpmean.mean(Untouchable(), **given)
+    with pytest.raises((ArgumentError, ArgumentTypeError)):
+        dpmean.mean_by(Untouchable(), by="clinic", groups=[0, 1], **given)
+    if "nan" in wrong:
+        return  # scikit-learn's way with missing values is its own
+    with pytest.raises((ArgumentError, ArgumentTypeError)):
+        PrivateMean(**given).fit(Untouchable())
+    with pytest.raises((ArgumentError, ArgumentTypeError)):
+        PrivateNearestCentroid(classes=[0, 1], **given).fit(Untouchable(), Untouchable())
+
+
+def test_what_is_right_is_looked_at():
+    with pytest.raises(AssertionError, match="was looked at"):
+        dpmean.mean(Untouchable(), **ENOUGH)
+
+
+@pytest.mark.parametrize(
+    "options", ["--rho -1", "--rho 0.5 --method x", "--rho 0.5 --nan drop", "--rho 0.5 --passes 3"]
+)
+def test_the_command_finds_a_wrong_option_before_it_opens_the_file(options):
+    done = CliRunner().invoke(main, f"mean no-such-file.csv --norm-bound 60 {options}".split())
+    assert done.exit_code != 0
+    assert "no-such-file" not in done.output
+
+
+def test_a_request_gives_what_the_function_gives():
+    rows = np.random.default_rng(0).normal(5, 1, (4000, 3))
+    for given in (ENOUGH, {**ENOUGH, "trust": "local"}, {**ENOUGH, "passes": 1, "neighbours": "replace-one"}):
+        request = read_request(**given, seed=1)
+        assert dispatch.run(rows, request).to_json() == dpmean.mean(rows, **given, seed=1).to_json()
+    request = read_request(**ENOUGH, seed=1, groups=read_groups(rows[:, 0] > 5, [True, False]))
+    by = dpmean.mean_by(rows, by=rows[:, 0] > 5, groups=[True, False], **ENOUGH, seed=1)
+    assert grouped.run_groups(rows, request).to_json() == by.to_json()
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"passes": 1, "trust": "local"}, "passes is for the central model"),
+        ({"privacy_unit": "p", "trust": "local"}, "privacy_unit is for the central model"),
+        ({"step": 0.5, "trust": "local"}, "step is for the central model"),
+        ({"rounds": "few"}, "rounds is for the local and the shuffle model"),
+        ({"honest": 0.9}, "honest is for the shuffle model"),
+        ({"fidelity": "messages"}, "fidelity is for the shuffle model"),
+    ],
+)
+def test_an_argument_of_another_trust_model_is_refused_by_its_name(option, words):
+    with pytest.raises(ArgumentError, match=f'{words}, got trust="{option.get("trust", "central")}": leave'):
+        read_request(**ENOUGH, **option)
+
+
+def test_groups_are_for_the_central_model():
+    groups = read_groups("clinic", ["A"])
+    for trust in set(Trust) - {Trust.CENTRAL}:
+        budget = {"epsilon": 1.0, "delta": 1e-9} if trust is Trust.SHUFFLE else {"rho": 0.5}
+        with pytest.raises(ArgumentError, match="groups is for the central model"):
+            read_request(**budget, norm_bound=60.0, trust=trust, groups=groups)
+
+
+def test_a_local_release_that_the_ledger_cannot_pay_is_refused_before_rows_are_read():
+    ledger = dpmean.Ledger(rho=0.1)
+    with pytest.raises(dpmean.OverspendError):
+        dpmean.mean(Untouchable(), **ENOUGH, trust="local", ledger=ledger)
