@@ -450,8 +450,8 @@ def test_too_few_rows_are_refused_with_the_number_that_would_do():
         ({"rounds": "many"}, 'rounds must be "adaptive" or "few"'),
         ({"method": "refined"}, 'in the shuffle model the method is "shifted"'),
         ({"step": 0.5}, "step is for the central model"),
-        ({"trust": "local", "delta": None, "honest": 0.9}, "honest and fidelity are for the shuffle model"),
-        ({"trust": "central", "fidelity": "messages"}, "honest and fidelity are for the shuffle model"),
+        ({"trust": "local", "delta": None, "honest": 0.9}, "honest is for the shuffle model"),
+        ({"trust": "central", "fidelity": "messages"}, "fidelity is for the shuffle model"),
     ],
 )
 def test_arguments_are_checked(arguments, words):
