@@ -15,6 +15,7 @@ import dpmean.estimators.registry
 import dpmean.pipeline.central
 from dpmean.errors import DataError, TooFewRowsError
 from dpmean.estimators.feasibility import ANY_NUMBER
+from dpmean.estimators.registry import Method
 from dpmean.rows.engine import CHANGED, StreamedRows
 from dpmean.rows.pass_counter import CountedRows
 from dpmean.rows.private_size import UncountedRows
@@ -99,7 +100,7 @@ def watch(call: Callable[[], object]) -> Seen:
         seen.secret = True
         return np.arange(n)
 
-    with _instead(dpmean.estimators.registry.ESTIMATORS, "refined", lambda *_: _Watcher(seen)):
+    with _instead(dpmean.estimators.registry.ESTIMATORS, "refined", Method("watches", lambda *_: _Watcher(seen))):
         kept, dpmean.pipeline.central.shuffled = dpmean.pipeline.central.shuffled, in_order
         try:
             with warnings.catch_warnings():

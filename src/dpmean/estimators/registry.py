@@ -1,8 +1,10 @@
-"""The estimators of the central model, by name."""
+"""The estimators of the central model: for each its name, its words for people, and how it is made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
 
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import ClippedMean
@@ -13,21 +15,36 @@ from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 
 Build = Callable[[Grid, PublicCoins], Estimator]
-"""How an estimator is made."""
-ESTIMATORS: dict[str, Callable[[Grid, PublicCoins, bool], Estimator]] = {
-    "refined": RefinedMean,
-    "shifted": ShiftedClippedMean,
-    "clipped": ClippedMean,
+"""How the estimator of a request is made."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to estimate a mean."""
+
+    words: str
+    """What it does, for people who choose one."""
+    make: Callable[[Grid, PublicCoins, bool], Estimator]
+    """Makes it from a grid, public randomness, and whether to read the rows once instead of twice."""
+
+
+DEFAULT = "refined"
+ESTIMATORS: dict[str, Method] = {
+    "refined": Method("(the default) refines centre and radius step by step", RefinedMean),
+    "shifted": Method("clips around private medians, as in the paper", ShiftedClippedMean),
+    "clipped": Method("clips around zero or the middle of the bounds", ClippedMean),
 }
-"""Each takes a grid, public randomness, and whether to read the rows once instead of twice."""
+"""Every method by its name."""
 
 
 def find_estimator(method: str | None, passes: int) -> Build:
     """Return the estimator of a name, which reads all rows so many times."""
-    method = "refined" if method is None else method
+    method = DEFAULT if method is None else method
     if not isinstance(method, str) or method not in ESTIMATORS:
-        raise ArgumentError(f"method must be one of {', '.join(ESTIMATORS)}, got {method!r}")
+        known = "; ".join(f"{name} {entry.words}" for name, entry in ESTIMATORS.items())
+        raise ArgumentError(f"method must be one of {', '.join(ESTIMATORS)}, got {method!r}: {known}")
     if isinstance(passes, bool) or passes not in (1, 2):
         raise ArgumentError(f"passes must be 1 or 2, got {passes!r}")
-    make = ESTIMATORS[method]
+    make = ESTIMATORS[method].make
     return lambda grid, coins: make(grid, coins, passes == 1)
