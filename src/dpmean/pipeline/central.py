@@ -14,13 +14,14 @@ from dpmean.enums import Trust
 from dpmean.errors import display_name
 from dpmean.estimators.registry import Build
 from dpmean.ledger.ledger import Ledger
-from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, remarks, warn
+from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, warn
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.queries.domain import Domain
 from dpmean.queries.protocols import Noise, Rows
 from dpmean.release.release import Release
+from dpmean.release.settings import Settings
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory
 from dpmean.rows.pass_counter import CountedRows
@@ -86,8 +87,6 @@ def run(
         estimate = estimator(curate(rows, number.left, noise, neighbours))
         estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
         total_cost(estimate.receipts, given.budget)
-        public = {"bound": bound_of(domain, given.norm_bound), "step": grid.step, "coins": coins.key}
-        public |= {"passes": rows.passes, "sample": rows.sampled}
         release = in_user_units(
             estimate,
             domain,
@@ -97,7 +96,18 @@ def run(
             trust=Trust.CENTRAL,
             neighbours=neighbours,
             seeded=noise.seeded,
-            public={**public, **_told(source, domain, asked.strict), **remarks(given.delta, few_rows=few_rows)},
+            settings=Settings(
+                bound=bound_of(domain, given.norm_bound),
+                step=grid.step,
+                coins=coins.key,
+                passes=rows.passes,
+                sample=rows.sampled,
+                columns=source.names,
+                privacy_unit=unit_of(source),
+                imputed=_imputed(source, domain, asked.strict),
+                delta=None if given.delta is None else float(given.delta),
+                few_rows=bool(few_rows),
+            ),
         )
         return release, few_rows
 
@@ -154,15 +164,11 @@ def _seen(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows
     return UncountedRows(rows, number.n, noise) if number.paid else rows
 
 
-def _told(source: Source, domain: Domain, strict: tuple[int, ...]) -> dict[str, object]:
-    """Return what a release tells of its table: names, whose rows they are, where missing values were made up."""
-    names, unit = source.names, unit_of(source)
-    imputed = True if names is None else [name for j, name in enumerate(names) if j not in strict]
-    return {
-        **({} if names is None else {"columns": list(names)}),
-        **({} if unit is None else {"privacy_unit": unit}),
-        **({"imputed": imputed} if domain.impute else {}),
-    }
+def _imputed(source: Source, domain: Domain, strict: tuple[int, ...]) -> bool | tuple[str, ...]:
+    """Return where missing values were made up: the names of columns, or True for all that have no names."""
+    if not domain.impute or source.names is None:
+        return domain.impute
+    return tuple(name for j, name in enumerate(source.names) if j not in strict)
 
 
 def unit_of(source: Source) -> str | None:

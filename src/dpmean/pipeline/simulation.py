@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -17,12 +17,13 @@ from dpmean.arguments.rows import read_columns, read_rows
 from dpmean.enums import Fidelity, Newlines, Trust
 from dpmean.errors import ArgumentTypeError
 from dpmean.estimators.feasibility import Need
-from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, remarks, warn
+from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, warn
 from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Floats
 from dpmean.release.release import Release
+from dpmean.release.settings import CollectionSettings, Settings
 from dpmean.rows.opening import InMemory
 from dpmean.trust.local.analyzer import LocalAnalyzer
 from dpmean.trust.local.division import users_needed
@@ -72,18 +73,21 @@ def run_local(X: Any, budget: Zcdp | PureDp, asked: Devices) -> Release:
         trust=asked.trust,
         neighbours=Neighbours.REPLACE_ONE,
         seeded=noise.seeded,
-        public={
-            "bound": bound_of(domain, asked.norm_bound),
-            "step": math.ldexp(1.0, analyzer.step),
-            "coins": coins.key,
-            "rounds": len(analyzer.closed),
-            "messages_per_user": 1,
-            "bytes_per_user": fleet.bytes / max(fleet.messages, 1),
-            "answered": int(analyzer.answered.sum()),
-            "played_in_one_process": True,
-            **names,
-            **remarks(asked.delta, few_rows=few_rows),
-        },
+        settings=Settings(
+            bound=bound_of(domain, asked.norm_bound),
+            step=math.ldexp(1.0, analyzer.step),
+            coins=coins.key,
+            collection=CollectionSettings(
+                rounds=len(analyzer.closed),
+                messages_per_user=1,
+                bytes_per_user=fleet.bytes / max(fleet.messages, 1),
+                answered=int(analyzer.answered.sum()),
+                played_in_one_process=True,
+            ),
+            columns=names,
+            delta=None if asked.delta is None else float(asked.delta),
+            few_rows=bool(few_rows),
+        ),
     )
 
 
@@ -109,19 +113,19 @@ def run_shuffle(X: Any, budget: ApproxDp, asked: Devices, honest: Fraction, fide
         trust=asked.trust,
         neighbours=Neighbours.REPLACE_ONE,
         seeded=noise.seeded,
-        public={
-            **analyzer.traffic(),
-            "bound": bound_of(domain, asked.norm_bound),
-            "coins": coins.key,
-            "fidelity": str(fidelity),
-            "played_in_one_process": True,
-            **names,
-            **remarks(asked.delta, few_rows=few_rows),
-        },
+        settings=Settings(
+            bound=bound_of(domain, asked.norm_bound),
+            step=math.ldexp(1.0, analyzer.collection.step),
+            coins=coins.key,
+            collection=replace(analyzer.traffic(), fidelity=fidelity, played_in_one_process=True),
+            columns=names,
+            delta=float(budget.delta),
+            few_rows=bool(few_rows),
+        ),
     )
 
 
-def _read_devices(X: Any, asked: Devices) -> tuple[NDArray[Any], Domain, dict[str, Any]]:
+def _read_devices(X: Any, asked: Devices) -> tuple[NDArray[Any], Domain, tuple[str, ...] | None]:
     """Read rows that are devices, and their bound; a device answers whatever it holds."""
     source = read_rows(X, asked.columns, asked.vector_column, newlines=asked.newlines)
     if not isinstance(source, InMemory):
@@ -131,7 +135,7 @@ def _read_devices(X: Any, asked: Devices) -> tuple[NDArray[Any], Domain, dict[st
         )
     domain = read_domain(source.shape[1], asked.norm_bound, asked.bounds, impute=True, names=source.names)
     read_columns(source.shape[1], asked.trust)
-    return source.array, domain, {} if source.names is None else {"columns": list(source.names)}
+    return source.array, domain, source.names
 
 
 def _rows_of_devices(array: NDArray[Any], domain: Domain) -> Floats:
