@@ -96,18 +96,7 @@ def run(
             trust=Trust.CENTRAL,
             neighbours=neighbours,
             seeded=noise.seeded,
-            settings=Settings(
-                bound=bound_of(domain, given.norm_bound),
-                step=grid.step,
-                coins=coins.key,
-                passes=rows.passes,
-                sample=rows.sampled,
-                columns=source.names,
-                privacy_unit=unit_of(source),
-                imputed=_imputed(source, domain, asked.strict),
-                delta=None if given.delta is None else float(given.delta),
-                few_rows=bool(few_rows),
-            ),
+            settings=_settings(asked, domain, rows, step=grid.step, coins=coins.key, few_rows=bool(few_rows)),
         )
         return release, few_rows
 
@@ -162,6 +151,23 @@ def _seen(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows
     if unit_of(source) is not None:
         rows = rows.take(shuffled(rows.n, noise, "persons"))
     return UncountedRows(rows, number.n, noise) if number.paid else rows
+
+
+def _settings(asked: Asked, domain: Domain, rows: CountedRows, *, step: float, coins: str, few_rows: bool) -> Settings:
+    """Return the public choices of a run, once rows were read."""
+    given, source = asked.arguments, asked.source
+    return Settings(
+        bound=bound_of(domain, given.norm_bound),
+        step=step,
+        coins=coins,
+        passes=rows.passes,
+        sample=rows.sampled,
+        columns=source.names,
+        privacy_unit=unit_of(source),
+        imputed=_imputed(source, domain, asked.strict),
+        delta=None if given.delta is None else float(given.delta),
+        few_rows=few_rows,
+    )
 
 
 def _imputed(source: Source, domain: Domain, strict: tuple[int, ...]) -> bool | tuple[str, ...]:

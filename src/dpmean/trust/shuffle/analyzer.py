@@ -36,7 +36,7 @@ from dpmean.trust.shuffle.schema import (
     write_budget,
 )
 from dpmean.trust.shuffle.seal import marks_of, public_of, unseal
-from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
+from dpmean.trust.shuffle.sizes import traffic_of
 from dpmean.version import __version__
 
 _GRID_BITS = 28
@@ -154,16 +154,7 @@ class ShuffleAnalyzer:
 
     def traffic(self) -> CollectionSettings:
         """Return what a release says about a collection."""
-        c = self.collection
-        return CollectionSettings(
-            rounds=len(c.stages),
-            variant=c.variant,
-            honest=c.honest,
-            messages_per_user=sum(messages_sent(stage, c.honest) for stage in c.stages),
-            bytes_per_user=sum(bytes_sent(stage, c.honest, sealed=False) for stage in c.stages),
-            sealed_bytes_per_user=sum(bytes_sent(stage, c.honest, sealed=True) for stage in c.stages),
-            answered=self.closed[-1].clients,
-        )
+        return traffic_of(self.collection, self.closed[-1].clients)
 
     def document(self) -> bytes:
         """Return the open round as clients read it."""
