@@ -58,7 +58,7 @@ def prepare(folder: Path) -> Callable[[bytes], None]:  # noqa: ARG001  one signa
 
 def _mean(rows: Any, arguments: dict[str, Any]) -> None:
     release = dpmean.mean(rows, **arguments)
-    told("" if release.n < 3 else str(release.public) + release.method)
+    told("" if release.n < 3 else str(release.settings) + release.method)
     if dpmean.Release.from_json(release.to_json()).to_json() != release.to_json():
         raise AssertionError("a release does not survive JSON")
 

@@ -152,14 +152,14 @@ def test_epsilon_and_delta_are_converted_tightly(rows):
 def test_the_statistical_setting(rows):
     found = release(rows, norm_bound=50.0 * math.sqrt(20), sigma_min=0.1, sigma_max=50.0)
     assert np.linalg.norm(found.mean - rows.mean(axis=0)) < 0.05
-    assert found.public["step"] <= 0.1 / math.sqrt(4000)
-    assert found.public["bound"]["reach"] > 50.0 * math.sqrt(20)
+    assert found.settings.step <= 0.1 / math.sqrt(4000)
+    assert found.settings.bound.reach > 50.0 * math.sqrt(20)
 
 
 def test_a_step_of_ones_own(rows):
-    assert release(rows, step=2.0**-10).public["step"] == 2.0**-10
+    assert release(rows, step=2.0**-10).settings.step == 2.0**-10
     for step in (2.0**-30, Fraction(1, 2**30), Decimal(2) ** -30):
-        assert release(rows, step=step).public["step"] == 2.0**-30
+        assert release(rows, step=step).settings.step == 2.0**-30
 
 
 def test_imputing_puts_the_public_centre_there():
@@ -465,8 +465,8 @@ def test_a_release_is_frozen(rows):
     assert found.to_json() == before
     with pytest.raises(AttributeError):
         found.radius = 1.0
-    with pytest.raises(TypeError):
-        found.public["delta"] = 0.5
+    with pytest.raises(AttributeError):
+        found.settings.delta = 0.5
 
 
 def test_a_release_prints_its_price_and_says_when_it_was_seeded(rows):
@@ -487,7 +487,7 @@ def test_only_a_seed_makes_two_releases_alike(rows):
     one, two = release(rows, seed=None), release(rows, seed=None)
     assert not one.seeded
     assert not np.array_equal(one.mean, two.mean)
-    assert one.public["coins"] != two.public["coins"]
+    assert one.settings.coins != two.settings.coins
     assert release(rows).seeded
     assert np.array_equal(release(rows).mean, release(rows).mean)
     assert not np.array_equal(release(rows).mean, release(rows, seed=8).mean)

@@ -21,6 +21,8 @@ import nbformat
 import pytest
 
 import dpmean
+from dpmean.estimators.registry import ESTIMATORS
+from dpmean.release.statistics import STATISTICS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -109,6 +111,17 @@ def run_command(command, folder):
     return done.stdout
 
 
+@contextlib.contextmanager
+def restored(registry):
+    """Take out of a list or dictionary again what a page adds to it."""
+    before = registry.copy()
+    try:
+        yield
+    finally:
+        registry.clear()
+        registry.extend(before) if isinstance(registry, list) else registry.update(before)
+
+
 def run_page(page, folder):
     """Run a page from top to bottom, and return what it shows that is not so, and the names it made."""
     names, wrong = {"__name__": "__page__"}, []
@@ -123,7 +136,8 @@ def run_page(page, folder):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(steps(page))])
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path):
-    wrong, names = run_page(page, tmp_path)
+    with restored(ESTIMATORS), restored(STATISTICS):
+        wrong, names = run_page(page, tmp_path)
     for line, said, printed in wrong:
         raise AssertionError(f"{page}, block at line {line}: it says\n{said}\nand prints\n{printed}")
     assert TRUE_OF.get(page, lambda _: True)(names)

@@ -38,7 +38,7 @@ MOST_MODULES = {
     "release.grouped": 18,
     "ledger.entries": 17,
     "ledger.ledger": 22,
-    "reports.document": 36,
+    "reports.document": 37,
 }
 """How many modules of this package a public module loads at most, packages not counted but for the outermost."""
 NEVER = {"torch", "pandas", "polars", "pyarrow", "narwhals", "dask", "distributed", "pyspark", "sklearn"}

@@ -101,7 +101,7 @@ def test_groups_and_plans_say_it_in_what_they_return():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = dpmean.mean_by(ROWS, by=LABELS, groups=[0, 1], **FEW)
-        assert all(release.public["few_rows"] for release in found.released.values())
+        assert all(release.settings.few_rows for release in found.released.values())
         assert "too few rows" in str(dpmean.plan(10, 3, rho=0.01))
 
 

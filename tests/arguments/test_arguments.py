@@ -348,8 +348,9 @@ def releases():
         *(
             (trust, {"trust": name}, 'trust must be "central", "local" or "shuffle", got')
             for trust in ("central", "local", "shuffle")
-            for name in ("federated", "Central", "", None, 5, ["central"])
+            for name in ("federated", "Central", "")
         ),
+        *(("local", {"trust": name}, r"trust") for name in (None, 5, ["central"])),
         ("central", {"neighbours": "replace-two"}, 'neighbours must be "replace-one" or "add-or-remove-one", got'),
         ("shuffle", {"public": {"fidelity": "rumours"}}, 'fidelity must be "totals" or "messages", got'),
         ("shuffle", {"public": {"variant": "best"}}, "variant must be one of mean, twice, two, tree, binary"),

@@ -180,7 +180,7 @@ def test_a_covariance_that_cannot_be_inverted_is_a_clear_result(monkeypatch):
 
     monkeypatch.setattr(np.linalg, "eigh", fails)
     found = release("coinpress_covariance_mean", ROWS[:, :4], bound=100.0)
-    assert "the covariance could not be inverted (Eigenvalues did not converge)" in found.public["note"]
+    assert "the covariance could not be inverted (Eigenvalues did not converge)" in found.settings.note
     assert "the covariance could not be inverted" in " ".join(str(found).split())
     assert found.rho <= Fraction(1, 2)
     assert np.linalg.norm(found.mean - 5) < 10
@@ -220,7 +220,7 @@ def test_one_replaced_row_moves_exact_answers_by_what_the_receipts_say(name, mon
     assert used == len(balls)
     assert spent == found.rho == Fraction(1, 2)
 
-    domain = Domain.within_norm(d, found.public["bound"]["reach"], impute=False)
+    domain = Domain.within_norm(d, found.settings.bound.reach, impute=False)
     for row in (np.full(d, 1e6), np.full(d, -1e6), np.zeros(d), np.full(d, 2.0)):
         neighbour = data.copy()
         neighbour[17] = row

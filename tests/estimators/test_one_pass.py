@@ -198,12 +198,12 @@ def test_a_release_says_how_often_rows_were_read():
     rows = np.random.default_rng(1).normal(3, 1, (20_000, 4))
     for method in ("refined", "shifted", "clipped"):
         two, one = (mean(rows, rho=1, norm_bound=100, seed=1, method=method, passes=passes) for passes in (2, 1))
-        assert (two.public["passes"], one.public["passes"]) == (2, 1)
-        assert one.public["sample"] == two.public["sample"]
+        assert (two.settings.passes, one.settings.passes) == (2, 1)
+        assert one.settings.sample == two.settings.sample
         assert np.linalg.norm(one.mean - rows.mean(axis=0)) < 0.02
         assert one.rho == two.rho == 1
     few = mean(rows[:9000], rho=1, norm_bound=100, seed=1)
-    assert (few.public["passes"], few.public["sample"]) == (1, 0)  # held
+    assert (few.settings.passes, few.settings.sample) == (1, 0)  # held
     with pytest.raises(ArgumentError, match="passes must be 1 or 2, got 3"):
         mean(rows, rho=1, norm_bound=100, passes=3)
 

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import GroupedRelease, Neighbours, PureDp, Refusal, Release, Zcdp, baselines
 from dpmean.privacy.renyi import renyi_of
+from dpmean.release.settings import NormBound, Settings
 from dpmean.reports.markup import Html, escaped, raw, tag
 from dpmean.reports.numbers import fraction, percent_up, plain, small, with_error
 from dpmean.reports.promise import best_guess, promise_of
@@ -38,8 +39,12 @@ ADD = "add-or-remove-one"
 WIDTHS = (360, 760, 1000, 1400)
 
 
+def _set(release, **settings):
+    return replace(release, settings=replace(release.settings, **settings))
+
+
 def _named(release, names):
-    return replace(release, public={**release.public, "columns": list(names)})
+    return _set(release, columns=tuple(names))
 
 
 @pytest.fixture(scope="session")
@@ -183,21 +188,21 @@ def test_remarks_are_shown(releases, tmp_path):
     words = _words(dpmean.report(releases["few"], tmp_path / "page.html"))
     assert "Few rows: this may be worthless." in words
     assert words.index("worthless") < words.index("How accurate")
-    noted = replace(releases["one"], public={**releases["one"].public, "note": "something <odd> happened"})
+    noted = _set(releases["one"], note="something <odd> happened")
     text = dpmean.report(noted, tmp_path / "page.html", date="31 January <2025>").read_text()
     assert "something &lt;odd&gt; happened" in text
     assert "31 January &lt;2025&gt;" in text
 
 
 def test_where_rows_are_too_few_no_error_is_told(releases, grouped, tmp_path):
-    refined = replace(releases["one"], public={**releases["one"].public, "few_rows": True})
+    refined = _set(releases["one"], few_rows=True)
     for release in (releases["few"], refined):
         text = dpmean.report(release, tmp_path / "page.html").read_text()
         assert "too few rows to know the error" in text
         assert not re.search(
             r"± ?[0-9]|give or take|confidence", re.sub(r"<(style|script).*?</\1>", "", text, flags=re.S)
         )
-    few = {"South": replace(grouped["few"]["South"], public={**grouped["few"]["South"].public, "few_rows": True})}
+    few = {"South": _set(grouped["few"]["South"], few_rows=True)}
     some = replace(grouped["few"], groups={**grouped["few"].groups, **few})
     words = _words(dpmean.report(some, tmp_path / "page.html"))
     assert "Few rows: some of this may be worthless." in words
@@ -231,10 +236,10 @@ def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
     assert "nobody is trusted" in words["local"]
     assert "pure differential privacy" in words["local"]
     assert "shuffler and analyzer do not work together" in words["shuffle"]
-    assert f"at least {releases['shuffle'].public['honest']} clients are honest" in words["shuffle"]
+    assert f"at least {releases['shuffle'].settings.collection.honest} clients are honest" in words["shuffle"]
     assert all("was played in one process, which saw all rows" in words[kind] for kind in ("local", "shuffle"))
-    apart = {name: value for name, value in releases["local"].public.items() if name != "played_in_one_process"}
-    page = dpmean.report(replace(releases["local"], public=apart), tmp_path / "page.html")
+    apart = replace(releases["local"].settings.collection, played_in_one_process=False)
+    page = dpmean.report(_set(releases["local"], collection=apart), tmp_path / "page.html")
     assert "played in one process" not in _words(page)
 
 
@@ -336,10 +341,7 @@ def test_the_promise_of_groups_is_theirs(grouped, tmp_path):
 
 
 def test_persons_in_groups_count_with_their_rows_in_one(grouped, tmp_path):
-    named = {
-        label: replace(found, public={**found.public, "privacy_unit": "who"})
-        for label, found in grouped["few"].released.items()
-    }
+    named = {label: _set(found, privacy_unit="who") for label, found in grouped["few"].released.items()}
     words = _words(dpmean.report(replace(grouped["few"], groups=named, unit="who"), tmp_path / "page.html"))
     assert "Every person counts once, in one group, with the mean of their rows in it" in words
     assert "other listed groups were left out" in words
@@ -362,13 +364,12 @@ def test_names_do_no_harm_as_text(releases, tmp_path):
     assert parser.open == []
     assert not {"img", "b", "i"} & set(parser.seen)
     assert parser.seen.count("script") == 2
-    assert Release.from_json(_held(path)).public["columns"] == HOSTILE
+    assert Release.from_json(_held(path)).settings.columns == HOSTILE
 
 
 def test_no_name_turns_a_sentence_around(releases, grouped, tmp_path):
     odd = replace(grouped["few"], by="\u202eby", groups={"\u2067a": grouped["few"]["North"], "b": Refusal("c")})
-    unit = {**releases["persons"].public, "privacy_unit": "\u202ewho"}
-    for release in (odd, replace(releases["persons"], public=unit)):
+    for release in (odd, _set(releases["persons"], privacy_unit="\u202ewho")):
         text = dpmean.report(release, tmp_path / "page.html", title="\u202etitle", date="\u202dnow").read_text()
         assert not re.search("[\u202a-\u202e\u2066-\u2069]", text.replace(_held(tmp_path / "page.html"), ""))
         assert "<h1><bdi>" in text
@@ -383,8 +384,8 @@ def test_names_can_be_given_later(releases, tmp_path):
 
 
 def test_names_that_do_not_fit_are_left_out(releases, tmp_path):
-    for names in (["a", "b"], "abcde", None, 5):
-        odd = replace(releases["columns"], public={**releases["columns"].public, "columns": names})
+    for names in (("a", "b"), (), None):
+        odd = _set(releases["columns"], columns=names)
         assert "column 4" in _words(dpmean.report(odd, tmp_path / "page.html"))
 
 
@@ -431,7 +432,7 @@ def test_an_image_has_a_pixel_for_each_column(releases, tmp_path):
 def test_thousands_of_columns_make_a_page_of_bearable_size(releases, tmp_path):
     d, one = 20_000, releases["one"]
     wide = {name: np.resize(np.sin(np.arange(d)), d) for name in ("mean", "centre")}
-    long = replace(one, d=d, noise_std=np.full(d, 0.1), public={"bound": {"norm_bound": 60.0}}, **wide)
+    long = replace(one, d=d, noise_std=np.full(d, 0.1), settings=Settings(bound=NormBound(60.0)), **wide)
     path = dpmean.report(long, tmp_path / "page.html")
     assert path.stat().st_size < 2.5 * len(long.to_json()) + 1_000_000
     assert "the first 2000 of 20000" in _words(path)
@@ -586,7 +587,7 @@ def test_the_numbers_in_the_browser_are_those_of_the_release(browser, releases, 
     cells = browser.ask(_CELLS)
     assert len(cells) == release.d
     error = release.column_bounds() if release.found else 1.96 * release.noise_std
-    names = release.public.get("columns") or [f"column {j}" for j in range(release.d)]
+    names = release.columns or [f"column {j}" for j in range(release.d)]
     for j, (name, mean, bound, noise) in enumerate(cells):
         assert name == names[j]
         assert abs(float(mean) - release.mean[j]) <= 0.0501 * error[j]
@@ -630,7 +631,7 @@ def test_dots_are_where_the_numbers_are(browser, releases, tmp_path):
         const [box, line] = [dot, dot.closest("svg").querySelector(".whole")].map(e => e.getBoundingClientRect());
         return [(box.left + box.right) / 2 - line.left, line.width];
     })""")
-    lower, upper = (np.array(release.public["bound"][side]) for side in ("lower", "upper"))
+    lower, upper = (np.array(getattr(release.settings.bound, side)) for side in ("lower", "upper"))
     wanted = (release.mean - lower) / (upper - lower)
     assert np.allclose([place / width for place, width in found], wanted, atol=0.003)
 

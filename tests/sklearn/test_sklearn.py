@@ -310,7 +310,7 @@ def test_a_class_with_too_few_rows_is_never_answered():
     assert set(fitted.predict(rows)) == {"a", "b"}
     forced = nearest(classes=["a", "b", "c"], allow_few_rows=True).fit(rows[few], labels[few])
     assert np.isfinite(forced.centroids_).all()
-    assert [forced.releases_[label].public.get("few_rows", False) for label in "abc"] == [False, False, True]
+    assert [forced.releases_[label].settings.few_rows for label in "abc"] == [False, False, True]
 
 
 def test_if_no_class_is_left_that_is_an_error_and_paid_for():

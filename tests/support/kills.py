@@ -95,7 +95,7 @@ def _spend_without_end(file: str, outlet: int) -> NoReturn:
         ledger = Ledger(file)
         while True:
             made = release()
-            coins = made.public["coins"]
+            coins = made.settings.coins
             os.write(outlet, f"began {coins}\n".encode())
             try:
                 ledger.record(made)

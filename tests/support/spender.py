@@ -17,6 +17,7 @@ import numpy as np
 
 from dpmean import Ledger, Neighbours, OverspendError, Receipt, Release, Zcdp
 from dpmean.enums import Trust
+from dpmean.release.settings import Settings
 
 PRICE = Fraction(1, 50)
 
@@ -35,7 +36,7 @@ def release(cost: Fraction = PRICE, *, coins: str | None = None, seeded: bool = 
         trust=Trust.CENTRAL,
         neighbours=Neighbours.REPLACE_ONE,
         seeded=seeded,
-        public={"coins": coins or os.urandom(16).hex()},
+        settings=Settings(coins=coins or os.urandom(16).hex()),
     )
 
 
@@ -48,7 +49,7 @@ def spend(file: str, times: int) -> None:
         except OverspendError:
             print("refused", flush=True)
         else:
-            print("shown", made.public["coins"], flush=True)
+            print("shown", made.settings.coins, flush=True)
 
 
 def killed(folder: str, times: int) -> None:

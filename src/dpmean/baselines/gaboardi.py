@@ -29,6 +29,7 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt
 from dpmean.queries.queries import Floats, Ints
 from dpmean.release.release import Release
+from dpmean.release.settings import NormBound, Settings
 from dpmean.trust.local.randomizers import WORD, lies
 from dpmean.version import __version__
 
@@ -193,11 +194,11 @@ def _run(
         trust=Trust.LOCAL,
         neighbours=Neighbours.REPLACE_ONE,
         seeded=noise.seeded,
-        public={
-            "bound": {"norm_bound": float(norm_bound), "reach": reach},
-            "step": unit,
-            "coins": coins.key,
-            "dpmean": __version__,
-            **({} if delta is None else {"delta": float(delta)}),
-        },
+        settings=Settings(
+            bound=NormBound(reach, float(norm_bound)),
+            step=unit,
+            coins=coins.key,
+            delta=None if delta is None else float(delta),
+            version=__version__,
+        ),
     )

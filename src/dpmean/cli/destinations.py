@@ -18,6 +18,7 @@ import dpmean
 from dpmean.cli import show, tables
 from dpmean.errors import DataError
 from dpmean.privacy.renyi import renyi_of
+from dpmean.release.statistics import STATISTICS
 from dpmean.release.text import Paragraph
 
 """Where the words of a release begin."""
@@ -131,39 +132,40 @@ def _document(release: Releases, kind: str | None) -> bytes:
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     head, mark = (("seeded",), ("protects nobody",)) if release.seeded else ((), ())
+    names = tuple(statistic.name for statistic in STATISTICS)
     if isinstance(release, dpmean.Release):
-        lines.writerow(("column", "mean", "noise_std", "within", *head))
+        lines.writerow(("column", *names, *head))
         lines.writerows((*line, *mark) for line in _lines(release))
     else:
-        lines.writerow((release.by, "column", "mean", "noise_std", "within", "n", "refused", *head))
+        lines.writerow((release.by, "column", *names, "n", "refused", *head))
         for label, found in release.items():
             if isinstance(found, dpmean.Release):
                 lines.writerows((label, *line, found.n, "", *mark) for line in _lines(found))
             else:
-                lines.writerow((label, "", "", "", "", "", found.reason, *mark))
+                lines.writerow((label, "", *("" for _ in names), "", found.reason, *mark))
     return text.getvalue().encode()
 
 
-def _lines(release: dpmean.Release) -> Iterator[tuple[str | int, float, float, float | str]]:
-    """Return names, means, the noise in them, and what they are within at 95 % confidence, if that is known."""
-    names = release.columns or range(release.d)
-    within = release.column_bounds().tolist() if tables.is_bounded(release) else [""] * release.d
-    return zip(names, release.mean.tolist(), release.noise_std.tolist(), within, strict=True)
+def _lines(release: dpmean.Release) -> Iterator[tuple[str | int | float, ...]]:
+    """Return the names of columns and their statistics; what is not known, or worthless, is empty."""
+    values = [statistic.reliable(release) for statistic in STATISTICS]
+    known = [[""] * release.d if numbers is None else numbers.tolist() for numbers in values]
+    return zip(release.columns or range(release.d), *known, strict=True)
 
 
 def _print(found: Releases) -> None:
     """Print a release for people: a table, and what is to be known of it; the receipts are in its JSON."""
     facts, remarks = found.told()
     if isinstance(found, dpmean.Release):
-        few, unit = found.public.get("few_rows"), found.public.get("privacy_unit")
-        if few:
+        unit = found.unit
+        if found.settings.few_rows:
             show.warning("FEW ROWS: this mean may be worthless, and no error can be given")
             facts = _without_errors(facts)
         show.table(found.title(), tables.release_table(found))
         facts.append(("paid for", _shares(found)))
     else:
         unit = found.unit
-        small = [str(label) for label, one in found.released.items() if one.public.get("few_rows")]
+        small = [str(label) for label, one in found.released.items() if one.settings.few_rows]
         if small:
             show.warning(f"FEW ROWS: these means may be worthless, and no error can be given: {', '.join(small)}")
         show.table(found.title(), tables.grouped_table(found))

@@ -14,6 +14,7 @@ from dpmean.ledger.account import Account, digits
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
+from dpmean.release.statistics import STATISTICS, Statistic, Values
 
 
 @final
@@ -38,11 +39,11 @@ _MOST = 40
 
 
 def release_table(release: Release) -> Table:
-    """Return the mean, column by column."""
-    made = table(("column", "mean", "noise (std)"), right=("mean", "noise (std)"))
-    lines = _lines(release)
-    if is_bounded(release):
-        made.add_column("within, at 95 %", justify="right")
+    """Return the statistics of every column."""
+    shown = [(statistic, numbers) for statistic in STATISTICS if (numbers := statistic.reliable(release)) is not None]
+    heads = [statistic.words for statistic, _ in shown]
+    made = table(("column", *heads), right=heads)
+    lines = list(zip(_names(release), *(_cells(statistic, numbers) for statistic, numbers in shown), strict=True))
     if len(lines) > _MOST:
         lines = [*lines[:10], ("...", f"{len(lines) - 10} more: --out")]
     for line in lines:
@@ -52,9 +53,10 @@ def release_table(release: Release) -> Table:
 
 def grouped_table(grouped: GroupedRelease) -> Table:
     """Return the means of groups, column by column, or why there are none."""
-    persons = any("privacy_unit" in found.public for found in grouped.released.values())
-    number = "persons" if persons else "rows"
-    made = table((grouped.by, number, "column", "mean", "within, at 95 %"), right=(number, "mean", "within, at 95 %"))
+    number = "rows" if all(found.unit is None for found in grouped.released.values()) else "persons"
+    shown = [statistic for statistic in STATISTICS if statistic.of_groups]
+    heads = [statistic.words for statistic in shown]
+    made = table((grouped.by, number, "column", *heads), right=(number, *heads))
     count = 0
     for label, found in grouped.items():
         if count > _MOST:
@@ -62,9 +64,10 @@ def grouped_table(grouped: GroupedRelease) -> Table:
             break
         if isinstance(found, Release):
             about = "about " * (found.neighbours == Neighbours.ADD_OR_REMOVE_ONE)
-            for i, (column, mean, _, *within) in enumerate(_lines(found)[:_MOST]):
+            cells = [_cells(statistic, statistic.reliable(found)) or [""] * found.d for statistic in shown]
+            for i, line in enumerate(list(zip(_names(found), *cells, strict=True))[:_MOST]):
                 first = (str(label), f"{about}{found.n}") if i == 0 else ("", "")
-                made.add_row(*first, column, mean, *within)
+                made.add_row(*first, *line)
                 count += 1
         else:
             made.add_row(str(label), "", f"no mean: {found.reason}")
@@ -72,17 +75,13 @@ def grouped_table(grouped: GroupedRelease) -> Table:
     return made
 
 
-def is_bounded(release: Release) -> bool:
-    """Whether errors are told: not so where there are too few rows to know them."""
-    return release.found is not None and not release.public.get("few_rows")
+def _names(release: Release) -> tuple[str, ...]:
+    return release.columns or tuple(str(j) for j in range(release.d))
 
 
-def _lines(release: Release) -> list[tuple[str, ...]]:
-    names = release.columns or tuple(str(j) for j in range(release.d))
-    columns = [names, [f"{x:.6g}" for x in release.mean], [f"{x:.3g}" for x in release.noise_std]]
-    if is_bounded(release):
-        columns.append([f"± {x:.3g}" for x in release.column_bounds()])
-    return list(zip(*columns, strict=True))
+def _cells(statistic: Statistic, numbers: Values) -> list[str]:
+    """Return numbers as people read them; none where they are not known."""
+    return [] if numbers is None else [f"{statistic.sign}{number:.{statistic.digits}g}" for number in numbers]
 
 
 def ledger_table(account: Account) -> Table:

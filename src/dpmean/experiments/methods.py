@@ -108,7 +108,8 @@ def mean(problem: Problem, seed: int, **options: Any) -> Answer:
         release = dpmean.mean(problem.rows, **more)
     except TooFewRowsError:
         release, note = dpmean.mean(problem.rows, **more, allow_few_rows=True), TOO_FEW_ROWS
-    return Answer(release.mean, note, float(release.public.get("messages_per_user", 0)))
+    collection = release.settings.collection
+    return Answer(release.mean, note, 0.0 if collection is None else float(collection.messages_per_user))
 
 
 def _peer(name: str, *, sigmas: bool | None = None) -> Callable[..., Answer]:
@@ -118,7 +119,7 @@ def _peer(name: str, *, sigmas: bool | None = None) -> Callable[..., Answer]:
         told = problem.figure.statistical if sigmas is None else sigmas
         more = {**problem.arguments, **(problem.sigmas if told else {})}
         release: dpmean.Release = getattr(baselines, name)(problem.rows, **more, **options, seed=seed)
-        return Answer(release.mean, str(release.public.get("note", "")))
+        return Answer(release.mean, release.settings.note)
 
     return call
 

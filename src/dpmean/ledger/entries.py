@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -18,8 +16,6 @@ from dpmean.ledger.relations import WITHIN
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
 from dpmean.privacy.receipts import Receipt
 from dpmean.privacy.renyi import Renyi, compose
-
-_COINS = re.compile(r'"coins": "[0-9a-f]{32}"')
 
 
 class Recordable(Protocol):
@@ -50,8 +46,9 @@ class Recordable(Protocol):
         """Which estimator."""
         ...
 
-    def to_json(self) -> str:
-        """Return all that may be published, with the public coins, which tell any two releases apart."""
+    @property
+    def identity(self) -> str | None:
+        """What tells it from all others, such as a hash of what is published; None if nothing does."""
         ...
 
 
@@ -59,7 +56,7 @@ def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
     """Return the line for a release in the books of a budget, or refuse it."""
     _check(release)
     return Entry(
-        id=_identity(release),
+        id=_said_by(release, "identity", str) or os.urandom(16).hex(),
         when=_now(),
         what=_title(release),
         cost=_cost(release, budget),
@@ -67,7 +64,7 @@ def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
         d=_said_by(release, "d", int),
         columns=_names(release),
         neighbours=_relation(release),
-        unit=_unit(release),
+        unit=_said_by(release, "unit", str),  # "" is a name like any other,
     )
 
 
@@ -82,13 +79,6 @@ def entry_for(
 def _title(release: Recordable) -> str:
     trust = getattr(release, "trust", "central")
     return release.method if trust == "central" else f"{release.method}, {trust} model"
-
-
-def _unit(release: Recordable) -> str | None:
-    """Return the column that says whose row it is; groups that were released together have the same."""
-    of_groups, public = getattr(release, "unit", None), getattr(release, "public", {})
-    unit = public.get("privacy_unit") if of_groups is None else of_groups
-    return unit if isinstance(unit, str) else None  # "" is a name like any other
 
 
 def _relation(release: Recordable) -> str | None:
@@ -115,7 +105,7 @@ def _now() -> str:
 
 
 def _check(release: object) -> None:
-    if not all(hasattr(release, name) for name in ("receipts", "seeded", "exact", "method", "to_json")):
+    if not all(hasattr(release, name) for name in ("receipts", "seeded", "exact", "method")):
         raise ArgumentTypeError(f"a release is needed, got {release!r} of type {type(release).__name__}")
     if getattr(release, "seeded", True):
         raise ArgumentError("this release was made with a seed and protects nobody: make it again without one")
@@ -135,12 +125,6 @@ def _cost(release: Recordable, budget: Zcdp | ApproxDp) -> Cost:
     if isinstance(budget, ApproxDp) and len(pure) == len(prices):
         return PureDp(sum(pure, start=Fraction(0)))
     return as_paid(release.cost, budget)
-
-
-def _identity(release: Recordable) -> str:
-    """Return the hash of what is published of a release; a random number if nothing tells it from all others."""
-    text = release.to_json()
-    return hashlib.sha256(text.encode()).hexdigest()[:32] if _COINS.search(text) else os.urandom(16).hex()
 
 
 def _said_by(release: object, name: str, kind: type[Any]) -> Any:

@@ -19,7 +19,7 @@ _ADDED = str(Neighbours.ADD_OR_REMOVE_ONE)
 def check_neighbours(neighbours: str) -> None:
     """Refuse what is no kind of neighbours."""
     name, within, _ = str(neighbours).partition(WITHIN)
-    if read_name(Neighbours, name, "neighbours") is not Neighbours.REPLACE_ONE and within:
+    if read_name(Neighbours, name[:40], "neighbours") is not Neighbours.REPLACE_ONE and within:
         raise ArgumentError(f"public sizes of groups go with neighbours that replace one, got {name!r}")
 
 

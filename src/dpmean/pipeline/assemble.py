@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from dpmean.privacy.receipts import Receipt
 from dpmean.queries.domain import Domain
 from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
+from dpmean.release.settings import BoxBounds, NormBound, Settings
 from dpmean.version import __version__
 from dpmean.warning import warn_user
 
@@ -68,7 +68,7 @@ def in_user_units(
     trust: Trust,
     neighbours: Neighbours,
     seeded: bool,
-    public: dict[str, Any],
+    settings: Settings,
     number_std: float = 0.0,
 ) -> Release:
     """Put an estimate back into the user's units.
@@ -96,26 +96,17 @@ def in_user_units(
         trust=trust,
         neighbours=neighbours,
         seeded=seeded,
-        public={
-            **public,
-            "dpmean": __version__,
-            **({"radius_unit": radius_unit} if radius_unit else {}),
-            **({"note": estimate.note} if estimate.note else {}),
-        },
+        settings=replace(settings, version=__version__, radius_unit=radius_unit, note=estimate.note),
         found=found and found.times(length),
     )
 
 
-def remarks(delta: Number | None, *, few_rows: str) -> dict[str, Any]:
-    """Return what a release says of its budget and its rows, beside the numbers."""
-    return {**({} if delta is None else {"delta": float(delta)}), **({"few_rows": True} if few_rows else {})}
-
-
-def bound_of(domain: Domain, norm_bound: float | None) -> dict[str, Any]:
+def bound_of(domain: Domain, norm_bound: float | None) -> NormBound | BoxBounds:
     """Return the bound as the release keeps it."""
     if domain.lower is not None and domain.upper is not None:
-        return {"lower": domain.lower.tolist(), "upper": domain.upper.tolist()}
-    return {"norm_bound": domain.reach if norm_bound is None else float(norm_bound), "reach": domain.reach}
+        return BoxBounds(tuple(domain.lower.tolist()), tuple(domain.upper.tolist()))
+    reach = float(domain.reach)
+    return NormBound(reach, reach if norm_bound is None else float(norm_bound))
 
 
 def make_outlook(

@@ -16,7 +16,7 @@ from dpmean.estimators.refined.estimator import rows_needed
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import SecureNoise, SeededNoise
 from dpmean.numerics.error_quantiles import length_quantile
-from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, remarks, warn
+from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
 from dpmean.pipeline.opening import open_rows
 from dpmean.pipeline.outlook import Outlook
 from dpmean.pipeline.payment import Payment
@@ -26,6 +26,7 @@ from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.queries.domain import Domain
 from dpmean.queries.protocols import Noise, Rows
 from dpmean.release.release import Release
+from dpmean.release.settings import Settings
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory
 from dpmean.rows.pass_counter import CountedRows
@@ -89,8 +90,6 @@ def _ask(
     estimate = estimator(curate(rows, number.left, noise, terms.neighbours))
     estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
     total_cost(estimate.receipts, request.terms.zcdp)
-    public = {"bound": bound_of(domain, request.bound.norm_bound), "step": grid.step, "coins": coins.key}
-    public |= {"passes": rows.passes, "sample": rows.sampled}
     release = in_user_units(
         estimate,
         domain,
@@ -100,7 +99,7 @@ def _ask(
         trust=terms.model.name,
         neighbours=terms.neighbours,
         seeded=noise.seeded,
-        public={**public, **_told(job.source, domain, job.strict), **remarks(terms.delta, few_rows=few_rows)},
+        settings=_settings(job, domain, rows, step=grid.step, coins=coins.key, few_rows=bool(few_rows)),
     )
     return release, few_rows
 
@@ -113,15 +112,28 @@ def _seen(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows
     return UncountedRows(rows, number.n, noise) if number.paid else rows
 
 
-def _told(source: Source, domain: Domain, strict: tuple[int, ...]) -> dict[str, object]:
-    """Return what a release tells of its table: names, whose rows they are, where missing values were made up."""
-    names, unit = source.names, unit_of(source)
-    imputed = True if names is None else [name for j, name in enumerate(names) if j not in strict]
-    return {
-        **({} if names is None else {"columns": list(names)}),
-        **({} if unit is None else {"privacy_unit": unit}),
-        **({"imputed": imputed} if domain.impute else {}),
-    }
+def _settings(job: Job, domain: Domain, rows: CountedRows, *, step: float, coins: str, few_rows: bool) -> Settings:
+    """Return the public choices of a run, once rows were read."""
+    delta, source = job.request.terms.delta, job.source
+    return Settings(
+        bound=bound_of(domain, job.request.bound.norm_bound),
+        step=step,
+        coins=coins,
+        passes=rows.passes,
+        sample=rows.sampled,
+        columns=source.names,
+        privacy_unit=unit_of(source),
+        imputed=_imputed(source, domain, job.strict),
+        delta=None if delta is None else float(delta),
+        few_rows=few_rows,
+    )
+
+
+def _imputed(source: Source, domain: Domain, strict: tuple[int, ...]) -> bool | tuple[str, ...]:
+    """Return where missing values were made up: the names of columns, or True for all that have no names."""
+    if not domain.impute or source.names is None:
+        return domain.impute
+    return tuple(name for j, name in enumerate(source.names) if j not in strict)
 
 
 def unit_of(source: Source) -> str | None:

@@ -17,8 +17,8 @@ from dpmean.rows.engine import Streamed
 from dpmean.rows.opening import InMemory
 
 
-def read_devices(X: Any, request: Request) -> tuple[Floats, Domain, dict[str, Any]]:
-    """Return the rows as devices hold them, their domain, and what a release says about their columns."""
+def read_devices(X: Any, request: Request) -> tuple[Floats, Domain, tuple[str, ...] | None]:
+    """Return the rows as devices hold them, their domain, and the names of their columns."""
     source, model = open_rows(X, request), request.terms.model
     if isinstance(source, Streamed):
         array: NDArray[Any] = source.engine.gather(np.arange(source.shape[0]))
@@ -30,7 +30,7 @@ def read_devices(X: Any, request: Request) -> tuple[Floats, Domain, dict[str, An
         )
     check_columns(source.shape[1], model)
     domain = request.bound.domain(source.shape[1], source.names, impute=True)  # a device answers whatever it holds
-    return _held(array, domain), domain, {} if source.names is None else {"columns": list(source.names)}
+    return _held(array, domain), domain, source.names
 
 
 def _held(array: NDArray[Any], domain: Domain) -> Floats:

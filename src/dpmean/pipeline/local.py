@@ -10,11 +10,12 @@ from dpmean.arguments.request import Request
 from dpmean.arguments.rows import check_columns
 from dpmean.arguments.terms import Terms
 from dpmean.estimators.feasibility import Need
-from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, remarks, warn
+from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
 from dpmean.pipeline.devices import read_devices
 from dpmean.pipeline.outlook import Outlook
 from dpmean.privacy.budgets import PureDp, Zcdp
 from dpmean.release.release import Release
+from dpmean.release.settings import CollectionSettings, Settings
 from dpmean.trust.local import division
 from dpmean.trust.local.analyzer import LocalAnalyzer
 from dpmean.trust.local.protocol import setup_for
@@ -44,18 +45,21 @@ def run(X: Any, request: Request) -> Release:
         trust=terms.model.name,
         neighbours=terms.neighbours,
         seeded=noise.seeded,
-        public={
-            "bound": bound_of(domain, request.bound.norm_bound),
-            "step": math.ldexp(1.0, analyzer.step),
-            "coins": coins.key,
-            "rounds": len(analyzer.closed),
-            "messages_per_user": 1,
-            "bytes_per_user": fleet.bytes / max(fleet.messages, 1),
-            "answered": int(analyzer.answered.sum()),
-            "played_in_one_process": True,
-            **names,
-            **remarks(terms.delta, few_rows=few_rows),
-        },
+        settings=Settings(
+            bound=bound_of(domain, request.bound.norm_bound),
+            step=math.ldexp(1.0, analyzer.step),
+            coins=coins.key,
+            collection=CollectionSettings(
+                rounds=len(analyzer.closed),
+                messages_per_user=1,
+                bytes_per_user=fleet.bytes / max(fleet.messages, 1),
+                answered=int(analyzer.answered.sum()),
+                played_in_one_process=True,
+            ),
+            columns=names,
+            delta=None if terms.delta is None else float(terms.delta),
+            few_rows=bool(few_rows),
+        ),
     )
     if request.ledger is not None:
         request.ledger.record(release)

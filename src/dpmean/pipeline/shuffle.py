@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,11 +14,12 @@ from dpmean.arguments.rows import check_columns
 from dpmean.arguments.terms import Terms
 from dpmean.enums import Fidelity
 from dpmean.estimators.feasibility import Need
-from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, remarks, warn
+from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
 from dpmean.pipeline.devices import read_devices
 from dpmean.pipeline.outlook import Outlook, Traffic
 from dpmean.privacy.budgets import ApproxDp
 from dpmean.release.release import Release
+from dpmean.release.settings import Settings
 from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
 from dpmean.trust.shuffle.design import NEAR, Design, clients_needed, design
 from dpmean.trust.shuffle.simulation import Crowd
@@ -46,15 +48,15 @@ def run(X: Any, request: Request) -> Release:
         trust=terms.model.name,
         neighbours=terms.neighbours,
         seeded=noise.seeded,
-        public={
-            **analyzer.traffic(),
-            "bound": bound_of(domain, request.bound.norm_bound),
-            "coins": coins.key,
-            "fidelity": str(terms.fidelity),
-            "played_in_one_process": True,
-            **names,
-            **remarks(terms.delta, few_rows=few_rows),
-        },
+        settings=Settings(
+            bound=bound_of(domain, request.bound.norm_bound),
+            step=math.ldexp(1.0, analyzer.collection.step),
+            coins=coins.key,
+            collection=replace(analyzer.traffic(), fidelity=terms.fidelity, played_in_one_process=True),
+            columns=names,
+            delta=float(budget.delta),
+            few_rows=bool(few_rows),
+        ),
     )
     if request.ledger is not None:
         request.ledger.record(release)

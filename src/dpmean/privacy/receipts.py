@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import final
 
 from dpmean.errors import ArgumentError, OverspendError
 from dpmean.privacy.budgets import Number, PureDp, Zcdp
 from dpmean.privacy.conversions import compose_zcdp, rounded_up, tight_epsilon
-from dpmean.privacy.renyi import ORDERS, Renyi, compose
+from dpmean.privacy.renyi import Renyi, compose
 
 
 @final
@@ -64,39 +64,3 @@ def epsilon_of(receipts: Sequence[Receipt], delta: Number) -> float:
     if len(pure) == len(receipts):
         epsilon = min(epsilon, sum(pure, start=Fraction(0)))
     return rounded_up(epsilon)
-
-
-def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
-    """Return a receipt as JSON has it."""
-    cost = receipt.cost
-    price: dict[str, Any]
-    if isinstance(cost, Renyi):
-        price = {"orders": ORDERS, "renyi": cost.curve, "delta": str(cost.delta), "distance": cost.distance}
-    else:
-        price = {"rho": str(cost.rho)} if isinstance(cost, Zcdp) else {"epsilon": str(cost.epsilon)}
-    inexact = {} if receipt.exact else {"exact": False}
-    return {"step": receipt.step, "asked": receipt.asked, "mechanism": receipt.mechanism, **price, **inexact}
-
-
-def receipt_from_dict(entry: dict[str, Any]) -> Receipt:
-    """Read a receipt from JSON."""
-    step, asked, mechanism, exact = entry["step"], entry["asked"], entry["mechanism"], entry.get("exact", True)
-    if not all(type(word) is str for word in (step, asked, mechanism)) or type(exact) is not bool:
-        raise ValueError("a receipt says in words what was asked")
-    price = {name: value for name, value in entry.items() if name not in ("step", "asked", "mechanism", "exact")}
-    return Receipt(step, asked, mechanism, _price(price), exact)
-
-
-def _price(price: dict[str, Any]) -> Zcdp | PureDp | Renyi:
-    match price:
-        case {"rho": str(rho), **rest} if not rest:
-            return Zcdp(Fraction(rho))
-        case {"epsilon": str(epsilon), **rest} if not rest:
-            return PureDp(Fraction(epsilon))
-        case {"renyi": list(curve), "orders": list(orders), "delta": str(delta), "distance": distance, **rest} if (
-            not rest
-        ):
-            if tuple(orders) != ORDERS or not all(type(value) is float for value in curve):
-                raise ValueError("a Rényi curve must have the orders of this version, and numbers")
-            return Renyi(tuple(curve), Fraction(delta), distance)
-    raise ValueError('a price is a "rho" or an "epsilon", a fraction in quotes, or a Rényi curve')

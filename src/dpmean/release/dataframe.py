@@ -1,14 +1,45 @@
-"""A table as a data frame of whichever library the caller has."""
+"""Releases as data frames of whichever library the caller has: the statistics of every column."""
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpmean.errors import ArgumentError
+from dpmean.release.statistics import STATISTICS
+
+if TYPE_CHECKING:
+    from dpmean.release.grouped import GroupedRelease
+    from dpmean.release.release import Release
 
 
-def frame_of(table: dict[str, Any], library: str) -> Any:
+def frame_of_release(release: Release, library: str) -> Any:
+    """Return a line per column; statistics that the release does not know are left out."""
+    values = {statistic.name: statistic.compute(release) for statistic in STATISTICS}
+    table = {name: numbers.tolist() for name, numbers in values.items() if numbers is not None}
+    return _frame_of({"column": _names(release), **table}, library)
+
+
+def frame_of_groups(grouped: GroupedRelease, library: str) -> Any:
+    """Return a line per group and column; what one group does not know is None."""
+    names = ("column", *(statistic.name for statistic in STATISTICS), "n")
+    group = f"{grouped.by} (group)" if grouped.by in names else grouped.by
+    lines: dict[str, list[Any]] = {group: [], **{name: [] for name in names}}
+    for label, release in grouped.released.items():
+        lines[group] += [label] * release.d
+        lines["column"] += _names(release)
+        for statistic in STATISTICS:
+            numbers = statistic.compute(release)
+            lines[statistic.name] += [None] * release.d if numbers is None else numbers.tolist()
+        lines["n"] += [release.n] * release.d
+    return _frame_of(lines, library)
+
+
+def _names(release: Release) -> list[str]:
+    return list(release.columns or (f"column {j}" for j in range(release.d)))
+
+
+def _frame_of(table: dict[str, Any], library: str) -> Any:
     """Return columns as a data frame of some library."""
     if library not in ("pandas", "polars", "pyarrow"):
         raise ArgumentError(f'library must be "pandas", "polars" or "pyarrow", got {library!r}')

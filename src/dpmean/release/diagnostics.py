@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -43,10 +42,3 @@ class Found:
         """
         names = ("spread", "ceiling", "bias", "bias_std", "tail", "noise_std")
         return replace(self, **{name: getattr(self, name) * unit for name in names})
-
-
-def is_sound(found: Found) -> bool:
-    """Tell whether a document had numbers of the right kind in all the right places."""
-    lengths = (found.spread, found.ceiling, found.bias, found.bias_std, found.tail, found.noise_std)
-    whole = type(found.rounds) is int and type(found.unseen) is int and found.unseen >= 0
-    return whole and all(type(length) is float and 0 <= length < math.inf for length in lengths)

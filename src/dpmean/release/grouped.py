@@ -5,7 +5,6 @@ This is one file because every field and every promise of the public class is ex
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,12 +15,11 @@ from dpmean.errors import ArgumentError, ArgumentTypeError, display_name
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.conversions import rounded_up, tight_epsilon
 from dpmean.privacy.neighbours import Neighbours
-from dpmean.privacy.receipts import Receipt, receipt_from_dict, receipt_to_dict, total_cost
+from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.release import text as summary
-from dpmean.release.dataframe import frame_of
 from dpmean.release.release import Release
+from dpmean.release.settings import Settings
 
-_FORMAT = "dpmean.grouped/1"
 MOVED = 4
 """What a row that is replaced costs, in multiples of what one row more or less costs.
 
@@ -168,6 +166,13 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         """Which estimator."""
         return next((release.method for release in self.released.values()), "none")
 
+    @property
+    def identity(self) -> str | None:
+        """The hash by which a ledger knows this release; None if no public coins tell it from all others."""
+        from dpmean.release import codec  # here, as it makes releases
+
+        return codec.identify(self.to_json(), [self.coins, *(one.settings.coins for one in self.released.values())])
+
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame with a line per group and column.
 
@@ -175,43 +180,15 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
 
         """
-        group = f"{self.by} (group)" if self.by in ("column", "mean", "noise_std", "n") else self.by
-        lines: dict[str, list[Any]] = {group: [], "column": [], "mean": [], "noise_std": [], "within": [], "n": []}
-        for label, found in self.released.items():
-            lines[group] += [label] * found.d
-            lines["column"] += list(found.columns or (f"column {j}" for j in range(found.d)))
-            lines["mean"] += found.mean.tolist()
-            lines["noise_std"] += found.noise_std.tolist()
-            lines["within"] += [None] * found.d if found.found is None else found.column_bounds().tolist()
-            lines["n"] += [found.n] * found.d
-        return frame_of(lines, library)
+        from dpmean.release.dataframe import frame_of_groups  # here, as few need it
+
+        return frame_of_groups(self, library)
 
     def to_json(self) -> str:
         """Return the whole release as JSON; labels must be text, numbers or truth values to survive it."""
-        entries = [
-            {"label": label, "release": json.loads(found.to_json())}
-            if isinstance(found, Release)
-            else {
-                "label": label,
-                "refused": found.reason,
-                "receipts": [receipt_to_dict(r) for r in found.receipts],
-                "rows_needed": found.rows_needed,
-            }
-            for label, found in self.groups.items()
-        ]
-        document = {
-            "format": _FORMAT,
-            "by": self.by,
-            "sizes": str(self.sizes),
-            "neighbours": str(self.neighbours),
-            "seeded": self.seeded,
-            "delta": self.delta,
-            "coins": self.coins,
-            "privacy_unit": self.unit,
-            "rho": str(self.rho),
-            "groups": entries,
-        }
-        return json.dumps(document, allow_nan=False, default=str)
+        from dpmean.release import codec
+
+        return codec.encode_grouped(self)
 
     @staticmethod
     def from_json(text: str) -> GroupedRelease:
@@ -221,35 +198,9 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             text: The JSON that ``to_json`` returned.
 
         """
-        try:
-            document = json.loads(text)
-            if not isinstance(document, dict) or document.get("format") != _FORMAT:
-                raise ValueError("it does not name this format")
-            groups: dict[Any, Release | Refusal] = {
-                entry["label"]: Release.from_json(json.dumps(entry["release"]))
-                if "release" in entry
-                else Refusal(
-                    str(entry["refused"]),
-                    tuple(receipt_from_dict(r) for r in entry["receipts"]),
-                    int(entry.get("rows_needed", 1)),
-                )
-                for entry in document["groups"]
-            }
-            found = GroupedRelease(
-                str(document["by"]),
-                groups,
-                document["sizes"],
-                document["neighbours"],
-                document["seeded"] is not False,
-                float(document["delta"]),
-                str(document["coins"]),
-                None if document["privacy_unit"] is None else str(document["privacy_unit"]),
-            )
-            if not 0 < found.delta < 1 or len(groups) < len(document["groups"]) or str(found.rho) != document["rho"]:
-                raise ValueError("its groups do not cost what it says")
-        except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
-        return found
+        from dpmean.release import codec
+
+        return codec.decode_grouped(text)
 
     def __str__(self) -> str:
         facts, remarks = self.told()
@@ -278,7 +229,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         if self.refused:
             facts.append(("labels", "where more were expected, check the spelling: labels must match, also in case"))
         one = next(iter(self.released.values()), None)
-        return facts, summary.remarks({} if one is None else one.public, exact=True, seeded=self.seeded)
+        return facts, summary.remarks(Settings() if one is None else one.settings, exact=True, seeded=self.seeded)
 
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""

@@ -5,10 +5,9 @@ This is one file because every field and every promise of the public class is ex
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, final
@@ -16,18 +15,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dpmean.enums import Fidelity, Trust, read_name
+from dpmean.enums import Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.numerics.error_quantiles import error_quantile, normal_quantile
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.neighbours import Neighbours
-from dpmean.privacy.receipts import Receipt, epsilon_of, receipt_from_dict, receipt_to_dict, zcdp_of
+from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
 from dpmean.release import text as summary
 from dpmean.release.arrays import Kept, keep_arrays
-from dpmean.release.dataframe import frame_of
-from dpmean.release.diagnostics import Found, is_sound
-
-_FORMAT = "dpmean.release/1"
+from dpmean.release.diagnostics import Found
+from dpmean.release.settings import BoxBounds, Settings, choose_delta
+from dpmean.warning import warn_user
 
 
 @final
@@ -52,8 +50,8 @@ class Release:
         trust: The trust model.
         neighbours: Which pairs of data sets the guarantee makes hard to tell apart.
         seeded: True when the noise came from a seed. Such a release is an experiment and protects nobody.
-        public: The public choices of the run: the bound, the step of the grid, the public coins, the version; and in
-            the central model how often all rows were read (``passes``), and how many by position (``sample``).
+        settings: The public choices of the run: the bound, the step of the grid, the public coins, the version; in the
+            central model how often all rows were read; and what a collection in the other models adds.
         found: What method refined found out on its way, privately: spread, radii, rounds, bias.
 
     """
@@ -69,11 +67,10 @@ class Release:
     trust: Trust
     neighbours: Neighbours
     seeded: bool
-    public: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
     found: Found | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "public", MappingProxyType(dict(self.public)))
         object.__setattr__(self, "trust", read_name(Trust, self.trust, "trust"))
         object.__setattr__(self, "neighbours", read_name(Neighbours, self.neighbours, "neighbours"))
 
@@ -95,8 +92,31 @@ class Release:
     @property
     def columns(self) -> tuple[str, ...] | None:
         """What the columns are called, if they have names."""
-        names = self.public.get("columns")
-        return None if names is None else tuple(names)
+        return self.settings.columns
+
+    @property
+    def unit(self) -> str | None:
+        """What all rows of one person are known by, or None if every row is protected by itself."""
+        return self.settings.privacy_unit
+
+    @property
+    def identity(self) -> str | None:
+        """The hash by which a ledger knows this release; None if it has no public coins to tell it from all others."""
+        from dpmean.release import codec  # here, as it makes releases
+
+        return codec.identify(self.to_json(), [self.settings.coins])
+
+    @property
+    def public(self) -> Mapping[str, Any]:
+        """The settings as a mapping, as in version 0.1.0; use ``settings``."""
+        from dpmean.release.settings_codec import mapping_of
+
+        warn_user(
+            "Release.public has moved to Release.settings, a record: release.settings.coins, say, for "
+            'release.public["coins"]; the old name goes with the next version',
+            DeprecationWarning,
+        )
+        return MappingProxyType(mapping_of(self.settings))
 
     def __getitem__(self, column: str) -> float:
         """Return the mean of one column by its name.
@@ -132,15 +152,9 @@ class Release:
             library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
 
         """
-        names = self.columns or tuple(f"column {j}" for j in range(self.d))
-        table: dict[str, Any] = {
-            "column": list(names),
-            "mean": self.mean.tolist(),
-            "noise_std": self.noise_std.tolist(),
-        }
-        if self.found is not None:
-            table["within"] = self.column_bounds().tolist()
-        return frame_of(table, library)
+        from dpmean.release.dataframe import frame_of_release  # here, as few need it
+
+        return frame_of_release(self, library)
 
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up).
@@ -190,31 +204,17 @@ class Release:
             raise ArgumentError(_no_bound(self))
         found = self.found
         bound = error_quantile(1, found.noise_std, found.bias + found.tail, found.bias_std, confidence)
-        given = self.public.get("bound", {})
-        if "radius_unit" not in self.public or "lower" not in given:
+        given = self.settings.bound
+        if not self.settings.radius_unit or not isinstance(given, BoxBounds):
             return np.full(self.d, bound)
-        half_widths: NDArray[np.float64] = np.array(given["upper"]) / 2 - np.array(given["lower"]) / 2
+        half_widths: NDArray[np.float64] = np.array(given.upper) / 2 - np.array(given.lower) / 2
         return half_widths * bound
 
     def to_json(self) -> str:
         """Return the whole release as JSON; numbers survive the way there and back unchanged."""
-        document = {
-            "format": _FORMAT,
-            "mean": self.mean.tolist(),
-            "noise_std": self.noise_std.tolist(),
-            "centre": self.centre.tolist(),
-            "radius": self.radius,
-            "receipts": [receipt_to_dict(receipt) for receipt in self.receipts],
-            "n": self.n,
-            "d": self.d,
-            "method": self.method,
-            "trust": str(self.trust),
-            "neighbours": str(self.neighbours),
-            "seeded": self.seeded,
-            "public": dict(self.public),
-            "found": None if self.found is None else asdict(self.found),
-        }
-        return json.dumps(document, allow_nan=False)
+        from dpmean.release import codec
+
+        return codec.encode_release(self)
 
     @staticmethod
     def from_json(text: str) -> Release:
@@ -224,24 +224,15 @@ class Release:
             text: The JSON that ``to_json`` returned.
 
         """
-        try:
-            document = json.loads(text)
-            if not isinstance(document, dict) or document.pop("format", None) != _FORMAT:
-                raise ValueError("it does not name this format")
-            receipts = tuple(receipt_from_dict(entry) for entry in document.pop("receipts"))
-            details = document.pop("found", None)
-            found = None if details is None else Found(**details)
-            release = Release(receipts=receipts, found=found, **document)
-        except (ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ArgumentError(f"this is not a release in the format {_FORMAT}: {error}") from None
-        _check(release)
-        return release
+        from dpmean.release import codec
+
+        return codec.decode_release(text)
 
     def __str__(self) -> str:
         facts, remarks = self.told()
         lines = [
             self.title(),
-            *summary.warning(self.public),
+            *summary.warning(self.settings),
             *summary.estimate(self.columns, self.mean, self.noise_std, self._bounds_to_tell()),
             *summary.lines_of(facts),
             *summary.wrapped("    ", "what it paid for:"),
@@ -256,16 +247,16 @@ class Release:
 
     def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
         """Return what is to be known beside the numbers, and what a reader must not miss: labels and words."""
-        public, delta = self.public, self.public.get("delta", 1e-6)
+        settings, delta = self.settings, choose_delta(self.settings)
         facts = [
-            ("bound", summary.bound(public)),
+            ("bound", summary.bound(settings)),
             *self._radius(),
             ("privacy", summary.price(self.receipts, delta)),
-            ("", summary.protected(self.neighbours, public.get("privacy_unit"))),
-            *summary.protocol(self.trust, public),
+            ("", summary.protected(self.neighbours, settings.privacy_unit)),
+            *summary.protocol(self.trust, settings.collection),
             ("method", f"{self.method}, {self.trust} model"),
         ]
-        return facts, summary.remarks(public, exact=self.exact, seeded=self.seeded)
+        return facts, summary.remarks(settings, exact=self.exact, seeded=self.seeded)
 
     def in_brief(self) -> str:
         """Return one line: how many rows, and the mean, with what it is within at 95 % confidence if that is known."""
@@ -275,19 +266,19 @@ class Release:
         return f"{self._number()}: {summary.with_errors(self.columns, self.mean, errors)}"
 
     def _number(self) -> str:
-        return summary.number(self.n, self.neighbours, self.public.get("privacy_unit"))
+        return summary.number(self.n, self.neighbours, self.unit)
 
     def _bounds_to_tell(self) -> NDArray[np.float64] | None:
         """Return the bounds on the errors of the columns, if these are told one by one and may be relied upon."""
         many = self.d > summary.FEW_COLUMNS
-        return None if many or self.found is None or self.public.get("few_rows") else self.column_bounds()
+        return None if many or self.found is None or self.settings.few_rows else self.column_bounds()
 
     def _radius(self) -> list[summary.Paragraph]:
-        unit, one = self.public.get("radius_unit", ""), "person" if "privacy_unit" in self.public else "row"
+        unit, one = self.settings.radius_unit, "row" if self.unit is None else "person"
         if self.found is None:
             return summary.clipping(self.radius, unit)
         bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}
-        imputed = bool(self.public.get("imputed"))
+        imputed = bool(self.settings.imputed)
         return summary.findings(self.found, self.radius, unit, one, **bounds, imputed=imputed)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -295,7 +286,7 @@ class Release:
 
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""
-        price = summary.price_in_brief(self.receipts, self.public.get("delta", 1e-6))
+        price = summary.price_in_brief(self.receipts, choose_delta(self.settings))
         return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, {price}{seeded}>"
 
 
@@ -314,35 +305,3 @@ def _no_bound(release: Release) -> str:
             f"there is no error bound in the {release.trust} model: see noise_std, and dpmean.plan for what to expect"
         )
     return f'method {release.method} does not measure its bias: use method="refined" for a bound'
-
-
-def _check(release: Release) -> None:
-    """Refuse a document whose fields are not what a release has."""
-    arrays = (release.mean, release.noise_std, release.centre)
-    delta, bound = release.public.get("delta", 0.5), release.public.get("bound", {})
-    names, unit = release.public.get("columns", []), release.public.get("privacy_unit", "")
-    right = (
-        type(release.n) is int
-        and type(release.d) is int
-        and release.n >= 1
-        and type(release.seeded) is bool
-        and type(release.radius) is float
-        and 0 <= release.radius < np.inf
-        and type(release.method) is str
-        and all(array.shape == (release.d,) and np.all(np.isfinite(array)) for array in arrays)
-        and bool(np.all(release.noise_std >= 0))
-        and len(release.receipts) > 0
-        and type(delta) is float
-        and 0 < delta < 1
-        and type(bound) is dict
-        and type(names) is list
-        and len(names) in (0, release.d)
-        and all(type(name) is str for name in [*names, unit])
-        and (release.found is None or is_sound(release.found))
-    )
-    if not right:
-        raise ArgumentError("this release has fields of the wrong type or size")
-    if "fidelity" in release.public:
-        read_name(Fidelity, release.public["fidelity"], "fidelity")
-    if release.trust is Trust.SHUFFLE and release.public.get("variant") not in summary.VARIANTS:
-        raise ArgumentError(f"variant must be one of {', '.join(summary.VARIANTS)} in the shuffle model")

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.enums import Trust
+from dpmean.enums import Fidelity, Trust
 from dpmean.errors import display_name
 from dpmean.privacy.budgets import PureDp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
 from dpmean.privacy.renyi import Renyi, compose, renyi_of
 from dpmean.release.diagnostics import Found
+from dpmean.release.settings import VARIANTS, CollectionSettings, NormBound, Settings
 
 FEW_COLUMNS = 10
 """So many are told one by one; of more, some."""
-VARIANTS = {
-    "mean": "a coarse mean",
-    "twice": "a coarse mean, taken twice",
-    "two": "quartiles, in two rounds",
-    "tree": "quartiles, in one round",
-    "binary": "medians, by halving",
-}
-"""Ways to the centre in the shuffle model, in words."""
 _PLAYED = "played in one process, which saw all rows"
 
 
@@ -53,9 +45,9 @@ def number(n: int, neighbours: Neighbours, unit: str | None) -> str:
     return f"{'about ' * private}{n} {'rows' if unit is None else f'persons ({display_name(unit)})'}"
 
 
-def warning(public: Mapping[str, Any]) -> list[str]:
+def warning(settings: Settings) -> list[str]:
     """Return what a reader should know before any number."""
-    if not public.get("few_rows"):
+    if not settings.few_rows:
         return []
     return ["  FEW ROWS: the mean may be far off, and what is said of its error worthless"]
 
@@ -89,13 +81,15 @@ def with_errors(columns: tuple[str, ...] | None, mean: NDArray[np.float64], erro
     return ", ".join(f"{name}{value:.6g} ± {error:.2g}" for name, value, error in zip(names, mean, errors, strict=True))
 
 
-def bound(public: Mapping[str, Any]) -> str:
+def bound(settings: Settings) -> str:
     """Return the bound on the rows."""
-    given = public.get("bound", {})
-    if "lower" not in given:
-        lengths = {name: value for name, value in given.items() if name != "reach" or value != given.get("norm_bound")}
-        return ", ".join(f"{name} {value:g}" for name, value in lengths.items())
-    sides = list(zip(given["lower"], given["upper"], strict=True))
+    given = settings.bound
+    if given is None:
+        return ""
+    if isinstance(given, NormBound):
+        norm = [] if given.norm_bound is None else [f"norm_bound {given.norm_bound:g}"]
+        return ", ".join([*norm, *([] if given.reach == given.norm_bound else [f"reach {given.reach:g}"])])
+    sides = list(zip(given.lower, given.upper, strict=True))
     if len(set(sides)) == 1:
         return f"every column from {sides[0][0]:g} to {sides[0][1]:g}"
     shown = ", ".join(f"{low:g} to {high:g}" for low, high in sides[:4])
@@ -156,21 +150,22 @@ def protected(neighbours: Neighbours, unit: str | None) -> str:
     return f"neighbours: {neighbours}, that is, {one}; the number of {what} is {number}"
 
 
-def protocol(trust: Trust, public: Mapping[str, Any]) -> list[Paragraph]:
+def protocol(trust: Trust, collection: CollectionSettings | None) -> list[Paragraph]:
     """Return what devices did, if every row is one."""
-    if trust is Trust.CENTRAL or "rounds" not in public:
+    if trust is Trust.CENTRAL or collection is None:
         return []
-    rounds, size = public["rounds"], f"{public['bytes_per_user']:.0f} bytes per user"
+    rounds, size = collection.rounds, f"{collection.bytes_per_user:.0f} bytes per user"
     if trust is Trust.LOCAL:
-        sent = f"{rounds} rounds, {public['messages_per_user']} message of {size}; {public['answered']} users answered"
+        sent = (
+            f"{rounds} rounds, {collection.messages_per_user:g} message of {size}; {collection.answered} users answered"
+        )
         apart = "each device randomized its own answer, only messages were added up"
-        return [("protocol", f"{sent}; {_PLAYED if public.get('played_in_one_process') else apart}")]
-    sent = f"{rounds} rounds, {public['messages_per_user']:.1f} messages and {size}"
-    sealed = f"{public['sealed_bytes_per_user']:.0f} when sealed; centre by {VARIANTS[public['variant']]}"
-    honest = f"{public['answered']} users answered, of whom {public['honest']} must be honest"
-    played = f"; {_PLAYED}, by {public.get('fidelity', 'messages')}"
-    apart = f"shuffler and analyzer must not collude{played if public.get('played_in_one_process') else ''}"
-    return [("protocol", f"{sent}, {sealed}; {honest}; {apart}")]
+        return [("protocol", f"{sent}; {_PLAYED if collection.played_in_one_process else apart}")]
+    sent = f"{rounds} rounds, {collection.messages_per_user:.1f} messages and {size}"
+    sealed = f"{collection.sealed_bytes_per_user or 0:.0f} when sealed; centre by {VARIANTS[collection.variant or '']}"
+    honest = f"{collection.answered} users answered, of whom {collection.honest} must be honest"
+    played = f"; {_PLAYED}, by {collection.fidelity or Fidelity.MESSAGES}" if collection.played_in_one_process else ""
+    return [("protocol", f"{sent}, {sealed}; {honest}; shuffler and analyzer must not collude{played}")]
 
 
 def paid(receipts: Sequence[Receipt]) -> list[str]:
@@ -184,13 +179,13 @@ def paid(receipts: Sequence[Receipt]) -> list[str]:
     return lines
 
 
-def remarks(public: Mapping[str, Any], *, exact: bool, seeded: bool) -> list[Paragraph]:
+def remarks(settings: Settings, *, exact: bool, seeded: bool) -> list[Paragraph]:
     """Return what a reader should know after all numbers."""
     told = []
-    if public.get("imputed"):
-        told.append(("IMPUTED", f"{imputed(public)}; what is said of errors does not cover that"))
-    if "note" in public:
-        told.append(("NOTE", public["note"]))
+    if settings.imputed:
+        told.append(("IMPUTED", f"{imputed(settings)}; what is said of errors does not cover that"))
+    if settings.note:
+        told.append(("NOTE", settings.note))
     if not exact:
         told.append(("FLOATS", "made with noise in floating point, to be measured; its rounding may give rows away"))
     if seeded:
@@ -198,10 +193,10 @@ def remarks(public: Mapping[str, Any], *, exact: bool, seeded: bool) -> list[Par
     return told
 
 
-def imputed(public: Mapping[str, Any]) -> str:
+def imputed(settings: Settings) -> str:
     """Return what counted as something else, as it was missing; of persons, only what is missing in all their rows."""
-    which, unit = public["imputed"], public.get("privacy_unit")
-    columns = "" if which is True else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
+    which, unit = settings.imputed, settings.privacy_unit
+    columns = "" if isinstance(which, bool) else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
     if unit is None:
         return f"values{columns} that were missing counted as the middle of the bounds, or zero"
     persons = f"persons ({display_name(unit)}) without any value{columns or ' in a column'}"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from dpmean.release import text
 from dpmean.release.release import Release
+from dpmean.release.settings import BoxBounds, Settings
 from dpmean.reports.columns import columns_of
 from dpmean.reports.markup import Html, join, tag
 from dpmean.reports.numbers import from_to, plain
@@ -17,31 +15,31 @@ _HALVES = " half-widths"
 
 def accuracy(release: Release) -> Html:
     """Return what error to expect of a release."""
-    halves = str(release.public.get("radius_unit", "")).startswith(_HALVES)
+    halves = release.settings.radius_unit.startswith(_HALVES)
     unit = tag("p", "A half-width is half the way from a column's lower bound to its upper one.", class_="soft")
     return join(
         entries(_sizes(release), "sizes"),
         unit if halves else None,
-        uncovered(None if release.found is None else release.found.unseen, release.public),
+        uncovered(None if release.found is None else release.found.unseen, release.settings),
     )
 
 
-def uncovered(unseen: int | None, public: Mapping[str, Any]) -> Html:
+def uncovered(unseen: int | None, settings: Settings) -> Html:
     """Return what errors do not cover; ``unseen`` rows may be cut off, None if not even that was measured."""
     texts = [
         "The bias of clipping: if rows lean to one side, the mean is moved to the other. It was not measured."
         if unseen is None
         else f"Up to {unseen} rows much farther out than all others: they may have been clipped without anybody "
         "noticing, and their weight in the mean is then lost.",
-        f"Bounds that cut. First of all, values beyond the bounds ({bound_in_words(public)}) were moved to them. If "
+        f"Bounds that cut. First of all, values beyond the bounds ({bound_in_words(settings)}) were moved to them. If "
         "the bounds cut through the data, the mean is biased, and nothing on this page can tell.",
         "Who is in the data. Errors are about the mean of these rows, not about people who were never asked"
         + ("" if unseen is None else ", and a population may have rare large values that no sample shows")
         + ".",
         "Estimates are not forced into their bounds: noise may carry a small one below its lower bound.",
     ]
-    if public.get("imputed"):
-        texts.insert(0, f"Missing values: {text.imputed(public)}, which moves the mean there.")
+    if settings.imputed:
+        texts.insert(0, f"Missing values: {text.imputed(settings)}, which moves the mean there.")
     return join(tag("h3", "What errors do not cover"), points(texts))
 
 
@@ -70,21 +68,21 @@ def _sizes(release: Release) -> list[tuple[str, str]]:
 
 def _unit(release: Release) -> str:
     """Return the unit of lengths, if it is not that of the columns."""
-    unit = str(release.public.get("radius_unit", ""))
+    unit = release.settings.radius_unit
     return " half-widths" if unit.startswith(_HALVES) else unit
 
 
-def bound_in_words(public: Mapping[str, Any]) -> str:
+def bound_in_words(settings: Settings) -> str:
     """Return the public bound in words."""
-    bound = public.get("bound", {})
-    if "lower" in bound and "upper" in bound:
-        sides = list(zip(bound["lower"], bound["upper"], strict=True))
+    bound = settings.bound
+    if bound is None:
+        return "none given"
+    if isinstance(bound, BoxBounds):
+        sides = list(zip(bound.lower, bound.upper, strict=True))
         if len(set(sides)) == 1:
             every = "" if len(sides) == 1 else ", every column"
             return f"{plain(sides[0][0], 6)} to {plain(sides[0][1], 6)}{every}"
         return "column by column, see the table of numbers"
-    if "norm_bound" not in bound and "reach" not in bound:
-        return "none given"
-    given, reach = bound.get("norm_bound"), bound.get("reach", bound.get("norm_bound"))
-    mean = f", for a mean of norm at most {plain(given, 6)}" if given not in (None, reach) else ""
+    given, reach = bound.norm_bound, bound.reach
+    mean = "" if given is None or given == reach else f", for a mean of norm at most {plain(given, 6)}"
     return f"a norm of at most {plain(reach, 6)}{mean}"

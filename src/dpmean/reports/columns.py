@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from dpmean.numerics.error_quantiles import normal_quantile
 from dpmean.release.release import Release
+from dpmean.release.settings import BoxBounds
+from dpmean.release.statistics import STATISTICS, Statistic, Values
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
+ROUNDED = ("mean", "within", "noise_std")
+"""The statistics that a page rounds to what errors support; it shows others as they are."""
 
 
 @final
@@ -32,6 +36,7 @@ class Columns:
         lower: the lower bounds, if columns have bounds, and
         upper: the upper ones.
         few: whether there are too few rows to know the error, which is zero then.
+        others: the other statistics of a release, with their numbers, or None where these are not known.
 
     """
 
@@ -44,6 +49,7 @@ class Columns:
     lower: Floats | None
     upper: Floats | None
     few: bool = False
+    others: tuple[tuple[Statistic, Values], ...] = ()
 
     @property
     def d(self) -> int:
@@ -60,10 +66,10 @@ class Columns:
 
 def columns_of(release: Release, given: Sequence[str] | None = None) -> Columns:
     """Read the columns of a release; their names are the given ones, or those that the release knows."""
-    given = release.public.get("columns") if given is None else given
-    names = tuple(map(str, given)) if isinstance(given, list | tuple) and len(given) == release.d else ()
-    bound = release.public.get("bound", {})
-    few = bool(release.public.get("few_rows"))
+    given = release.columns if given is None else given
+    names = () if given is None or len(given) != release.d else tuple(given)
+    bound = release.settings.bound if isinstance(release.settings.bound, BoxBounds) else None
+    few = release.settings.few_rows
     measured = release.found is not None and release.found.noise_std > 0 and not few
     around = release.noise_std * (0.0 if few else normal_quantile((1 + CONFIDENCE) / 2))
     return Columns(
@@ -73,13 +79,10 @@ def columns_of(release: Release, given: Sequence[str] | None = None) -> Columns:
         noise_std=release.noise_std,
         error=release.column_bounds(CONFIDENCE) if measured else around,
         measured=measured,
-        lower=_side(bound.get("lower"), release.d),
-        upper=_side(bound.get("upper"), release.d),
+        lower=None if bound is None else np.array(bound.lower),
+        upper=None if bound is None else np.array(bound.upper),
         few=few,
+        others=tuple(
+            (statistic, statistic.reliable(release)) for statistic in STATISTICS if statistic.name not in ROUNDED
+        ),
     )
-
-
-def _side(values: object, d: int) -> Floats | None:
-    if not isinstance(values, list | tuple) or len(values) != d:
-        return None
-    return np.array(values, dtype=np.float64)

@@ -38,7 +38,7 @@ def report(
     Args:
         release: What ``dpmean.mean`` or ``dpmean.mean_by`` returned. One page has all groups.
         path: Where to write the page.
-        columns: The names of the columns, if the release does not know them (``release.public["columns"]``).
+        columns: The names of the columns, if the release does not know them (``release.settings.columns``).
         image: True to draw the estimate as a square image, or its (height, width). By default none is drawn.
         title: The title of the page.
         date: A date to print, in any form. By default the page has none.

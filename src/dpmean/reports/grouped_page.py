@@ -71,7 +71,7 @@ def _subtitle(release: GroupedRelease, promise: Promise) -> str:
 
 def _remarks(release: GroupedRelease) -> list[Html]:
     found = []
-    small = [str(label) for label, one in release.released.items() if one.public.get("few_rows")]
+    small = [str(label) for label, one in release.released.items() if one.settings.few_rows]
     if small:
         text = (
             "These groups have too few rows for this budget to find out where they lie, or how far off their estimates "
@@ -79,8 +79,8 @@ def _remarks(release: GroupedRelease) -> list[Html]:
         )
         found.append(remark("Few rows: some of this may be worthless.", text))
     for label, one in release.released.items():
-        if "note" in one.public:
-            found.append(remark(f"{label}.", str(one.public["note"])))
+        if one.settings.note:
+            found.append(remark(f"{label}.", one.settings.note))
     return found
 
 
@@ -152,18 +152,18 @@ def _accuracy(release: GroupedRelease) -> Html:
     unseen = [one.found.unseen for one in found if one.found is not None]
     measured = len(unseen) == len(found)
     length = "" if found[0].d == 1 else "All columns of a group together, as the length of the vector of all errors. "
-    halves = str(found[0].public.get("radius_unit", "")).startswith(" half")
+    halves = found[0].settings.radius_unit.startswith(" half")
     unit = "In half-widths: halves of the way from a column's lower bound to its upper one. " if halves else ""
     confidence = "At 95 % confidence; in brackets, to the mean of a population of which rows are independent draws."
     return join(
         tag("p", f"{length}{unit}{confidence}", class_="soft") if measured else None,
         entries(((str(label), _error(one)) for label, one in release.released.items()), "sizes"),
-        uncovered(max(unseen) if measured else None, found[0].public),
+        uncovered(max(unseen) if measured else None, found[0].settings),
     )
 
 
 def _error(release: Release) -> str:
-    if release.public.get("few_rows"):
+    if release.settings.few_rows:
         return "not known: too few rows"
     if release.found is None or not release.found.noise_std > 0:
         return f"clipped at {plain(release.radius, 3)}; the bias of that was not measured"
@@ -185,7 +185,7 @@ def _receipts(release: GroupedRelease) -> list[Html]:
 
 def _choices(release: GroupedRelease, date: str | None) -> list[tuple[str, str]]:
     unit = promise_of(release).unit
-    public = next((found.public for found in release.released.values()), {})
+    settings = next((found.settings for found in release.released.values()), None)
     return [
         *([] if date is None else [("date", date)]),
         ("groups by", display_name(release.by)),
@@ -194,6 +194,5 @@ def _choices(release: GroupedRelease, date: str | None) -> list[tuple[str, str]]
         ("model", "central"),
         ("neighbours", str(release.neighbours)),
         *([] if unit is None else [("one person", display_name(unit))]),
-        *([("bounds", bound_in_words(public))] if public else []),
-        *choices(public, _EACH_ITS_OWN),
+        *([] if settings is None else [("bounds", bound_in_words(settings)), *choices(settings, _EACH_ITS_OWN)]),
     ]

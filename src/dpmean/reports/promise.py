@@ -15,9 +15,9 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.renyi import Renyi
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
+from dpmean.release.settings import choose_delta
 
 _DELTAS = (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3)
-_USUAL = 1e-6
 
 
 @final
@@ -78,16 +78,16 @@ def promise_of(release: Release | GroupedRelease) -> Promise:
             sizes=release.sizes,
             broken=broken,
         )
-    public = release.public
+    collection = release.settings.collection
     return Promise(
         tuple(receipt.cost for receipt in release.receipts),
         release.epsilon,
-        float(public.get("delta", _USUAL)),
+        choose_delta(release.settings),
         replaced,
-        unit=public.get("privacy_unit"),
+        unit=release.unit,
         trust=release.trust,
-        honest=public.get("honest"),
-        played=bool(public.get("played_in_one_process")),
+        honest=None if collection is None else collection.honest,
+        played=collection is not None and collection.played_in_one_process,
         broken=broken,
     )
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from fractions import Fraction
-from typing import Any
 
-from dpmean.release.text import VARIANTS
+from dpmean.release.settings import VARIANTS, Settings
 from dpmean.reports.numbers import plain, power
 
 _LONGEST = 160
@@ -17,27 +14,27 @@ _CHOICES = {
     "passes": "times all rows were read",
     "sample": "rows read once more, by position",
     "rounds": "rounds",
+    "variant": "way to the centre",
+    "honest": "users who must be honest",
     "messages_per_user": "messages per user",
     "bytes_per_user": "bytes per user",
     "sealed_bytes_per_user": "bytes per user, sealed",
     "answered": "users who answered",
-    "honest": "users who must be honest",
-    "variant": "way to the centre",
     "fidelity": "played by",
-    "dpmean": "version of dpmean",
+    "imputed": "imputed",
+    "version": "version of dpmean",
 }
-_SAID_ELSEWHERE = (
-    *("bound", "columns", "delta", "few_rows", "note", "played_in_one_process", "privacy_unit", "radius_unit"),
-)
+"""What no other part of a page says, of the settings and of those of a collection, in words."""
 
 
-def choices(public: Mapping[str, Any], leave_out: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+def choices(settings: Settings, leave_out: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """Return the public choices of a run, as far as no other part of a page says them."""
-    return [
-        (_CHOICES.get(key, key), VARIANTS[value] if key == "variant" else _value(value))
-        for key, value in public.items()
-        if key not in _SAID_ELSEWHERE and key not in leave_out
-    ]
+    found = []
+    for name, words in _CHOICES.items():
+        value = getattr(settings if hasattr(settings, name) else settings.collection, name, None)
+        if value is not None and value is not False and name not in leave_out:
+            found.append((words, VARIANTS[value] if name == "variant" else _value(value)))
+    return found
 
 
 def _value(value: object) -> str:
@@ -45,7 +42,7 @@ def _value(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return power(value) if 0 < abs(value) < 1e-4 else plain(value, 4)
-    if isinstance(value, str | int | Fraction):
+    if isinstance(value, str | int):
         return str(value)
-    text = json.dumps(value, default=str)
+    text = json.dumps(value)
     return text if len(text) <= _LONGEST else "see the data below"

@@ -54,11 +54,11 @@ def _subtitle(release: Release, promise: Promise) -> str:
 
 def _remarks(release: Release) -> list[Html]:
     found = []
-    if release.public.get("few_rows"):
+    if release.settings.few_rows:
         few = "There were too few rows for this budget to find out where they lie, or how far off the estimate is."
         found.append(remark("Few rows: this may be worthless.", few))
-    if "note" in release.public:
-        found.append(remark("Note.", str(release.public["note"])))
+    if release.settings.note:
+        found.append(remark("Note.", release.settings.note))
     return found
 
 
@@ -84,11 +84,7 @@ def _choices(release: Release, date: str | None) -> list[tuple[str, str]]:
         ("method", release.method),
         ("model", release.trust),
         ("neighbours", str(release.neighbours)),
-        *(
-            []
-            if "privacy_unit" not in release.public
-            else [("one person", display_name(release.public["privacy_unit"]))]
-        ),
-        ("bounds", bound_in_words(release.public)),
-        *choices(release.public),
+        *([] if release.unit is None else [("one person", display_name(release.unit))]),
+        ("bounds", bound_in_words(release.settings)),
+        *choices(release.settings),
     ]

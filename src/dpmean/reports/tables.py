@@ -29,14 +29,18 @@ def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], n
     bodies = []
     for place, (label, columns) in enumerate(groups.items()):
         about = tag("span", sizes[label], class_="soft")
-        head = tag("tr", tag("th", tag("bdi", str(label)), " ", about, colspan=4, scope="rowgroup", class_="group"))
+        head = tag(
+            "tr",
+            tag(
+                "th", tag("bdi", str(label)), " ", about, colspan=len(_heads(columns)), scope="rowgroup", class_="group"
+            ),
+        )
         bodies.append(tag("tbody", head, *_lines(columns), id=f"{name}-{place}"))
     first = next(iter(groups.values()))
     return _folded(f"The numbers of {len(groups)} groups", first, bodies, (first.d + 1) * len(groups))
 
 
 def _folded(title: str, columns: Columns, bodies: list[Html], length: int) -> Html:
-    head = ["column, and its bounds" if _bounded(columns) else "column", "estimate", "± at 95 %", "noise"]
     some = "" if is_listed(columns) else f"; the first {_LISTED} of {columns.d}, all are in the data below"
     caption = (
         f"Estimates, rounded to what their errors support{some}. Noise: its standard deviation. "
@@ -45,11 +49,16 @@ def _folded(title: str, columns: Columns, bodies: list[Html], length: int) -> Ht
     table = tag(
         "table",
         tag("caption", caption),
-        tag("thead", tag("tr", *(tag("th", word, scope="col") for word in head))),
+        tag("thead", tag("tr", *(tag("th", word, scope="col") for word in _heads(columns)))),
         *bodies,
         class_="numbers",
     )
     return tag("details", tag("summary", title), tag("div", table, class_="wide"), open=length <= _OPEN)
+
+
+def _heads(columns: Columns) -> list[str]:
+    first = "column, and its bounds" if _bounded(columns) else "column"
+    return [first, "estimate", "± at 95 %", "noise", *(statistic.words for statistic, _ in columns.others)]
 
 
 def _lines(columns: Columns) -> list[Html]:
@@ -59,7 +68,9 @@ def _lines(columns: Columns) -> list[Html]:
         within = None
         if _bounded(columns) and columns.lower is not None and columns.upper is not None:
             within = tag("span", f"{plain(columns.lower[j], 6)} to {plain(columns.upper[j], 6)}", class_="soft")
-        cells = (value, "not known" if columns.few else error, plain(float(columns.noise_std[j]), 2))
+        cells = [value, "not known" if columns.few else error, plain(float(columns.noise_std[j]), 2)]
+        for statistic, values in columns.others:
+            cells.append("not known" if values is None else plain(float(values[j]), statistic.digits))
         name = tag("th", tag("bdi", columns.names[j]), within, scope="row")
         lines.append(tag("tr", name, *(tag("td", cell) for cell in cells)))
     return lines

@@ -199,7 +199,7 @@ def _besides(promise: Promise) -> str:
 def number_of(release: Release) -> tuple[str, str]:
     """Return how many there are, and of what."""
     about = {Neighbours.REPLACE_ONE: "", Neighbours.ADD_OR_REMOVE_ONE: "about "}[release.neighbours]
-    return f"{about}{release.n}", "rows" if release.public.get("privacy_unit") is None else "persons"
+    return f"{about}{release.n}", "rows" if release.unit is None else "persons"
 
 
 def _up(epsilon: float) -> str:

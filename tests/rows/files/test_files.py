@@ -79,10 +79,10 @@ def test_a_release_tells_how_often_all_rows_were_read(method, passes, kind, requ
     watched = source.engine.reader = Watched(source.engine.reader)
     release = dpmean.mean(source, method=method, passes=passes, **SETTINGS)
     parts = len(watched.parts)
-    assert release.public["passes"] == passes
+    assert release.settings.passes == passes
     assert sorted(watched.read) == sorted(list(range(parts)) * passes)
-    assert len(watched.picked) == len(set(watched.picked)) == release.public["sample"]
-    assert (release.public["sample"] > 0) == (method != "clipped")
+    assert len(watched.picked) == len(set(watched.picked)) == release.settings.sample
+    assert (release.settings.sample > 0) == (method != "clipped")
 
 
 @pytest.mark.parametrize("method", ["refined", "shifted"])
@@ -93,7 +93,7 @@ def test_few_rows_are_read_once_and_held(method, rows, tmp_path):
     release = dpmean.mean(source, method=method, **SETTINGS)
     assert not watched.read
     assert sorted(watched.picked) == list(range(1500))
-    assert release.public["passes"] == 1
+    assert release.settings.passes == 1
 
 
 @pytest.mark.parametrize("d", [1, 2, 24])
@@ -107,8 +107,8 @@ def test_two_passes_are_enough_whatever_the_rows(d, shape):
         data[:400] += 30
     for passes in (1, 2):
         found = dpmean.mean(data, rho=4.0, norm_bound=200.0, seed=1, passes=passes)
-        assert found.public["passes"] <= passes
-        assert found.public["sample"] == 8192
+        assert found.settings.passes <= passes
+        assert found.settings.sample == 8192
 
 
 # --- how much memory -----------------------------------------------------------------------------------------
@@ -520,7 +520,7 @@ def test_the_engine_in_the_documents_is_one():
     names = {}
     exec((ROOT / "docs" / "scale.md").read_text().split("```python")[1].split("```")[0], names)  # noqa: S102  our own text
     release = names["release"]
-    assert (release.d, release.public["passes"]) == (4, 2)
+    assert (release.d, release.settings.passes) == (4, 2)
     assert abs(release.n - 27_000) < 100  # told with noise of std 5
     assert np.allclose(release.mean, np.concatenate(names["blocks"]).mean(axis=0), atol=0.01)
 

@@ -117,7 +117,7 @@ def test_missing_values_column_by_column():
         with pytest.raises(DataError, match="NaN or infinity"):
             dpmean.mean(frame, nan=nan, seed=1, **SETTINGS)
     found = dpmean.mean(frame, nan={"bmi": "impute"}, seed=1, **SETTINGS)
-    assert found.public["imputed"] == ["bmi"]
+    assert found.settings.imputed == ("bmi",)
     assert "values of bmi that were missing counted as the middle of the bounds" in " ".join(str(found).split())
     with pytest.raises(ArgumentError, match="nan: there is no column 'weight'"):
         dpmean.mean(frame, nan={"weight": "impute"}, **SETTINGS)
@@ -219,7 +219,7 @@ def test_a_person_is_one_vector_wherever_the_table_is(tmp_path):
     wanted = dpmean.mean(frame, privacy_unit="patient", seed=1, **SETTINGS, **REPLACED)
     assert wanted.n == len(averages)
     assert np.abs(wanted.mean - averages.mean()).max() < 0.3
-    assert wanted.public["privacy_unit"] == "patient"
+    assert wanted.settings.privacy_unit == "patient"
     assert f"{len(averages)} persons (patient)" in str(wanted)
     assert "all rows of one patient; the number of persons is public" in " ".join(str(wanted).split())
     for given_as in everywhere(frame, tmp_path):
@@ -229,7 +229,7 @@ def test_a_person_is_one_vector_wherever_the_table_is(tmp_path):
     array, keys = frame[["age", "bmi"]].to_numpy(), frame["patient"].to_numpy()
     found = dpmean.mean(array, privacy_unit=keys, rho=0.5, bounds=([0, 10], [120, 70]), seed=1, **REPLACED)
     assert found.n == wanted.n
-    assert found.public["privacy_unit"] == "privacy_unit"
+    assert found.settings.privacy_unit == "privacy_unit"
 
 
 def test_the_column_of_persons_is_no_coordinate():

@@ -333,7 +333,7 @@ def test_nothing_that_is_shown_depends_on_the_number_of_rows_otherwise():
         assert "20011" not in document
         assert "private, and told with noise" in str(release)
         assert f"about {release.n} rows" in str(release)
-        assert release.public["sample"] in (0, 2000, 8192, release.n) or method == "shifted"
+        assert release.settings.sample in (0, 2000, 8192, release.n) or method == "shifted"
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 40])
@@ -378,8 +378,8 @@ def test_the_noise_on_the_number_of_rows_is_part_of_the_error_bound(rows, bounds
 
 def release_unit(release):
     """The unit of lengths is the user's where all columns have the same bounds."""
-    bound = release.public["bound"]
-    return (bound["upper"][0] - bound["lower"][0]) / 2
+    bound = release.settings.bound
+    return (bound.upper[0] - bound.lower[0]) / 2
 
 
 def test_a_clipped_mean_tells_the_noise_on_the_number_of_rows():

@@ -612,9 +612,9 @@ def test_the_mean_of_many_devices(budget, rounds):
     release = dpmean.mean(rows, trust="local", norm_bound=40.0, rounds=rounds, seed=3, **budget)
     assert np.linalg.norm(release.mean - 5) < 0.25
     assert release.trust == "local"
-    assert release.public["rounds"] == (33 if rounds == "adaptive" else 3)
-    assert release.public["answered"] == 60_000
-    assert 25 < release.public["bytes_per_user"] < 60
+    assert release.settings.collection.rounds == (33 if rounds == "adaptive" else 3)
+    assert release.settings.collection.answered == 60_000
+    assert 25 < release.settings.collection.bytes_per_user < 60
     assert dpmean.Release.from_json(release.to_json()).mean.tolist() == release.mean.tolist()
     shown = str(release)
     assert ("epsilon = 1, pure" in shown) == (budget == {"epsilon": 1.0})
@@ -624,12 +624,12 @@ def test_the_mean_of_many_devices(budget, rounds):
 
 def test_a_played_collection_says_that_rows_were_seen():
     release = dpmean.mean(np.zeros((30_000, 2)), trust="local", rho=0.5, norm_bound=1.0, seed=3)
-    assert release.public["played_in_one_process"] is True
+    assert release.settings.collection.played_in_one_process is True
     shown = " ".join(str(release).split())
     assert "played in one process, which saw all rows" in shown
     assert "only messages were added up" not in shown
-    apart = {name: value for name, value in release.public.items() if name != "played_in_one_process"}
-    shown = " ".join(str(replace(release, public=apart)).split())
+    apart = replace(release.settings.collection, played_in_one_process=False)
+    shown = " ".join(str(replace(release, settings=replace(release.settings, collection=apart))).split())
     assert "each device randomized its own answer, only messages were added up" in shown
 
 

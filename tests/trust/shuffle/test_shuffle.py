@@ -340,8 +340,8 @@ def test_the_front_door_is_nearly_as_good_as_the_central_model(fidelity):
     central = dpmean.mean(ROWS, epsilon=1.0, delta=1e-9, norm_bound=40.0, method="shifted", seed=3, **REPLACED)
     assert np.linalg.norm(release.noise_std) < 1.5 * np.linalg.norm(central.noise_std)
     assert np.linalg.norm(release.mean - ROWS.mean(axis=0)) < 4 * np.linalg.norm(release.noise_std)
-    assert release.public["fidelity"] == fidelity
-    assert release.public["played_in_one_process"] is True
+    assert release.settings.collection.fidelity == fidelity
+    assert release.settings.collection.played_in_one_process is True
 
 
 def test_a_release_says_what_was_sent_and_what_it_cost():
@@ -354,7 +354,7 @@ def test_a_release_says_what_was_sent_and_what_it_cost():
         ("bytes_per_user", planned.bytes),
         ("sealed_bytes_per_user", planned.sealed_bytes),
     ):
-        assert release.public[name] == value
+        assert getattr(release.settings.collection, name) == value
     assert 0.98 < release.epsilon(1e-9) <= 1
     assert release.epsilon(1e-6) < 0.9
     assert len(release.receipts) == planned.rounds
@@ -418,7 +418,7 @@ def test_rows_that_are_not_finite_answer_and_seeds_repeat():
 def test_bounds_of_columns_and_few_rounds():
     release = mean(norm_bound=None, bounds=([0, 0, 0, 0], [10, 10, 10, 20]), rounds="few")
     assert np.abs(release.mean - ROWS.mean(axis=0)).max() < 0.3
-    assert release.public["rounds"] == 3
+    assert release.settings.collection.rounds == 3
     assert release.noise_std[3] == pytest.approx(2 * release.noise_std[0])
 
 

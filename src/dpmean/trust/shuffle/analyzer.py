@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, final
+from collections.abc import Sequence
+from typing import final
 
 import msgspec
 import numpy as np
@@ -19,6 +20,7 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.queries import Ints
 from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
+from dpmean.release.settings import CollectionSettings, NormBound, Settings
 from dpmean.trust.shuffle.checks import check_collection
 from dpmean.trust.shuffle.decoder import decoded
 from dpmean.trust.shuffle.design import Design
@@ -34,7 +36,7 @@ from dpmean.trust.shuffle.schema import (
     write_budget,
 )
 from dpmean.trust.shuffle.seal import marks_of, public_of, unseal
-from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
+from dpmean.trust.shuffle.sizes import traffic_of
 from dpmean.version import __version__
 
 _GRID_BITS = 28
@@ -113,11 +115,14 @@ class ShuffleAnalyzer:
         """Whether there is an estimate."""
         return self.estimate is not None
 
-    def release(self, **public: Any) -> Release:
+    def release(self, *, coins: str | None = None, columns: Sequence[str] | None = None, note: str = "") -> Release:
         """Return the estimate as a release, with everything that may be published about the collection.
 
         Args:
-            **public: More to tell in ``Release.public``.
+            coins: Public coins, ``secrets.token_hex(16)``, by which a ledger knows the release when it is recorded
+                again. By default it is charged every time.
+            columns: The names of the columns.
+            note: What went wrong on the way, as far as others may know.
 
         """
         if self.estimate is None:
@@ -135,23 +140,21 @@ class ShuffleAnalyzer:
             trust=Trust.SHUFFLE,
             neighbours=Neighbours.REPLACE_ONE,
             seeded=False,
-            public={**self.traffic(), "bound": {"reach": math.ldexp(c.reach, c.step)}, "dpmean": __version__, **public},
+            settings=Settings(
+                bound=NormBound(math.ldexp(c.reach, c.step)),
+                step=math.ldexp(1.0, c.step),
+                coins=coins,
+                collection=self.traffic(),
+                columns=None if columns is None else tuple(columns),
+                delta=float(read_budget(c.budget).delta),
+                version=__version__,
+                note=note,
+            ),
         )
 
-    def traffic(self) -> dict[str, Any]:
+    def traffic(self) -> CollectionSettings:
         """Return what a release says about a collection."""
-        c = self.collection
-        return {
-            "delta": float(read_budget(c.budget).delta),
-            "step": math.ldexp(1.0, c.step),
-            "rounds": len(c.stages),
-            "variant": c.variant,
-            "honest": c.honest,
-            "messages_per_user": sum(messages_sent(stage, c.honest) for stage in c.stages),
-            "bytes_per_user": sum(bytes_sent(stage, c.honest, sealed=False) for stage in c.stages),
-            "sealed_bytes_per_user": sum(bytes_sent(stage, c.honest, sealed=True) for stage in c.stages),
-            "answered": self.closed[-1].clients,
-        }
+        return traffic_of(self.collection, self.closed[-1].clients)
 
     def document(self) -> bytes:
         """Return the open round as clients read it."""

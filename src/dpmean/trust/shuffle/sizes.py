@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from dpmean.release.settings import CollectionSettings
 from dpmean.trust.shuffle.schema import Collection, Counters, Stage, Sums
 
 SEAL_BYTES = 48
@@ -31,6 +32,20 @@ def messages_sent(stage: Stage, honest: int) -> float:
 def bytes_sent(stage: Stage, honest: int, *, sealed: bool) -> float:
     """Return how many bytes a client sends in a round, on average, frames of messages and of the batch included."""
     return 51 + messages_sent(stage, honest) * (stage.size + (SEAL_BYTES if sealed else 0) + 2)
+
+
+def traffic_of(collection: Collection, answered: int) -> CollectionSettings:
+    """Return what a release says about a collection in which so many clients answered."""
+    stages, honest = collection.stages, collection.honest
+    return CollectionSettings(
+        rounds=len(stages),
+        messages_per_user=sum(messages_sent(stage, honest) for stage in stages),
+        bytes_per_user=sum(bytes_sent(stage, honest, sealed=False) for stage in stages),
+        answered=answered,
+        sealed_bytes_per_user=sum(bytes_sent(stage, honest, sealed=True) for stage in stages),
+        variant=collection.variant,
+        honest=honest,
+    )
 
 
 def most_messages(collection: Collection, stage: Stage) -> int:

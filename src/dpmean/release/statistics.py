@@ -1,0 +1,72 @@
+"""The statistics that are shown of every column: data frames, CSV files, tables and pages read this list.
+
+Each is a function of numbers that are published already, so it costs no privacy. To add one, write a function and a
+line of STATISTICS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from dpmean.release.release import Release
+
+Values = NDArray[np.float64] | None
+"""A number per column, or None where the release does not know them."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One number per column.
+
+    Attributes:
+        name: The name of its column in data frames and CSV files.
+        words: The head of its column in tables for people.
+        compute: Returns the numbers, or None if the release does not know them.
+        digits: The number of digits that people are shown.
+        sign: What stands before each number in tables of the terminal.
+        needs_rows: True if the numbers are worthless where rows are few: people are not shown them then.
+        of_groups: True if the table of groups in the terminal, where there is little room, has it.
+
+    """
+
+    name: str
+    words: str
+    compute: Callable[[Release], Values]
+    digits: int = 3
+    sign: str = ""
+    needs_rows: bool = False
+    of_groups: bool = True
+
+    def reliable(self, release: Release) -> Values:
+        """Return the numbers, or None if the release does not know them or has too few rows to rely on them."""
+        return None if self.needs_rows and release.settings.few_rows else self.compute(release)
+
+
+def mean(release: Release) -> Values:
+    """Return the means."""
+    return release.mean
+
+
+def noise_std(release: Release) -> Values:
+    """Return the standard deviations of the noise."""
+    return release.noise_std
+
+
+def within(release: Release) -> Values:
+    """Return what the means are within at 95 % confidence, if the bias was measured."""
+    return None if release.found is None else release.column_bounds()
+
+
+STATISTICS: list[Statistic] = [
+    Statistic("mean", "mean", mean, digits=6),
+    Statistic("noise_std", "noise (std)", noise_std, of_groups=False),
+    Statistic("within", "within, at 95 %", within, sign="± ", needs_rows=True),
+]
+"""All statistics, in the order in which they are shown."""
