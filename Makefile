@@ -37,7 +37,7 @@ check: $(READY)   ## style, types, layers
 bench: $(READY)   ## speed, memory and peers, as ratios within one run
 	@$(BIN)/python -m bench
 
-bench-scale: $(ENGINES) ## files, Dask and Spark, as ratios within one run; needs 8 GB of disk
+bench-scale: $(ENGINES) ## files, DuckDB, Dask and Spark, as ratios within one run; needs 8 GB of disk
 	@$(BIN)/python -m bench.scale
 
 bench-gpu: $(ENGINES) ## tensors on a CUDA device beside torch.mean; writes docs/gpu.md

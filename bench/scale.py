@@ -1,4 +1,4 @@
-"""Rows in files and on clusters, as ratios within one run: ``python -m bench.scale``, or ``--quick`` to try it out."""
+"""Rows in files, databases and clusters, as ratios within one run: ``python -m bench.scale``, ``--quick`` to try it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bench.report import Line
 from bench.tree import cpu_of_tree
 
 _RESULTS = Path(__file__).parent.parent / "results"
-_COLUMNS = 64
+_COLUMNS, _FEW_COLUMNS = 64, 8
 _BOUND = COORDINATE_BOUND * math.sqrt(_COLUMNS)
 
 
@@ -77,6 +77,33 @@ def _growth(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
     )
     job = f"time of {2 * gigabytes:.0f} GB over twice that of {gigabytes:.0f} GB"
     yield Line(job, "refined", best["large"] / best["small"] / 2, "x", 1.1, beside=beside)
+
+
+def _databases(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
+    """Measure a relation of DuckDB over Parquet files beside the file engine on the same files."""
+    import duckdb
+
+    rows, narrow, tables = rows // 2, folder / "narrow.npy", folder / "narrow"
+    plain.write_npy(narrow, rows, _FEW_COLUMNS)
+    plain.write_parquet(narrow, tables, rows, vectors=False)
+    with duckdb.connect() as connection:
+        relation = connection.read_parquet(str(tables / "*.parquet"))
+        for method, passes in (("refined", 2), ("refined, one pass", 1)):
+            jobs: dict[str, Callable[[], object]] = {
+                "files": partial(_mean, tables, passes=passes),
+                "DuckDB": partial(_mean, relation, passes=passes),
+                "DuckDB alone": partial(_drain, relation),
+            }
+            best = best_of(3 * rounds, f"DuckDB, {method}", jobs)
+            beside = f"{best['DuckDB']:.2f} s, files {best['files']:.2f} s, a bare pass {best['DuckDB alone']:.2f} s"
+            job = f"DuckDB, Parquet of {rows:,} x {_FEW_COLUMNS}, over files"
+            yield Line(job, method, best["DuckDB"] / best["files"], "x", 3.0, beside=beside)
+
+
+def _drain(relation: Any) -> None:
+    """Read a relation once, and throw all of it away."""
+    for _ in relation.to_arrow_reader(1 << 16):
+        pass
 
 
 def _clusters(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
@@ -152,15 +179,17 @@ def _table(lines: list[Line], busy: float | None, *, judged: bool) -> Table:
 
 def main() -> None:
     """Measure, print, and write what was printed."""
-    parser = argparse.ArgumentParser(prog="python -m bench.scale", description="Rows in files and on clusters.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.scale", description="Rows in files, databases and on clusters."
+    )
     parser.add_argument("--quick", action="store_true", help="few rows: nothing is judged")
     parser.add_argument("--folder", type=Path, help="where 8 GB of rows may lie for some minutes (default: temporary)")
-    parser.add_argument("--only", choices=("files", "growth", "clusters"), help="a part of it")
+    parser.add_argument("--only", choices=("files", "growth", "databases", "clusters"), help="a part of it")
     arguments = parser.parse_args()
     rows, rounds = (200_000, 1) if arguments.quick else (4_000_000, 3)
     folder = Path(tempfile.mkdtemp(prefix="dpmean-scale-", dir=arguments.folder))
     others = Others()
-    parts = {"files": _files, "growth": _growth, "clusters": _clusters}
+    parts = {"files": _files, "growth": _growth, "databases": _databases, "clusters": _clusters}
     lines = []
     try:
         plain.write_npy(folder / "rows.npy", rows, _COLUMNS)

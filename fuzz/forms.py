@@ -68,6 +68,23 @@ def npy(setting: Setting, records: tuple[Record, ...]) -> Made:
     return path, keys
 
 
+def duckdb(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a relation of DuckDB: a table of the database, or a query that reads Arrow."""
+    import duckdb as database
+    import pyarrow as pa
+
+    found, named = arrow(setting, records)
+    found = pa.Table.from_batches([found]) if isinstance(found, pa.RecordBatch) else found
+    found = found.rename_columns([name or "first" for name in found.column_names])  # DuckDB has no empty names
+    named |= {key: named[key] or "first" for key in {"privacy_unit", "by"} & set(named)}
+    connection = database.connect(config={"threads": 1})
+    relation = connection.from_arrow(found)
+    if setting.pick("stored", True, False):
+        relation.create("stored")
+        relation = connection.table("stored")
+    return relation, named
+
+
 # --- arrays, lists, matrices, tensors ------------------------------------------------------------------------
 
 
@@ -172,6 +189,7 @@ FORMS: dict[str, tuple[Form, tuple[str, ...]]] = {
     "arrow": (arrow, PATHS),
     "parquet": (parquet, PATHS),
     "ipc": (ipc, PATHS),
+    "duckdb": (duckdb, PATHS),
     "npy": (npy, PATHS),
     "lists": (lists, PATHS),
     "numpy": (numpy, PATHS),

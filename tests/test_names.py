@@ -41,7 +41,7 @@ MOST_MODULES = {
     "reports.document": 37,
 }
 """How many modules of this package a public module loads at most, packages not counted but for the outermost."""
-NEVER = {"torch", "pandas", "polars", "pyarrow", "narwhals", "dask", "distributed", "pyspark", "sklearn"}
+NEVER = {"torch", "pandas", "polars", "pyarrow", "narwhals", "dask", "distributed", "duckdb", "pyspark", "sklearn"}
 NEVER |= {"matplotlib", "click", "rich"}
 
 

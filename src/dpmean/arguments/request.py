@@ -20,6 +20,7 @@ from dpmean.estimators.registry import Build, find_estimator
 from dpmean.ledger.ledger import Ledger
 from dpmean.privacy.budgets import ApproxDp, Number, Zcdp
 from dpmean.rows.engine import Source
+from dpmean.rows.registry import Selection
 from dpmean.rows.tables.table import Key
 from dpmean.trust.registry import TrustModel
 
@@ -30,23 +31,14 @@ _MOST_ROWS = 2**63
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which columns of a table to use, how to read its lines, and whose rows they are."""
-
-    columns: Sequence[str] | None
-    vector_column: str | None
-    newlines: Newlines
-    privacy_unit: Key | None
-
-
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """All arguments of a mean, read. What they say about columns is checked as soon as these are known, by ``of``."""
 
     terms: Terms
     selection: Selection
+    """Which columns of the input to use."""
+    privacy_unit: Key | None
     build: Build
     """How the estimator is made; collections from devices have one of their own."""
     bound: Bound
@@ -142,7 +134,8 @@ def read_request(
     _check_count(terms)
     return Request(
         terms=terms,
-        selection=Selection(columns, vector_column, read_name(Newlines, newlines, "newlines"), privacy_unit),
+        selection=Selection(columns, vector_column, read_name(Newlines, newlines, "newlines")),
+        privacy_unit=privacy_unit,
         build=build,
         bound=read_bound(norm_bound, bounds),
         sigmas=read_sigmas(sigma_min, sigma_max, bounds),

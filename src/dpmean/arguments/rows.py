@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpmean.enums import Missing, Newlines, read_name
+from dpmean.enums import Missing, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.dtype_names import KINDS
 from dpmean.rows.engine import Source
-from dpmean.rows.opening import InMemory, elsewhere
+from dpmean.rows.opening import InMemory, open_source
+from dpmean.rows.registry import Selection
 from dpmean.trust.local.randomizers import MOST_COLUMNS
 from dpmean.trust.registry import TrustModel
+
+_EVERYTHING = Selection()
 
 
 def read_rows(
     X: Any,
-    columns: Sequence[str] | None = None,
-    vector_column: str | None = None,
+    selection: Selection = _EVERYTHING,
     *,
     fewest: int = 1,
-    newlines: Newlines = Newlines.RECORDS,
 ) -> Source:
     """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
-    source = elsewhere(X, columns, vector_column, newlines)
+    source = open_source(X, selection)
     if source is None:
         return InMemory(read_array(X, fewest=fewest))
     if source.shape[0] < fewest:

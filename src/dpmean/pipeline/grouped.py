@@ -29,11 +29,11 @@ def run_groups(X: Any, request: Request) -> GroupedRelease:
         raise ArgumentError("the request lists no groups")
     request.check_ledger()
     groups = request.groups
-    terms, chosen = request.terms, request.selection
+    terms = request.terms
     each = _request_for_each(request, groups.sizes)
     _, coins = read_randomness(request.seed)
     table = open_keyed(X, each, groups.by)
-    name, sources = rows_of_groups(table, groups.by, groups.labels, chosen.privacy_unit, each.finite, coins.key)
+    name, sources = rows_of_groups(table, groups.by, groups.labels, request.privacy_unit, each.finite, coins.key)
     jobs = {
         label: replace(each, seed=_seed(request.seed, label)).of(source)
         for label, source in zip(groups.labels, sources, strict=True)

@@ -49,13 +49,18 @@ def as_it_is(rows: NDArray[Any], domain: Domain) -> bool:
     return bool(plain and domain.lower is None and not domain.strict)
 
 
-def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
-    """Write rows into a block of the same shape, in working units."""
+def copy_as_floats(rows: NDArray[Any], block: Floats) -> None:
+    """Write rows into a block of the same shape, each value as the nearest float64."""
     if rows.strides[0] == rows.itemsize < rows.strides[1] and rows.dtype.char in "fd" and rows.dtype.isnative:
         numba_kernels.turn(rows.T, block)
     else:
         with np.errstate(over="ignore"):  # what exceeds a float64 becomes infinite, and is treated as such
             block[:] = rows
+
+
+def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
+    """Write rows into a block of the same shape, in working units."""
+    copy_as_floats(rows, block)
     if domain.strict and not np.isfinite(block[:, domain.strict]).all():
         raise DataError(NOT_FINITE)
     if domain.lower is not None and domain.upper is not None:

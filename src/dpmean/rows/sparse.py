@@ -12,6 +12,16 @@ from numpy.typing import NDArray
 from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.queries.domain import Domain
 from dpmean.rows.memory import MemoryRows
+from dpmean.rows.registry import Selection
+
+
+def open_source(matrix: Any, selection: Selection) -> SparseSource:  # noqa: ARG001  one signature for all engines
+    """Read a sparse matrix or array of any format."""
+    if matrix.dtype.kind not in "fiub":
+        raise ArgumentTypeError(f"X must hold real numbers, got {matrix.dtype}: convert it, with X.astype(float)")
+    if matrix.ndim != 2 or not matrix.shape[1]:
+        raise DataError(f"X must have shape (n, d) with at least one column, got {matrix.ndim} dimensions")
+    return SparseSource(_by_row(matrix))
 
 
 @final
@@ -22,15 +32,6 @@ class SparseSource:
     matrix: Any
 
     names = None
-
-    @staticmethod
-    def open(matrix: Any) -> SparseSource:
-        """Read a sparse matrix or array of any format."""
-        if matrix.dtype.kind not in "fiub":
-            raise ArgumentTypeError(f"X must hold real numbers, got {matrix.dtype}: convert it, with X.astype(float)")
-        if matrix.ndim != 2 or not matrix.shape[1]:
-            raise DataError(f"X must have shape (n, d) with at least one column, got {matrix.ndim} dimensions")
-        return SparseSource(_by_row(matrix))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -21,7 +21,8 @@ from dpmean.numerics.grid import Grid
 from dpmean.queries.domain import Domain
 from dpmean.rows.files import reader as parted
 from dpmean.rows.files.csv import TextReader
-from dpmean.rows.files.formats import open_files
+from dpmean.rows.files.formats import open_source
+from dpmean.rows.registry import Selection
 from tests.rows.conformance.problems import assert_same
 from tests.support.public import REPLACED
 
@@ -75,7 +76,7 @@ class Watched:
 @pytest.mark.parametrize("passes", [1, 2])
 @pytest.mark.parametrize("kind", ["npy", "table"])
 def test_a_release_tells_how_often_all_rows_were_read(method, passes, kind, request):
-    source = open_files(request.getfixturevalue(kind), None, None)
+    source = open_source(request.getfixturevalue(kind), Selection())
     watched = source.engine.reader = Watched(source.engine.reader)
     release = dpmean.mean(source, method=method, passes=passes, **SETTINGS)
     parts = len(watched.parts)
@@ -88,7 +89,7 @@ def test_a_release_tells_how_often_all_rows_were_read(method, passes, kind, requ
 @pytest.mark.parametrize("method", ["refined", "shifted"])
 def test_few_rows_are_read_once_and_held(method, rows, tmp_path):
     np.save(tmp_path / "few.npy", rows[:1500])
-    source = open_files(tmp_path / "few.npy", None, None)
+    source = open_source(tmp_path / "few.npy", Selection())
     watched = source.engine.reader = Watched(source.engine.reader)
     release = dpmean.mean(source, method=method, **SETTINGS)
     assert not watched.read
@@ -168,7 +169,7 @@ def view(source):
 @pytest.mark.parametrize("kind", ["npy", "table"])
 def test_files_that_change_between_passes_are_noticed(change, kind, request):
     path = request.getfixturevalue(kind)
-    rows, asked = view(open_files(path, None, None))
+    rows, asked = view(open_source(path, Selection()))
     rows.answer(asked)
     before = path.stat()
     if change == "touched":
@@ -189,7 +190,7 @@ def test_files_that_change_between_passes_are_noticed(change, kind, request):
 
 
 def test_a_footer_that_changes_is_noticed_even_if_nothing_else_does(table):
-    rows, asked = view(open_files(table, None, None))
+    rows, asked = view(open_source(table, Selection()))
     before, content = table.stat(), bytearray(table.read_bytes())
     content[-9] ^= 1
     with table.open("r+b") as file:
@@ -200,7 +201,7 @@ def test_a_footer_that_changes_is_noticed_even_if_nothing_else_does(table):
 
 
 def test_a_file_that_is_cut_off_while_it_is_read_is_noticed(npy, monkeypatch):
-    rows, asked = view(open_files(npy, None, None))
+    rows, asked = view(open_source(npy, Selection()))
     monkeypatch.setattr(parted.FileEngine, "_unchanged", lambda _: None)
     os.truncate(npy, 1000)
     for again in (lambda: rows.answer(asked), lambda: rows.take(np.arange(30_000, 30_010))):

@@ -17,13 +17,15 @@ from dpmean.rows.clusters.worker import Partial, fault_of, merged, partial
 from dpmean.rows.dtype_names import KINDS
 from dpmean.rows.engine import CHANGED, Streamed
 from dpmean.rows.files.arrow import RAGGED
+from dpmean.rows.registry import Selection
 from dpmean.rows.tables.scalars import is_missing, vector
 
 _FAN_IN = 8
 
 
-def open_dask(X: Any, columns: Sequence[str] | None, vector_column: str | None) -> Streamed:
+def open_source(X: Any, selection: Selection) -> Streamed:
     """Read which blocks a Dask array or data frame is made of; no row is read."""
+    columns, vector_column = selection.columns, selection.vector_column
     if hasattr(X, "to_frame"):  # a series or an index
         raise ArgumentTypeError(f'X is one column: give the frame, with columns=["{X.name}"]')
     if hasattr(X, "dtypes") and hasattr(X, "columns"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial as bound
 from typing import Any, final
@@ -17,6 +17,7 @@ from dpmean.rows.block_query import Kernel
 from dpmean.rows.clusters.worker import Partial, fault_of, merged, partial
 from dpmean.rows.engine import CHANGED, Streamed
 from dpmean.rows.files.arrow import Columns
+from dpmean.rows.registry import Selection
 
 _SMALL = 1 << 22  # bytes of partial totals that a driver takes as they are; more are added up on the cluster
 _ID, _ROW = "dpmean_position", "dpmean_row"
@@ -24,10 +25,11 @@ _ID_SHIFT = 33  # Spark numbers rows by partition and place in it: partition * 2
 _NUMBERS = {"byte", "short", "integer", "long", "float", "double", "boolean"}
 
 
-def open_spark(frame: Any, columns: Sequence[str] | None, vector_column: str | None) -> Streamed:
+def open_source(frame: Any, selection: Selection) -> Streamed:
     """Read which columns a data frame has, and count the rows of its partitions."""
     from pyspark.sql import functions
 
+    columns, vector_column = selection.columns, selection.vector_column
     _insist_on_a_frame(frame)
     if columns is not None and (vector_column is not None or isinstance(columns, str)):
         raise ArgumentError("give columns=[...], several names, or vector_column, one name")

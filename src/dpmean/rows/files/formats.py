@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import importlib.util
 import os
-from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
@@ -16,39 +15,29 @@ from dpmean.rows.files.csv import TextReader
 from dpmean.rows.files.npy import NpyReader
 from dpmean.rows.files.parquet import TableReader
 from dpmean.rows.files.reader import FileEngine, Reader
+from dpmean.rows.registry import Selection
 
 _TABLES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 _TEXT = (".csv", ".tsv")
 _KINDS = (".npy", *_TABLES, *_TEXT)
 
 
-def open_files(
-    name: str | Path, columns: Sequence[str] | None, vector_column: str | None, newlines: Newlines = Newlines.RECORDS
-) -> Streamed:
+def open_source(name: str | os.PathLike[str], selection: Selection) -> Streamed:
     """Open files as a source of rows."""
-    engine = open_engine(name, columns, vector_column, newlines=newlines)
+    engine = open_table(name, selection)
     return Streamed(engine, engine.names)
 
 
-def open_engine(
-    name: str | Path,
-    columns: Sequence[str] | None,
-    vector_column: str | None,
-    apart: Sequence[str] = (),
-    newlines: Newlines = Newlines.RECORDS,
-) -> FileEngine:
-    """Open a file, a folder of files or all files that match a pattern, in the order of their names.
-
-    Columns that are set ``apart`` are no coordinates; ``newlines`` says what line breaks do in a CSV file.
-    """
+def open_table(name: str | os.PathLike[str], selection: Selection) -> FileEngine:
+    """Open a file, a folder of files or all files that match a pattern, in the order of their names."""
     paths = _paths(name)
     kinds = {path.suffix.lower() for path in paths}
     if len(kinds) > 1:
         raise ArgumentError(f"{name} stands for files of several kinds, {', '.join(sorted(kinds))}: name one kind")
     kind = kinds.pop()
-    if newlines is Newlines.QUOTED and kind not in _TEXT:
+    if selection.newlines is Newlines.QUOTED and kind not in _TEXT:
         raise ArgumentError(f"newlines is for CSV files, got a {kind} file: leave it out")
-    return FileEngine(_reader(paths, kind, columns, vector_column, apart, newlines))
+    return FileEngine(_reader(paths, kind, selection))
 
 
 def is_kind(name: str | os.PathLike[str]) -> bool:
@@ -56,27 +45,23 @@ def is_kind(name: str | os.PathLike[str]) -> bool:
     return Path(name).suffix.lower() in _KINDS
 
 
-def _reader(
-    paths: list[Path],
-    kind: str,
-    columns: Sequence[str] | None,
-    vector_column: str | None,
-    apart: Sequence[str],
-    newlines: Newlines,
-) -> Reader:
+def _reader(paths: list[Path], kind: str, selection: Selection) -> Reader:
+    columns, vector_column = selection.columns, selection.vector_column
     if kind != ".npy" and importlib.util.find_spec("pyarrow") is None:
         raise ArgumentError(f"{kind} files need pyarrow: pip install 'dpmean[files]'")
     if kind in _TABLES:
-        return TableReader.open(paths, columns, vector_column, apart)
+        return TableReader.open(paths, columns, vector_column, selection.keys)
     if len(paths) > 1:
         raise ArgumentError(f"one {kind} file at a time, got {len(paths)}: several files may be Parquet or Arrow")
     if vector_column is not None or (kind == ".npy" and columns is not None):
         given = "columns" if vector_column is None else "vector_column"
         raise ArgumentError(f"{given} is for tables, got a {kind} file: leave it out")
-    return NpyReader.open(paths[0]) if kind == ".npy" else TextReader.open(paths[0], columns, apart, newlines)
+    if kind == ".npy":
+        return NpyReader.open(paths[0])
+    return TextReader.open(paths[0], columns, selection.keys, selection.newlines)
 
 
-def _paths(name: str | Path) -> list[Path]:
+def _paths(name: str | os.PathLike[str]) -> list[Path]:
     path = Path(name).expanduser()
     if path.is_dir():
         found = [inner for inner in sorted(path.rglob("*")) if _is_data(inner, path)]

@@ -11,8 +11,21 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.files.arrow import RAGGED, Columns
+from dpmean.rows.opening import InMemory
+from dpmean.rows.registry import Selection
 from dpmean.rows.tables.keys import UNTYPED, Keys
 from dpmean.rows.tables.scalars import read_objects
+
+
+def open_source(frame: Any, selection: Selection) -> InMemory:
+    """Read a frame as rows in memory."""
+    table = open_table(frame, selection)
+    return InMemory(table.array(), table.names)
+
+
+def open_table(frame: Any, selection: Selection) -> FrameTable:
+    """Read a frame as a table."""
+    return FrameTable.open(frame, selection.columns, selection.vector_column, selection.keys)
 
 
 @final

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpmean.enums import Newlines
-from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Ints
-from dpmean.rows.opening import InMemory, is_frame, refuse_names, refuse_newlines
+from dpmean.rows.opening import InMemory, refuse_names
+from dpmean.rows.registry import Selection, find_engine
 from dpmean.rows.tables.dataframes import FrameTable
 from dpmean.rows.tables.keys import ABSENT, Keys, one_group_each
 from dpmean.rows.tables.persons import means_of_persons
@@ -81,34 +79,12 @@ Key = str | ArrayLike
 """What tells rows apart: the name of a column, or one key per row."""
 
 
-def open_table(
-    X: Any,
-    columns: Sequence[str] | None,
-    vector_column: str | None,
-    *keys: Key | None,
-    read: Callable[[Any], Any],
-    newlines: Newlines = Newlines.RECORDS,
-) -> Table:
-    """Open files, a data frame, or an array, which ``read`` reads; columns that are keys are no coordinates."""
+def open_table(X: Any, selection: Selection, *keys: Key | None, read: Callable[[Any], Any]) -> Table:
+    """Open an input as a table; an array is read by ``read``. Columns that are keys are no coordinates."""
     refuse_names(X)
-    refuse_newlines(X, newlines)
-    home = type(X).__module__.partition(".")[0]
-    apart = [key for key in keys if isinstance(key, str)]
-    if isinstance(X, str | os.PathLike):
-        from dpmean.rows.files.formats import open_engine
-
-        return open_engine(X if isinstance(X, str) else Path(X), columns, vector_column, apart, newlines)
-    if home in ("pyspark", "scipy", "torch") or home.startswith("dask"):
-        raise ArgumentTypeError(
-            f"people and groups are told apart in files, data frames and arrays, got {type(X).__name__} of {home}: "
-            'average each person\'s rows there first, with neighbours="add-or-remove-one" (the default)'
-        )
-    if is_frame(X):
-        return FrameTable.open(X, columns, vector_column, apart)
-    if columns is not None or vector_column is not None:
-        given = "columns" if vector_column is None else "vector_column"
-        raise ArgumentError(f"{given} is for tables, got {type(X).__name__}: select columns beforehand")
-    return ArrayTable(X.array, X.names) if isinstance(X, InMemory) else ArrayTable(read(X))
+    selection = replace(selection, keys=tuple(key for key in keys if isinstance(key, str)))
+    engine = find_engine(X, selection, keys=True).load()
+    return ArrayTable(read(X)) if engine is None else engine.open_table(X, selection)
 
 
 def keys_of(table: Table, key: Key, name: str) -> Keys:

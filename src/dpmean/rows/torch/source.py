@@ -14,11 +14,12 @@ from dpmean.queries.protocols import Rows
 from dpmean.rows.engine import Source
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.opening import InMemory
+from dpmean.rows.registry import Selection
 from dpmean.rows.torch.arithmetic import Tensor
 from dpmean.rows.torch.blocks import TensorRows
 
 
-def open_tensor(tensor: Any) -> Source:
+def open_source(tensor: Any, selection: Selection) -> Source:  # noqa: ARG001  one signature for all engines
     """Read a tensor on a CPU or a CUDA device."""
     import torch
 

@@ -1,0 +1,159 @@
+"""The engines that read rows, by the input that they recognise; an engine is one module and one entry here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from numbers import Number
+from typing import TYPE_CHECKING, Any, Protocol, cast, final
+
+from dpmean.enums import Newlines
+from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.rows.engine import Source
+
+if TYPE_CHECKING:
+    from dpmean.rows.tables.table import Table
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which columns of an input are the coordinates, which are keys, and what ends a record."""
+
+    columns: Sequence[str] | None = None
+    vector_column: str | None = None
+    newlines: Newlines = Newlines.RECORDS
+    keys: tuple[str, ...] = ()
+    """Columns that tell persons or groups apart, and so are no coordinates."""
+
+
+class EngineModule(Protocol):
+    """What the module of an engine has to offer; ``open_table`` only if its entry says ``keys=True``."""
+
+    def open_source(self, X: Any, selection: Selection) -> Source:
+        """Open an input as a source of rows."""
+        ...
+
+    def open_table(self, X: Any, selection: Selection) -> Table:
+        """Open an input as a table whose keys tell persons or groups apart."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EngineEntry:
+    """An engine: what it is called, which inputs are its own, where its code is, and what it can do."""
+
+    name: str
+    words: str
+    """What its inputs are called, for people."""
+    recognises: Callable[[Any], bool]
+    """Whether an input is its own; this imports no library that the caller has not imported."""
+    module: str | None = None
+    """An ``EngineModule``, imported when an input is recognised. None: an array, which is read with the arguments."""
+    columns: bool = False
+    """Whether its inputs are tables, of which ``columns=`` and ``vector_column=`` choose the coordinates."""
+    newlines: bool = False
+    """Whether its inputs are text that may have line breaks within a record."""
+    keys: bool = False
+    """Whether it can tell persons and groups apart (``privacy_unit=``, ``mean_by``)."""
+    extra: str | None = None
+    """What to install, ``pip install 'dpmean[extra]'``; None: nothing."""
+
+    def load(self) -> EngineModule | None:
+        """Import the module of the engine."""
+        return None if self.module is None else cast(EngineModule, import_module(self.module))
+
+
+def _package(X: Any) -> str:
+    """Return the package that an input comes from."""
+    return str(type(X).__module__).partition(".")[0]
+
+
+def comes_from(*packages: str) -> Callable[[Any], bool]:
+    """Return a function that recognises what comes from one of some packages."""
+    return lambda X: _package(X) in packages
+
+
+def _is_name(X: Any) -> bool:
+    return isinstance(X, str | os.PathLike)
+
+
+def _is_dask(X: Any) -> bool:
+    return _package(X).startswith("dask")  # dask_expr, too
+
+
+def _is_frame(X: Any) -> bool:
+    tabular = hasattr(X, "__arrow_c_stream__") and hasattr(X, "columns")
+    return type(X).__name__ == "LazyFrame" or tabular or hasattr(X, "__dataframe__")
+
+
+def _is_array(X: Any) -> bool:
+    if isinstance(X, Mapping):
+        return False
+    sequence = hasattr(X, "__len__") and hasattr(X, "__getitem__")
+    return sequence or isinstance(X, Number) or hasattr(X, "__array__") or hasattr(X, "__array_interface__")
+
+
+_ROWS = "dpmean.rows"
+ENGINES: list[EngineEntry] = [
+    EngineEntry(
+        "files", "files", _is_name, f"{_ROWS}.files.formats", columns=True, newlines=True, keys=True, extra="files"
+    ),
+    EngineEntry("spark", "Spark data frames", comes_from("pyspark"), f"{_ROWS}.clusters.spark", True, extra="spark"),
+    EngineEntry("dask", "Dask arrays and data frames", _is_dask, f"{_ROWS}.clusters.dask", True, extra="dask"),
+    EngineEntry("opened", "sources opened before", comes_from("dpmean"), f"{_ROWS}.opened", keys=True),
+    EngineEntry(
+        "duckdb",
+        "DuckDB relations",
+        comes_from("duckdb", "_duckdb"),
+        f"{_ROWS}.duckdb",
+        True,
+        keys=True,
+        extra="duckdb",
+    ),
+    EngineEntry("frames", "data frames", _is_frame, f"{_ROWS}.tables.dataframes", True, keys=True, extra="frames"),
+    EngineEntry("sparse", "sparse matrices", comes_from("scipy"), f"{_ROWS}.sparse", extra="sparse"),
+    EngineEntry("torch", "PyTorch tensors", comes_from("torch"), f"{_ROWS}.torch.source", extra="torch"),
+    EngineEntry("memory", "arrays", _is_array, keys=True),
+]
+"""All engines. The first one that recognises an input reads it."""
+
+
+def find_engine(X: Any, selection: Selection, *, keys: bool = False) -> EngineEntry:
+    """Return the engine that reads an input, and insist that it can do what is asked of it.
+
+    Args:
+        X: What the caller gives as rows.
+        selection: Which columns are asked for.
+        keys: Whether rows are to be told apart by person or group.
+
+    """
+    entry = next((one for one in ENGINES if one.recognises(X)), None)
+    if entry is None:
+        raise ArgumentTypeError(f"X must hold rows of numbers, got {_in_words(X)}: give {_list_words('or')}")
+    kind = type(X).__name__
+    if selection.newlines is Newlines.QUOTED and not entry.newlines:
+        raise ArgumentError(f"newlines is for CSV files, got {kind}: leave it out")
+    if keys and not entry.keys:
+        raise ArgumentTypeError(
+            f"people and groups are told apart in {_list_words('and', keys=True)}, got {_in_words(X)}: average each "
+            'person\'s rows there first, with neighbours="add-or-remove-one" (the default)'
+        )
+    if not entry.columns and (selection.columns is not None or selection.vector_column is not None):
+        given = "columns" if selection.vector_column is None else "vector_column"
+        raise ArgumentError(f"{given} is for tables, got {kind}: select columns beforehand")
+    return entry
+
+
+def _in_words(X: Any) -> str:
+    package = _package(X)
+    return type(X).__name__ if package == "builtins" else f"{type(X).__name__} of {package}"
+
+
+def _list_words(last: str, *, keys: bool = False) -> str:
+    """Return what can be read, or what can be read and has keys."""
+    words = [entry.words for entry in ENGINES if entry.name != "opened" and (entry.keys or not keys)]
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
