@@ -10,7 +10,10 @@ import msgspec
 import numpy as np
 
 import dpmean
-from dpmean import ApproxDp, Zcdp
+from dpmean import ApproxDp, Entry, Zcdp
+from dpmean.ledger import codec
+from dpmean.ledger.account import Account
+from dpmean.privacy.renyi import renyi_of
 from dpmean.trust.client import Client
 from dpmean.trust.local.analyzer import LocalAnalyzer
 from dpmean.trust.local.protocol import setup_for
@@ -43,6 +46,13 @@ def _groups() -> dpmean.GroupedRelease:
     return dpmean.mean_by(rows, by=labels, groups=[0, 1, 2], rho=0.5, norm_bound=60.0, seed=1)
 
 
+def _ledger() -> bytes:
+    entry = Entry("0" * 32, "2026-01-01T00:00:00Z", "refined", Zcdp(Fraction(1, 2)), 600, _D, ("a", "b"), "replace-one")
+    costs = (Zcdp(Fraction(1, 3)), dpmean.PureDp(Fraction(1, 8)), renyi_of(Zcdp(Fraction(1, 10))))
+    others = tuple(Entry(f"{k:032}", entry.when, "a count", cost) for k, cost in enumerate(costs))
+    return codec.write({"data": Account(Zcdp(1), (entry,)), "other": Account(ApproxDp(8, Fraction(1, 10**6)), others)})
+
+
 def _device() -> Client:
     return Client(3, _ROW, _SHUFFLED, honest=Fraction(1), sealed=False)
 
@@ -72,6 +82,8 @@ def seeds() -> Iterator[bytes]:
         batch,
         shuffler.hand_on(),
         asked.save(),
+        collection,
+        _ledger(),
     ]
     for number, document in enumerate(documents):
         yield bytes([number]) + document

@@ -364,7 +364,7 @@ def test_names_do_no_harm_as_text(releases, tmp_path):
     assert parser.open == []
     assert not {"img", "b", "i"} & set(parser.seen)
     assert parser.seen.count("script") == 2
-    assert Release.from_json(_held(path)).settings.columns == HOSTILE
+    assert Release.from_json(_held(path)).settings.columns == tuple(HOSTILE)
 
 
 def test_no_name_turns_a_sentence_around(releases, grouped, tmp_path):
