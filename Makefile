@@ -48,7 +48,7 @@ accuracy: $(READY) ## errors over the oracle's on many kinds of data; writes doc
 
 fuzz: $(ENGINES)  ## damaged files, messages, arguments and commands, and neighbours, a million of each (hours)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[fuzz]"
-	@for target in decoders command door readers neighbours; do $(BIN)/python -m fuzz $$target || exit 1; done
+	@for target in decoders command arguments readers neighbours; do $(BIN)/python -m fuzz $$target || exit 1; done
 
 coverage: $(ENGINES) ## lines and branches that the tests do not reach; all tests, several times as slow
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[coverage]"

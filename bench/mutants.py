@@ -132,7 +132,7 @@ def mutants(module: str, most: int | None = None) -> tuple[list[Mutant], int]:
         except SyntaxError:  # such as a mark in a signature that is taken for a product
             continue
         old, new = _difference(source, changed)
-        where = max((room for room in functions if room[0] <= line <= room[1]), default=(0, 0, ""))[2]
+        where = max((one for one in functions if one[0] <= line <= one[1]), default=(0, 0, ""))[2]
         found.append(Mutant(module, name, occurrence, where, line, old, new))
     return [mutant for mutant in found if mutant.old != mutant.new], len(places)
 
@@ -230,17 +230,17 @@ def _compile_anew(module: str, *, keep: bool) -> None:
     import numba
     from numba.core.caching import FunctionCache
 
-    from dpmean.noise import jit as room
+    from dpmean.noise import jit
 
     if not keep:
         FunctionCache.save_overload = lambda *_: None  # type: ignore[method-assign]  # there is no switch for it
-    usual = room.compiled
+    usual = jit.compiled
     name = ".".join(("dpmean", *Path(module).with_suffix("").parts))
 
     def compiled(function: Any) -> Any:
         return numba.njit(nogil=True)(function) if function.__module__ == name else usual(function)
 
-    room.compiled = compiled
+    jit.compiled = compiled
 
 
 class _Quick:

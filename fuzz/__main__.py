@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fuzz.round import fuzz
 
-TARGETS = ("door", "readers", "decoders", "command", "neighbours")
+TARGETS = ("arguments", "readers", "decoders", "command", "neighbours")
 ROUND = 100_000
 """Executions of one process; the next one goes on with what was interesting. The instrumentation keeps memory."""
 

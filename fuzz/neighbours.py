@@ -180,12 +180,12 @@ CLUSTERS = ("dask", "spark")
 def shares(runs: int) -> dict[tuple[str, str], int]:
     """Divide executions: so many for text, as many for keys in other forms, a tenth for the rows of those."""
     every = [(form, path) for form, (_, paths) in ALL.items() for path in paths]
-    rooms = {one: (one[0] in TEXTS, one[1] != "rows") for one in every}
-    of = {room: runs if any(room) else runs // 10 for room in rooms.values()}
-    text = sum(room[0] for room in rooms.values())
-    keyed = sum(room == (False, True) for room in rooms.values())
+    kinds = {one: (one[0] in TEXTS, one[1] != "rows") for one in every}
+    of = {kind: runs if any(kind) else runs // 10 for kind in kinds.values()}
+    text = sum(kind[0] for kind in kinds.values())
+    keyed = sum(kind == (False, True) for kind in kinds.values())
     plain = len(every) - text - keyed + len(CLUSTERS)
-    each = {one: -(-of[room] // (text if room[0] else keyed if room[1] else plain)) for one, room in rooms.items()}
+    each = {one: -(-of[kind] // (text if kind[0] else keyed if kind[1] else plain)) for one, kind in kinds.items()}
     return each | {(form, "rows"): -(-runs // 10 // plain) for form in CLUSTERS}
 
 

@@ -15,8 +15,15 @@ COMPILED = ["dpmean.noise.jit"] + [
     if "from dpmean.noise.jit import" in path.read_text()
 ]
 """Loops that are compiled cannot be instrumented."""
-ROOMS = ("cli", "pipeline.grouped", "rows.files.formats", "rows.tables.dataframes", "rows.tables.table", "trust.client")
-ROOMS += ("trust.shuffle.shuffler",)
+LOADED = (
+    "cli",
+    "pipeline.grouped",
+    "rows.files.formats",
+    "rows.tables.dataframes",
+    "rows.tables.table",
+    "trust.client",
+    "trust.shuffle.shuffler",
+)
 """What is loaded when it is first used, and brings all else with it."""
 
 
@@ -26,8 +33,8 @@ def fuzz(name: str, runs: int, seed: int, corpus: Path) -> None:
 
     warnings.simplefilter("ignore")
     with atheris.instrument_imports(include=["dpmean"], exclude=COMPILED):
-        for room in ROOMS:
-            importlib.import_module(f"dpmean.{room}")
+        for module in LOADED:
+            importlib.import_module(f"dpmean.{module}")
         target = importlib.import_module(f"fuzz.{name}")
     with tempfile.TemporaryDirectory() as folder:
         one = target.prepare(Path(folder))

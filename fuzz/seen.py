@@ -17,8 +17,8 @@ from dpmean.errors import DataError, TooFewRowsError
 from dpmean.estimators.feasibility import ANY_NUMBER
 from dpmean.estimators.registry import Method
 from dpmean.rows.engine import CHANGED, StreamedRows
-from dpmean.rows.pass_counter import CountedRows
-from dpmean.rows.private_size import UncountedRows
+from dpmean.rows.pass_counter import PassCounter
+from dpmean.rows.private_size import PrivateSizeRows
 
 Vector = bytes
 """A row in working units, its float64 as bytes: two are equal if nothing could tell them apart."""
@@ -44,7 +44,7 @@ class _Watcher:
 
     def __call__(self, curator: Any) -> Any:
         rows = curator._rows[curator.rows]
-        while isinstance(rows, CountedRows | UncountedRows):
+        while isinstance(rows, PassCounter | PrivateSizeRows):
             rows = rows.rows
         self.seen.releases.append(_read(rows))
         raise TooFewRowsError("seen", 1)

@@ -1,4 +1,4 @@
-"""The front door: what it accepts, what it refuses and in which words, and what a release says."""
+"""The public functions: what they accept, what they refuse and in which words, and what a release says."""
 
 import json
 import math
@@ -222,7 +222,7 @@ def test_costs_of_two_releases_add_up(rows):
             dpmean.compose_zcdp(wrong)
 
 
-# --- what it refuses -----------------------------------------------------------------------------------------
+# --- what they refuse -----------------------------------------------------------------------------------------
 
 REFUSED = {
     "no budget": ({"rho": None}, "a privacy budget is missing: give rho=0.5"),

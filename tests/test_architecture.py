@@ -1,4 +1,4 @@
-"""The house itself: what is public, how fast it opens, what a newcomer may rely on."""
+"""The architecture: what imports what, how long modules and functions are, what documents say about files."""
 
 import ast
 import importlib.metadata
@@ -34,17 +34,18 @@ def test_the_version_is_the_projects():
     assert f"## [{dpmean.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["paper_map.md", "privacy_guarantee.md"])
-def test_files_and_tests_that_documents_name_exist(name):
-    """Every `path::test` or `file.py` in backquotes is there."""
-    words = (ROOT / "docs" / name).read_text().split("`")[1::2]
-    for word in words:
-        path, _, test = word.partition("::")
-        if path.endswith(".py"):
-            found = [candidate for candidate in (ROOT / path, ROOT / "src" / "dpmean" / path) if candidate.exists()]
-            assert found, f"{name} names {path}, which is not there"
-            if test:
-                assert f"def {test}" in found[0].read_text(), f"{name} names {word}, which is not there"
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+HISTORY = {"decisions", "results"}
+"""They say what was, and where it was then."""
+
+
+@pytest.mark.parametrize("page", [p for p in DOCUMENTS if p.parent.name not in HISTORY], ids=lambda p: p.name)
+def test_files_and_tests_that_documents_name_exist(page):
+    """Every `path::test` and every `folder/file.py` in backquotes is there."""
+    for path, test in re.findall(r"`((?:\w+/)*\w+\.py)(?:::(\w+))?`", page.read_text()):
+        found = [one for one in (ROOT / path, ROOT / "src" / "dpmean" / path) if one.exists()]
+        assert found, f"{page.name} names {path}, which is not there"
+        assert not test or f"def {test}(" in found[0].read_text(), f"{page.name}: {path}::{test} is not there"
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "src" / "dpmean" / "estimators").rglob("*.py")), ids=lambda p: p.name)
@@ -71,10 +72,10 @@ def test_a_function_fits_on_a_screen():
                 assert lines <= MOST_LINES_OF_A_FUNCTION, f"{node.name} of {path.name} has {lines} lines"
 
 
-@pytest.mark.parametrize("room", ["api.py", "engines/__init__.py"])
-def test_the_examples_in_docstrings_run(room):
+@pytest.mark.parametrize("module", ["api.py", "engines/__init__.py"])
+def test_the_examples_in_docstrings_run(module):
     done = subprocess.run(
-        [sys.executable, "-m", "doctest", str(ROOT / "src" / "dpmean" / room)],
+        [sys.executable, "-m", "doctest", str(ROOT / "src" / "dpmean" / module)],
         capture_output=True,
         text=True,
         check=False,
@@ -101,7 +102,7 @@ def test_the_examples_in_the_readme_run(tmp_path, monkeypatch, capsys):
 
 
 def test_every_refusal_after_a_look_at_the_rows_is_listed():
-    """Each message of a DataError in the rooms that see rows is named in the table of docs/known_limits.md."""
+    """Each message of a DataError in the modules that see rows is named in the table of docs/known_limits.md."""
     table = (ROOT / "docs" / "known_limits.md").read_text().split("## What a refusal reveals")[1].split("\n## ")[0]
     phrases = [word for line in table.splitlines() for word in line.split("|")[3:4] for word in word.split("`")[1::2]]
     package = ROOT / "src" / "dpmean"

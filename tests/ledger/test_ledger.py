@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import dpmean
 from dpmean import ApproxDp, ArgumentError, Ledger, LedgerError, OverspendError, PureDp, Zcdp
-from dpmean.ledger.atomic_file import Vault
+from dpmean.ledger.atomic_file import AtomicFile
 from dpmean.ledger.filter import _PARTS, Allowance, allowance_for, epsilon_left, epsilon_spent, fits
 from dpmean.ledger.ledger import datasets
 from dpmean.privacy.renyi import ORDERS, Renyi, compose, renyi_of
@@ -237,7 +237,7 @@ def test_a_file_system_without_locks_is_said_in_words(file, monkeypatch):
 def test_a_process_that_was_forked_meanwhile_keeps_no_lock(file):
     import fcntl
 
-    vault, (inlet, outlet) = Vault(file), os.pipe()
+    vault, (inlet, outlet) = AtomicFile(file), os.pipe()
     children = []
 
     def fork(_content):

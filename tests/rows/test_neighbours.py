@@ -10,7 +10,7 @@ from fuzz.seen import vectors, watch
 import dpmean
 from dpmean.errors import ArgumentTypeError
 
-ROOMS = [room for room in neighbours.shares(1) if room[0] not in neighbours.CLUSTERS]
+CASES = [case for case in neighbours.shares(1) if case[0] not in neighbours.CLUSTERS]
 """Clusters have theirs in tests/conformance."""
 SHARED = {"rho": 1.0, "norm_bound": 1e6, "nan": "impute", "seed": 1, "allow_few_rows": True}
 
@@ -20,7 +20,7 @@ def seen(X, **named):
     return watch(lambda: dpmean.mean(X, **SHARED, **named)).releases[0]
 
 
-@pytest.mark.parametrize(("form", "path"), ROOMS)
+@pytest.mark.parametrize(("form", "path"), CASES)
 def test_one_record_changes_no_other(form, path):
     tally = neighbours.run(form, path, 240, seed=9)
     assert tally.compared > 20
@@ -30,7 +30,7 @@ def test_one_record_changes_no_other(form, path):
 def test_every_form_and_path_has_its_share_of_a_campaign():
     shares = neighbours.shares(1_000_000)
     assert sum(count for (form, _), count in shares.items() if form in neighbours.TEXTS) >= 1_000_000
-    others = {room: count for room, count in shares.items() if room[0] not in neighbours.TEXTS}
+    others = {case: count for case, count in shares.items() if case[0] not in neighbours.TEXTS}
     assert sum(count for (_, path), count in others.items() if path != "rows") >= 1_000_000
     assert sum(count for (_, path), count in others.items() if path == "rows") >= 100_000
 

@@ -19,7 +19,7 @@ from dpmean.numerics.grid import Grid, power_of_two_at_most
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.domain import Domain
 from dpmean.rows.memory import MemoryRows
-from dpmean.rows.private_size import UncountedRows
+from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central import curator as curators
 from dpmean.trust.central.curator import WEIGHT_ONE, Curator
 from tests.support.curators import Playing, Taping
@@ -117,7 +117,7 @@ class Run:
         return Neighbours.ADD_OR_REMOVE_ONE if self.uncounted else Neighbours.REPLACE_ONE
 
     def curator(self, rows, noise):
-        seen = UncountedRows(rows, self.n + OFF, noise) if self.uncounted else rows
+        seen = PrivateSizeRows(rows, self.n + OFF, noise) if self.uncounted else rows
         return Curator(seen, Zcdp(self.rho), noise, self.neighbours)
 
     def estimate(self, rows, noise):

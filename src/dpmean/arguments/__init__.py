@@ -1,1 +1,1 @@
-"""The door: every argument is read and checked here, once; what is refused is told its value and the cure."""
+"""Arguments: each is read and checked here, once; a refusal names the value and the cure."""

@@ -27,7 +27,7 @@ class _Shown(Table):
 
 
 def table(heads: Sequence[str], *, right: Sequence[str] = ()) -> Table:
-    """Return an empty table in the style of the house."""
+    """Return an empty table in the style of all tables here."""
     made = _Shown(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", show_edge=False)
     for head in heads:
         made.add_column(Text(printable(head)), justify="right" if head in right else "left", overflow="fold")

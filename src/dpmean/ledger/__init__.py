@@ -1,1 +1,1 @@
-"""The books behind ``dpmean.Ledger``: what releases cost together, and a file that survives crashes."""
+"""What is behind ``dpmean.Ledger``: what releases cost together, and a file that survives crashes."""

@@ -21,7 +21,7 @@ else:
 
 
 @final
-class Vault:
+class AtomicFile:
     """Keeps one file.
 
     To change it, a process takes a lock, reads the file, writes the new content beside it, makes sure that it is on the

@@ -20,7 +20,7 @@ from dpmean.privacy.strict_json import convert, parse, shorten
 FORMAT = "dpmean.ledger/1"
 _CURE = "restore it from a copy, or begin a file of another name; it was left as it is"
 
-Book = Mapping[str, Account]
+Accounts = Mapping[str, Account]
 """The data sets of a file, by name."""
 
 
@@ -47,23 +47,23 @@ class _Ledger(msgspec.Struct, forbid_unknown_fields=True):
     datasets: dict[str, _Account]
 
 
-def write(book: Book) -> bytes:
-    """Return a book as JSON, with one entry on a line."""
+def write(accounts: Accounts) -> bytes:
+    """Return accounts as JSON, with one entry on a line."""
     lines = ["{", f'  "format": {json.dumps(FORMAT)},', '  "datasets": {']
-    for i, (name, account) in enumerate(book.items()):
+    for i, (name, account) in enumerate(accounts.items()):
         entries = ",\n".join(f"        {_line(_encode_entry(entry))}" for entry in account.entries)
         lines += [
             f"    {json.dumps(name, ensure_ascii=False)}: {{",
             f'      "budget": {_line(encode_cost(account.budget))},',
             *([f'      "neighbours": {json.dumps(account.neighbours)},'] if account.neighbours else []),
             f'      "entries": [\n{entries}\n      ]' if entries else '      "entries": []',
-            "    }" + "," * (i + 1 < len(book)),
+            "    }" + "," * (i + 1 < len(accounts)),
         ]
     return "\n".join([*lines, "  }", "}", ""]).encode()
 
 
 def read(content: bytes | None, name: str) -> dict[str, Account]:
-    """Read a book that ``write`` wrote; a file that is not there is an empty one."""
+    """Read accounts that ``write`` wrote; a file that is not there has none."""
     if content is None:
         return {}
     if not content.strip():

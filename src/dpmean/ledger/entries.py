@@ -53,7 +53,7 @@ class Recordable(Protocol):
 
 
 def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
-    """Return the line for a release in the books of a budget, or refuse it."""
+    """Return the line for a release in the account of a budget, or refuse it."""
     _check(release)
     return Entry(
         id=_said_by(release, "identity", str) or os.urandom(16).hex(),

@@ -16,7 +16,7 @@ from typing import Any, Self, final
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, LedgerError, OverspendError
 from dpmean.ledger.account import Account, Entry, as_paid, digits
-from dpmean.ledger.codec import Book
+from dpmean.ledger.codec import Accounts
 from dpmean.ledger.entries import Recordable, entry_for, entry_of
 from dpmean.ledger.filter import Cost
 from dpmean.ledger.storage import File, Memory
@@ -95,7 +95,7 @@ class Ledger:
             )
         return budget
 
-    def _account(self, found: Book | None = None) -> Account:
+    def _account(self, found: Accounts | None = None) -> Account:
         found = self._shelf.read() if found is None else found
         if self.dataset not in found or found[self.dataset].budget != self.budget:
             raise LedgerError(
@@ -193,7 +193,7 @@ class Ledger:
             account.with_entry(entry_for(cost, "", account.budget, neighbours, unit), "this")
 
     def _append(self, entry: Entry, what: str, asked: Cost | None = None) -> None:
-        def add(old: Book) -> Book:
+        def add(old: Accounts) -> Accounts:
             account = self._account(old)
             if any(entry.id == known.id for known in account.entries):
                 return old

@@ -1,4 +1,4 @@
-"""Where the books are kept: in memory, or in a file."""
+"""Where accounts are kept: in memory, or in a file."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import final
 
 from dpmean.errors import ArgumentError
 from dpmean.ledger import codec
-from dpmean.ledger.atomic_file import Vault
-from dpmean.ledger.codec import Book
+from dpmean.ledger.atomic_file import AtomicFile
+from dpmean.ledger.codec import Accounts
 
 
 @final
 class Memory:
-    """A book that is forgotten with the process."""
+    """Accounts that are forgotten with the process."""
 
     name = place = ""
 
     def __init__(self) -> None:
-        self._book: Book = {}
+        self._accounts: Accounts = {}
         self._lock = threading.Lock()
         self._process = os.getpid()
 
-    def read(self) -> Book:
+    def read(self) -> Accounts:
         """Return all data sets."""
         self._check_process()
-        return self._book
+        return self._accounts
 
-    def change(self, edit: Callable[[Book], Book]) -> None:
-        """Put what ``edit`` makes of the book in its place, while nobody else does."""
+    def change(self, edit: Callable[[Accounts], Accounts]) -> None:
+        """Put what ``edit`` makes of the accounts in their place, while nobody else does."""
         self._check_process()  # a lock that was held at the fork is never given back
         with self._lock:
-            self._book = edit(self._book)
+            self._accounts = edit(self._accounts)
 
     def _check_process(self) -> None:
         """Refuse to be a copy, which another process has after a fork: both would spend the same budget."""
@@ -46,22 +46,22 @@ class Memory:
 
 @final
 class File:
-    """A book in a file."""
+    """Accounts in a file."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._vault = Vault(path)
-        self.name, self.place = self._vault.name, self._vault.place
+        self._file = AtomicFile(path)
+        self.name, self.place = self._file.name, self._file.place
 
-    def read(self) -> Book:
+    def read(self) -> Accounts:
         """Return all data sets."""
-        return codec.read(self._vault.read(), self.name)
+        return codec.read(self._file.read(), self.name)
 
-    def change(self, edit: Callable[[Book], Book]) -> None:
-        """Put what ``edit`` makes of the book in its place, while nobody else does."""
+    def change(self, edit: Callable[[Accounts], Accounts]) -> None:
+        """Put what ``edit`` makes of the accounts in their place, while nobody else does."""
 
         def edit_bytes(content: bytes | None) -> bytes | None:
             old = codec.read(content, self.name)
             new = edit(old)
             return None if new is old else codec.write(new)
 
-        self._vault.change(edit_bytes)
+        self._file.change(edit_bytes)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpmean.enums import read_name as read_member
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.ledger.account import Account
-from dpmean.ledger.codec import Book, clean
+from dpmean.ledger.codec import Accounts, clean
 from dpmean.privacy.budgets import ApproxDp, Number, Zcdp
 from dpmean.privacy.neighbours import Neighbours
 
@@ -56,7 +56,7 @@ def of_kind(account: Account, kind: str, dataset: str) -> Account:
     return account
 
 
-def unknown(dataset: str, found: Book, file: str) -> str:
+def unknown(dataset: str, found: Accounts, file: str) -> str:
     """Return what to do where a data set is not in the file."""
     cure = "give a budget: rho=1.0, say, or epsilon=3.0 and delta=1e-6"
     if not found:

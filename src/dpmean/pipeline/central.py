@@ -29,9 +29,9 @@ from dpmean.release.release import Release
 from dpmean.release.settings import Settings
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory
-from dpmean.rows.pass_counter import CountedRows
+from dpmean.rows.pass_counter import PassCounter
 from dpmean.rows.permutation import shuffled
-from dpmean.rows.private_size import UncountedRows
+from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, split
 from dpmean.trust.central.curator import Curator, count_rows
 
@@ -86,7 +86,7 @@ def _ask(
     need, allowed = estimator.rows_needed(number.left, terms.neighbours), request.allow_few_rows
     few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allowed, paid=number.paid)
 
-    rows = CountedRows(_seen(job.source, replace(domain, strict=job.strict), number, noise))
+    rows = PassCounter(_seen(job.source, replace(domain, strict=job.strict), number, noise))
     estimate = estimator(curate(rows, number.left, noise, terms.neighbours))
     estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
     total_cost(estimate.receipts, request.terms.zcdp)
@@ -109,10 +109,10 @@ def _seen(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows
     rows = source.rows(domain)
     if unit_of(source) is not None:
         rows = rows.take(shuffled(rows.n, noise, "persons"))
-    return UncountedRows(rows, number.n, noise) if number.paid else rows
+    return PrivateSizeRows(rows, number.n, noise) if number.paid else rows
 
 
-def _settings(job: Job, domain: Domain, rows: CountedRows, *, step: float, coins: str, few_rows: bool) -> Settings:
+def _settings(job: Job, domain: Domain, rows: PassCounter, *, step: float, coins: str, few_rows: bool) -> Settings:
     """Return the public choices of a run, once rows were read."""
     delta, source = job.request.terms.delta, job.source
     return Settings(

@@ -11,7 +11,7 @@ from dpmean.queries.queries import Ints, Query
 
 @final
 @dataclass(slots=True, eq=False)
-class CountedRows:
+class PassCounter:
     """Other rows, and how often all of them were read, and how many were read by their position."""
 
     rows: Rows

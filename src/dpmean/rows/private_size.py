@@ -14,7 +14,7 @@ from dpmean.rows.permutation import sampled, shuffled
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class UncountedRows:
+class PrivateSizeRows:
     """Other rows, of which there are about ``n``; one row more or less changes every answer by one row at most.
 
     Counts at or below a point are told as ``n`` minus the exact number beyond it, so that the last one, all rows, is
@@ -30,7 +30,7 @@ class UncountedRows:
         """How many coordinates a row has."""
         return self.rows.d
 
-    def take(self, positions: Ints) -> UncountedRows:
+    def take(self, positions: Ints) -> PrivateSizeRows:
         """Return about as many rows as there are positions, in an order that nobody knows.
 
         A position among ``n`` rows means nothing where one row more would shift all others. So each row is taken or
@@ -40,7 +40,7 @@ class UncountedRows:
         order = shuffled(len(taken), self.noise, "order")
         return replace(self, rows=self.rows.take(taken[order]), n=len(positions))
 
-    def held(self) -> UncountedRows:
+    def held(self) -> PrivateSizeRows:
         """Return all rows where they can be read again and again."""
         return replace(self, rows=self.rows.held())
 

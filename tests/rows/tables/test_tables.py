@@ -474,7 +474,7 @@ def test_one_person_changes_one_group_by_one_vector(data):
     persons, labels, rows = rng.integers(0, 12, n), rng.integers(0, 4, n), rng.normal(0, 1, (n, 2))
     gone = data.draw(st.integers(0, 11))
     kept = persons != gone
-    lenient = lambda _, d: np.zeros(d, dtype=bool)  # noqa: E731  as the front door gives it
+    lenient = lambda _, d: np.zeros(d, dtype=bool)  # noqa: E731  as a request gives it
 
     def vectors(persons, labels, rows):
         _, found = groups(ArrayTable(rows), labels, [0, 1, 2], persons, lenient, "salt")

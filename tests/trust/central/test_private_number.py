@@ -34,7 +34,7 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.domain import Domain
 from dpmean.queries.totals import Histogram
 from dpmean.rows.memory import MemoryRows
-from dpmean.rows.private_size import UncountedRows
+from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central.curator import WEIGHT_ONE
 from tests.rows.conformance.problems import assert_same
 from tests.support import runs
@@ -151,7 +151,7 @@ def test_coupled_pairs_have_the_law_they_should_have(size):
 
 def taken(n, public, size, seed):
     held = MemoryRows(np.arange(float(n))[:, None], Domain.within_norm(1, 1e9, impute=False))
-    rows = UncountedRows(held, public, seeded(seed))
+    rows = PrivateSizeRows(held, public, seeded(seed))
     found = rows.take(np.arange(size))
     assert found.n == size
     return found.rows.positions
@@ -197,7 +197,7 @@ class Coins:
 
 def rows_taken(words, n, public, size):
     held = MemoryRows(np.arange(float(n))[:, None], Domain.within_norm(1, 1e9, impute=False))
-    return UncountedRows(held, public, Coins(words)).take(np.arange(size)).rows.positions.tolist()
+    return PrivateSizeRows(held, public, Coins(words)).take(np.arange(size)).rows.positions.tolist()
 
 
 def test_a_share_of_the_public_number_is_taken_exactly():
@@ -240,7 +240,7 @@ def law_of_answers(values, share, secret):
         words, count = words_that_take(taken) if share < 1 else [], sum(taken)
         orders = list(itertools.permutations(range(count))) if secret else [tuple(range(count))]
         for order in orders:
-            rows = UncountedRows(held, 8, Coins(words, order=order)).take(np.arange(int(8 * share)))
+            rows = PrivateSizeRows(held, 8, Coins(words, order=order)).take(np.arange(int(8 * share)))
             assert sorted(rows.rows.positions) == np.flatnonzero(taken).tolist()
             answers = [np.asarray(question.ask(rows)).astype(np.int64) for question in questions]
             weight = share ** len(values) * Fraction(2**9 * math.factorial(9), len(orders))
@@ -293,7 +293,9 @@ def test_all_rows_are_taken_in_any_order():
 
 
 def test_counts_end_at_the_public_number():
-    rows = UncountedRows(MemoryRows(np.arange(10.0)[:, None], Domain.within_norm(1, 1e3, impute=False)), 25, seeded(1))
+    rows = PrivateSizeRows(
+        MemoryRows(np.arange(10.0)[:, None], Domain.within_norm(1, 1e3, impute=False)), 25, seeded(1)
+    )
     grid = Grid(2.0**-10, 1e3, 1)
     exact = rows.rows.answer(grid.distances(np.zeros(1))).counts
     for view, total in ((grid.distances(np.zeros(1)), 25), (grid.sides(np.zeros(1)), 25), (grid.pairs(), 12)):
@@ -303,7 +305,7 @@ def test_counts_end_at_the_public_number():
     assert isinstance(rows.answer(grid.distances(np.zeros(1))), Histogram)
 
 
-# --- the front door ------------------------------------------------------------------------------------------------
+# --- dpmean.mean -----------------------------------------------------------------------------------------------------
 
 SETTINGS = {"rho": 0.5, "norm_bound": 60.0, "neighbours": "add-or-remove-one"}
 

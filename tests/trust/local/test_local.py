@@ -602,7 +602,7 @@ def test_a_tenth_of_users_who_send_garbage_hardly_matters_and_the_worst_is_bound
     assert 1 < np.linalg.norm(moved.estimate.mean - 5) / (moved.estimate.radius * 2) < 3
 
 
-# --- the front door ------------------------------------------------------------------------------------------------
+# --- dpmean.mean -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("budget", [{"rho": 0.5}, {"epsilon": 1.0}, {"epsilon": 6.0, "delta": 1e-9}], ids=str)

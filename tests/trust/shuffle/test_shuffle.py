@@ -1,4 +1,4 @@
-"""The shuffle model: what clients send, what the crowd sends, what counts tell, and the front door."""
+"""The shuffle model: what clients send, what the crowd sends, what counts tell, and ``dpmean.mean``."""
 
 import itertools
 import json
@@ -323,7 +323,7 @@ def test_noise_seldom_leads_the_radius_astray():
     assert min(found) > np.quantile(distances, 0.98)
 
 
-# --- the front door ----------------------------------------------------------------------------------------------
+# --- dpmean.mean -----------------------------------------------------------------------------------------------------
 
 
 ROWS = np.random.default_rng(5).normal(5, 1, (20_000, 4))
@@ -335,7 +335,7 @@ def mean(rows=ROWS, **arguments):
 
 
 @pytest.mark.parametrize("fidelity", ["totals", "messages"])
-def test_the_front_door_is_nearly_as_good_as_the_central_model(fidelity):
+def test_a_collection_is_nearly_as_good_as_the_central_model(fidelity):
     release = mean(fidelity=fidelity)
     central = dpmean.mean(ROWS, epsilon=1.0, delta=1e-9, norm_bound=40.0, method="shifted", seed=3, **REPLACED)
     assert np.linalg.norm(release.noise_std) < 1.5 * np.linalg.norm(central.noise_std)

@@ -21,7 +21,7 @@ from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.queries import Distances, Floats, Ints
 from dpmean.rows.memory import MemoryRows
-from dpmean.rows.private_size import UncountedRows
+from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central.costs import COUNT_SHARES, count_std, rows_to_clip, split
 from dpmean.trust.central.curator import Curator, count_rows
 
@@ -66,7 +66,7 @@ def _whole(method: str, others: Floats, neighbours: Neighbours, make_noise: Make
         if private:
             about, _ = count_rows(rows.n, for_number, noise, "number")
             odds = 2 * float(for_number.rho) * (about - len(others) - 0.5)
-        seen = UncountedRows(rows, about, noise) if private else rows
+        seen = PrivateSizeRows(rows, about, noise) if private else rows
         found = estimator(Curator(seen, left, noise, neighbours))
         odds += medians.odds(found, about if private else len(asked[0]), for_centre) if medians else 0.0
         return odds + pair.odds_of_mean(found, about)

@@ -1,4 +1,4 @@
-"""Questions to all rows on a device, asked of kernels (``fused``): sizes, room for answers, and the way home."""
+"""Questions to all rows on a device, asked of kernels (``fused``): sizes, memory for answers, copies to the host."""
 
 from __future__ import annotations
 

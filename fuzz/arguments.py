@@ -1,4 +1,4 @@
-"""The front door: any arguments, of any kind, with rows that hold a secret."""
+"""The public functions: any arguments, of any kind, with rows that hold a secret."""
 
 from __future__ import annotations
 
