@@ -27,6 +27,7 @@ WHOLE = {
     "refined, replace-one": 700,
     "refined, add-or-remove-one": 700,
     "shifted in one pass, replace-one": 1500,
+    "shifted in one pass, add-or-remove-one": 1500,
     "local, zCDP": 500,
     "shuffle, few rounds": 800,
 }

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import dpmean
 from dpmean import ApproxDp, ArgumentError, Ledger, LedgerError, Neighbours, OverspendError, PureDp, Zcdp
+from dpmean.ledger.relations import refusal
 from dpmean.noise.source import seeded
 from dpmean.numerics.grid import Grid
 from dpmean.pipeline import central as pipeline
@@ -298,3 +299,10 @@ def test_files_of_earlier_versions_mean_what_they_did(kind, file):
     ledger.charge(Zcdp(Fraction(1, 4)), "a count", neighbours=kind)
     assert ledger.spent == Fraction(1, 2)
     assert "neighbours" not in json.loads(Path(file).read_text())["datasets"]["data"]
+
+
+def test_a_refusal_offers_another_ledger_only_where_that_helps():
+    """It does where the persons are the same, and the number of rows is what the ledger keeps private."""
+    for known, same_unit in itertools.product((ADDED, REPLACED), (True, False)):
+        words = refusal("this", REPLACED, known, same_unit=same_unit, first=True)
+        assert ("Leave neighbours out" in words) == (known == ADDED and same_unit)

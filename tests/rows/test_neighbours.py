@@ -8,7 +8,10 @@ from fuzz.forms import FORMS
 from fuzz.seen import vectors, watch
 
 import dpmean
+import dpmean.sklearn.rows
 from dpmean.errors import ArgumentTypeError
+from dpmean.rows.files.csv_records import Scan
+from dpmean.rows.tables import keys, scalars
 
 CASES = [case for case in neighbours.shares(1) if case[0] not in neighbours.CLUSTERS]
 """Clusters have theirs in tests/conformance."""
@@ -50,6 +53,51 @@ def _sorted(setting, records):
 def test_a_form_in_which_records_change_others_is_found(monkeypatch, leaky, path):
     monkeypatch.setitem(neighbours.ALL, "leaky", (leaky, (path,)))
     assert neighbours.run("leaky", path, 400, seed=1).findings
+
+
+def _encode_all_keys_anew(monkeypatch):
+    def read(name, given, usual=keys._of_objects):
+        mixed = any(type(key) is bytes for key in given)
+        return usual(name, [None if key is None else str(key) for key in given] if mixed else given)
+
+    monkeypatch.setattr(keys, "_of_objects", read)
+
+
+def _end_records_at_returns(monkeypatch):
+    def feed(self, text, every, usual=Scan.feed):
+        return usual(self, np.where(text == ord("\r"), np.uint8(ord("\n")), text), every)
+
+    monkeypatch.setattr(Scan, "feed", feed)
+
+
+def _find_a_type_for_all_numbers(monkeypatch):
+    def read(values, usual=scalars.read_objects):
+        numbers = any(isinstance(value, np.generic | float | int) for value in values)
+        return np.array(values).astype(np.float64) if numbers and None not in values else usual(values)
+
+    monkeypatch.setattr(dpmean.rows.tables.dataframes, "read_objects", read)
+
+
+def _find_a_type_for_all_labels(monkeypatch):
+    monkeypatch.setattr(dpmean.sklearn.rows, "_one_dimensional", np.asarray)
+
+
+FAULTS = {
+    _encode_all_keys_anew: [("lists", "persons in groups", 302), ("pandas objects", "groups", 447)],
+    _end_records_at_returns: [("csv", "rows", 43), ("csv", "groups", 68)],
+    _find_a_type_for_all_labels: [("scikit-learn", "groups", 782)],
+    _find_a_type_for_all_numbers: [("pandas", "rows", 388), ("pandas objects", "rows", 621)],
+}
+"""Faults of 0.1.0, each with an execution of seed 1 that shows it."""
+
+
+@pytest.mark.parametrize(
+    ("fault", "form", "path", "execution"), [(fault, *shown) for fault, several in FAULTS.items() for shown in several]
+)
+def test_a_fault_that_comes_back_is_found(monkeypatch, fault, form, path, execution):
+    assert not neighbours.run(form, path, 1, seed=1, first=execution).findings
+    fault(monkeypatch)
+    assert neighbours.run(form, path, 1, seed=1, first=execution).findings
 
 
 def test_objects_of_a_column_are_read_one_by_one():

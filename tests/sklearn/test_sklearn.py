@@ -229,6 +229,16 @@ def test_one_label_changes_no_other(store, odd):
     assert found.releases_.to_json() == wanted.releases_.to_json()
 
 
+@pytest.mark.parametrize("classes", [(2**53 + 1, 0.5), (1, 2**63 + 1), (-1, 2**64 - 1), ("a\0", "a")])
+def test_classes_are_the_labels_that_were_listed(classes):
+    rows, places = labelled(classes=(0, 1))
+    fitted = nearest(classes=list(classes)).fit(rows, [classes[place] for place in places])
+    assert fitted.classes_.tolist() == sorted(classes)
+    assert np.isfinite(fitted.centroids_).all()
+    assert fitted.predict(rows).tolist().count(classes[0]) == pytest.approx((places == 0).sum(), abs=50)
+    assert fitted.score(rows, [classes[place] for place in places]) > 0.97
+
+
 @seeded
 def test_labels_of_every_kind_are_the_same_classes():
     rows, labels = labelled(classes=(0, 1))

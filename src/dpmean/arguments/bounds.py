@@ -20,6 +20,7 @@ from dpmean.numerics.grid import Grid, as_power, finest_step, power_of_two_at_mo
 from dpmean.privacy.budgets import positive
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Floats
+from dpmean.rows.column_names import name_column
 
 Bounds = tuple[ArrayLike, ArrayLike] | Mapping[str, tuple[float, float]]
 """Lower and upper bounds, or those of each column by name."""
@@ -87,10 +88,10 @@ def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool, names: tu
     narrow = np.flatnonzero(high / 2 - low / 2 < 1 / _LARGEST)
     if len(narrow):
         j = narrow[0]
-        which = j if names is None else repr(names[j])
         cure = "swap them" if low[j] > high[j] else "move them apart, or leave the column out"
         raise ArgumentError(
-            f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column {which}: {cure}"
+            f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column "
+            f"{name_column(names, j)}: {cure}"
         )
     return Domain.within_box(low, high, impute=impute)
 

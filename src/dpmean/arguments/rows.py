@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpmean.enums import Missing, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.column_names import list_names
 from dpmean.rows.dtype_names import KINDS
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory, open_source
@@ -92,5 +93,5 @@ def read_nan_of_columns(nan: str | Mapping[str, str], names: tuple[str, ...] | N
         raise ArgumentError('nan={...} is for columns that have names, which these do not: give "raise" or "impute"')
     for name in nan:
         if name not in names:
-            raise ArgumentError(f"nan: there is no column {name!r}: there are {', '.join(names[:20])}")
+            raise ArgumentError(f"nan: there is no column {name!r}: {list_names(names)}")
     return np.array([not read_nan(nan.get(name, "raise")) for name in names])

@@ -31,7 +31,14 @@ from dpmean.pipeline.grouped import run_groups
 from dpmean.privacy.budgets import Number
 from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
-from dpmean.sklearn.rows import as_labels, checked_rows, fitted_rows, labelled_rows, places_of_labels
+from dpmean.sklearn.rows import (
+    as_labels,
+    checked_rows,
+    fitted_rows,
+    labelled_rows,
+    places_of_labels,
+    sorted_labels,
+)
 from dpmean.warning import warn_user
 
 __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
@@ -286,7 +293,7 @@ def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:
     given = list(classes)
     if len({isinstance(label, str) for label in given}) > 1 or np.asarray(given).ndim != 1:
         raise ArgumentError(f"classes must be labels of one kind, numbers or text, got {classes!r}")
-    labels: NDArray[Any] = np.unique(np.asarray(given))
+    labels = sorted_labels(given)
     if len(labels) < len(given):
         raise ArgumentError(f"classes must differ, got {classes!r}: a label is listed twice")
     return labels

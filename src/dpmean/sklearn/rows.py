@@ -51,6 +51,17 @@ def places_of_labels(y: Any, n: int, labels: NDArray[Any]) -> Ints:
     return Keys.of_array("y", _one_dimensional(y), n).among(as_labels(labels))
 
 
+def sorted_labels(given: list[Any]) -> NDArray[Any]:
+    """Return different labels in order, each as it is.
+
+    Beside a float, NumPy makes another integer of one beyond 2^53; and it takes zeros off the end of text.
+    """
+    labels = np.asarray(given)
+    exact = all(one == other for one, other in zip(given, as_labels(labels), strict=True))
+    plain = any(all(isinstance(label, kind) for label in given) for kind in (str, int | float | np.number))
+    return np.unique(labels if exact or not plain else np.array(given, dtype=object))
+
+
 def as_labels(labels: NDArray[Any]) -> list[Any]:
     """Return an array of labels as a list of them."""
     return list(labels) if labels.dtype.kind in "mM" else list(labels.tolist())

@@ -250,3 +250,7 @@ def test_vectors_may_be_missing_and_must_be_of_one_length():
             dpmean.mean(missing, **settings)
         with pytest.raises(DataError, match="differ in length"):
             dpmean.mean(longer, **settings)
+        alone = missing.repartition(divisions=None, npartitions=2).map_partitions(lambda one: one.tail(1))
+        rows = np.array([[3.0, 4.0], [np.nan, np.nan]])
+        wanted = dpmean.mean(rows, nan="impute", **{**settings, "vector_column": None})
+        assert_same(dpmean.mean(alone, nan="impute", **settings), wanted)

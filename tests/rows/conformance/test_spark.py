@@ -173,3 +173,14 @@ def test_a_first_vector_that_is_missing_is_refused(spark):
     frame = spark.createDataFrame([(None,), ([1.0, 2.0],)], "v array<double>").coalesce(1)
     with pytest.raises(DataError, match="column 'v' must hold vectors of real numbers"):
         release(frame, "clipped", 2, vector_column="v", allow_few_rows=True)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+def test_a_missing_vector_may_be_alone_in_its_partition(spark):
+    rows = [[1.0, 2.0]] * 3 + [None]
+    spread = spark.sparkContext.parallelize([(row,) for row in rows], 4)
+    frame = spark.createDataFrame(spread, "v array<double>")
+    array = np.array([[np.nan, np.nan] if row is None else row for row in rows])
+    settings = {"allow_few_rows": True, "nan": "impute"}
+    wanted = release(array, "clipped", 2, **settings)
+    assert_same(release(frame, "clipped", 2, vector_column="v", **settings), wanted)

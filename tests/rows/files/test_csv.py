@@ -211,3 +211,30 @@ def test_text_that_is_not_utf_8_is_refused_as_a_key_and_no_matter_elsewhere(tmp_
     reader = TextReader.open(path, ["x"], ["who"])
     with pytest.raises(DataError, match="not UTF-8"):
         reader.keys("who")
+
+
+@pytest.mark.parametrize("line", ["age;height", "a;b;c", "age;"])
+def test_semicolons_are_told_by_name(line, tmp_path):
+    (tmp_path / "t.csv").write_text(f"{line}\n1;2\n")
+    with pytest.raises(DataError, match="seems to have semicolons between its columns: use commas"):
+        TextReader.open(tmp_path / "t.csv", None)
+
+
+def test_semicolons_beside_commas_are_no_delimiters(tmp_path):
+    (tmp_path / "t.csv").write_text("age;height,x\n1,2\n")
+    with pytest.raises(DataError, match=r"a name must not begin with a digit, nor contain ; or \|"):
+        TextReader.open(tmp_path / "t.csv", None)
+
+
+def test_names_may_be_quoted_and_hold_delimiters(tmp_path):
+    (tmp_path / "t.csv").write_text('"age, in years","height, ""bare""", x ,"y"\n1,2,3,4\n')
+    reader = TextReader.open(tmp_path / "t.csv", None)
+    assert reader.names == ("age, in years", 'height, "bare', "x", "y")
+    assert rows(reader).tolist() == [[1, 2, 3, 4]]
+
+
+def test_rows_that_are_no_longer_there_are_not_picked(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n3,4\n")
+    reader = TextReader.open(tmp_path / "t.csv", None)
+    assert reader.pick(0, np.array([0, 1])).tolist() == [[1, 2], [3, 4]]
+    assert reader.pick(0, np.array([1, 2, 3])).tolist() == [[3, 4]]

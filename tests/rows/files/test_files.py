@@ -239,6 +239,16 @@ def test_a_first_line_that_may_be_a_row_is_not_told(unit, tmp_path):
         assert "Meyer" not in str(caught.value)
 
 
+@pytest.mark.parametrize("more", [{}, {"privacy_unit": "town"}])
+@pytest.mark.parametrize("asked", [{"nan": {"x": "impute"}, "norm_bound": 9.0}, {"nan": "impute", "bounds": (5, 1)}])
+def test_a_first_line_that_may_be_a_row_is_not_told_by_other_arguments(asked, more, tmp_path):
+    for lines, told in (("Meyer,town\n,York\n", False), ("Meyer,town\nnan,7\n", True)):
+        (tmp_path / "rows.csv").write_text(lines)
+        with pytest.raises(ArgumentError, match=r"nan: there is no column 'x'|lower < upper in every column") as caught:
+            dpmean.mean(tmp_path / "rows.csv", rho=0.5, **asked, **more)
+        assert ("Meyer" in str(caught.value)) == told
+
+
 def test_a_broken_file_is_refused_without_quoting_it(table):
     content = bytearray(table.read_bytes())
     content[200:90_000] = (SECRET.encode() * 9000)[: 90_000 - 200]
@@ -281,6 +291,31 @@ def test_a_vector_that_is_missing_is_missing_in_all_coordinates(kind, tmp_path):
         assert_same(dpmean.mean(X, nan="impute", **settings), expected)
         with pytest.raises(DataError, match="NaN or infinity"):
             dpmean.mean(X, **settings)
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.large_list(pa.int64()), pa.list_(pa.float32(), 2)])
+@pytest.mark.parametrize("method", ["clipped", "refined"])
+def test_a_missing_vector_may_be_alone_in_its_part_of_a_table(kind, method, tmp_path):
+    vectors = [None, None, [1, 2], None, [3, 4]] * 40
+    table = pa.table({"v": pa.array(vectors, kind)})
+    parquet.write_table(table, tmp_path / "v.parquet", row_group_size=1)
+    feather.write_feather(table, tmp_path / "v.arrow", chunksize=1)
+    chunks = pa.concat_tables([table.slice(start, 1) for start in range(len(vectors))])
+    wanted = np.array([[np.nan, np.nan] if vector is None else vector for vector in vectors])
+    settings = SETTINGS | {"allow_few_rows": True, "method": method, "nan": "impute"}
+    expected = dpmean.mean(wanted, **settings)
+    for X in (tmp_path / "v.parquet", tmp_path / "v.arrow", chunks):
+        assert_same(dpmean.mean(X, vector_column="v", **settings), expected)
+
+
+@pytest.mark.parametrize("first", [None, [1.0]])
+def test_vectors_of_another_length_in_another_row_group_are_refused(first, tmp_path):
+    table = pa.table({"v": pa.array([first, *[[1.0, 2.0], [3.0, 4.0]] * 40, [5.0]])})
+    parquet.write_table(table, tmp_path / "v.parquet", row_group_size=1)
+    for X in (tmp_path / "v.parquet", pa.concat_tables([table.slice(start, 1) for start in range(82)])):
+        with pytest.raises(DataError, match="differ in length or are all missing"):
+            dpmean.mean(X, vector_column="v", allow_few_rows=True, nan="impute", **SETTINGS)
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")

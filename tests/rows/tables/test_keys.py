@@ -107,6 +107,60 @@ def test_dates_are_written_as_numpy_does():
         assert encode(month, "k") == encode(month.astype("M8[D]"), "k")
 
 
+@pytest.mark.parametrize(
+    ("unit", "seconds"),
+    [
+        ("as", "0.000000000000000007"),
+        ("fs", "0.000000000000007"),
+        ("ps", "0.000000000007"),
+        ("ns", "0.000000007"),
+        ("us", "0.000007"),
+        ("ms", "0.007"),
+        ("s", "7"),
+        ("m", "420"),
+        ("h", "25200"),
+        ("D", "604800"),
+        ("W", "4233600"),
+    ],
+)
+def test_every_unit_of_time_is_as_long_as_it_is(unit, seconds):
+    assert encode(np.timedelta64(7, unit), "k") == f"s{seconds}s".encode()
+    assert encode(np.timedelta64(-7, unit), "k") == f"s-{seconds}s".encode()
+
+
+def test_times_are_written_to_their_last_digit():
+    assert encode(datetime.time(1, 2, 3), "k") == b"c01:02:03"
+    assert encode(datetime.time(1, 2, 3, 500_000), "k") == b"c01:02:03.5"
+    assert encode(datetime.time(23, 59, 59, 1), "k") == b"c23:59:59.000001"
+    assert encode(datetime.datetime(2024, 2, 29, 1, 2, 3, 4), "k") == b"T2024-02-29T01:02:03.000004"
+    assert encode(datetime.timedelta(days=2, seconds=3, microseconds=4), "k") == b"s172803.000004s"
+
+
+def test_numbers_may_have_as_many_digits_as_python_writes():
+    for most in (10**4300 - 1, -(10**4300) + 1):
+        assert encode(most, "k") == b"n%d" % most
+    assert encode(Decimal("1E+4299"), "k") == b"n1" + b"0" * 4299
+    for beyond in (10**4300, -(10**4300), Decimal("1E+4300")):
+        with pytest.raises(ArgumentTypeError, match="k must hold numbers"):
+            encode(beyond, "k")
+
+
+def test_each_type_of_float_has_a_largest_exact_integer_of_its_own():
+    for kind, digits in ((np.float16, 11), (np.float32, 24), (np.float64, 53), (float, 53), (np.longdouble, 53)):
+        assert encode(kind(2**digits - 1), "k") == b"n%d" % (2**digits - 1)
+        with pytest.raises(DataError, match=rf"floats of 2\^{digits} or more"):
+            encode(kind(2**digits), "k")
+
+
+def test_text_of_arrow_is_its_bytes_even_if_it_is_not_utf_8():
+    for kind, binary in ((pa.string(), pa.binary()), (pa.large_string(), pa.large_binary())):
+        assert encode(pa.array([b"\xff"], binary).view(kind)[0], "k") == b"t\xff"
+
+
+class Validated:
+    is_valid = True
+
+
 def test_missing_keys_of_all_kinds():
     nothing = [None, math.nan, np.float32("nan"), Decimal("nan"), Decimal("snan"), pd.NA, pd.NaT, pa.scalar(None)]
     nothing += [np.datetime64("NaT"), np.timedelta64("NaT", "s"), pa.scalar(None, pa.int64())]
@@ -131,6 +185,8 @@ def test_missing_keys_of_all_kinds():
         Decimal("1E+999999"),
         Decimal("1E-999999"),
         np.timedelta64(5),
+        np.array([5]).view("M8")[0],
+        Validated(),
         np.nextafter(np.longdouble(1), 2),
     ],
     ids=lambda odd: type(odd).__name__,

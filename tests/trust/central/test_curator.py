@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from dpmean import Neighbours, Zcdp
+from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import seeded
 from dpmean.numerics.grid import Grid
+from dpmean.numerics.rotation import Rotation, hadamard
 from dpmean.queries.domain import Domain
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central import handles
@@ -19,9 +21,9 @@ PUBLIC = {"Sample": {"n", "d"}, "Counts": {"points", "n"}, "Sums": {"shells"}, "
 GRID = Grid(2.0**-20, 10.0, 2)
 
 
-def curator_of(rows):
-    held = MemoryRows(rows, Domain.within_norm(2, 10.0, impute=False), threads=1)
-    return Curator(held, Zcdp(1), seeded(1), Neighbours.REPLACE_ONE)
+def curator_of(rows, budget=1):
+    held = MemoryRows(rows, Domain.within_norm(rows.shape[1], 10.0, impute=False), threads=1)
+    return Curator(held, Zcdp(budget), seeded(1), Neighbours.REPLACE_ONE)
 
 
 def test_every_public_method_of_a_curator_is_an_answer_or_gives_a_handle():
@@ -64,3 +66,20 @@ def test_a_handle_of_another_curator_stands_for_nothing():
     counts = one.count(one.rows, GRID.distances(np.zeros(2)))
     with pytest.raises(KeyError):
         two.count_beyond(counts, 3, two.left, "alarm")
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_medians_lie_between_the_points_where_more_than_half_of_the_rows_are(size):
+    """With so large a budget that there is no noise: the noise on a count has a standard deviation below 1e-3."""
+    grid, steps = Grid(2.0**-8, 10.0, 3), np.random.default_rng(2).integers(-1000, 1000, (21, 3))
+    rotation = Rotation.draw(grid, PublicCoins("medians"))
+    curator = curator_of(steps * grid.step, 10**9)
+    found = curator.coordinate_medians(curator.rows, rotation.views(size), rotation.width, curator.left, "centre")
+    turned = [hadamard(rotation.signs * np.append(row, 0)) for row in steps]
+    assert np.abs(found - np.median(turned, axis=0)).max() <= rotation.spacing / 2
+
+
+def test_counts_of_pairs_are_half_as_many_as_rows():
+    curator = curator_of(np.zeros((21, 2)))
+    assert curator.count(curator.rows, GRID.pairs()).n == 10
+    assert curator.count(curator.rows, GRID.distances(np.zeros(2))).n == 21

@@ -25,6 +25,8 @@ class Target:
     claim: Budget | Renyi
     whole: bool = False
     """Whether a run is a whole estimator, which takes longer."""
+    more: int = 1
+    """How many times as many runs as others it takes to notice 0.7 of the noise."""
 
 
 LONGER = 4
@@ -33,7 +35,7 @@ LONGER = 4
 
 def runs_of(target: Target, runs: int) -> int:
     """Return how often a mechanism is run on either side, if single steps get so many runs."""
-    return max(runs // LONGER, 8) if target.whole else runs
+    return target.more * (max(runs // LONGER, 8) if target.whole else runs)
 
 
 def attack(target: Target, runs: int, after_each: Callable[[], None] = lambda: None) -> Finding:

@@ -46,7 +46,7 @@ def halves(n: int) -> Floats:
     return lumps(n - 1, int(found[len(found) // 2]))
 
 
-def _whole(method: str, others: Floats, neighbours: Neighbours, make_noise: MakeNoise) -> Target:
+def _whole(method: str, others: Floats, neighbours: Neighbours, make_noise: MakeNoise, more: int = 1) -> Target:
     """Attack a whole estimator by its mean, its centre, and its number of rows if that is private.
 
     Which rows find a centre is public, and the one row is among them. If the number of rows is private, so is the
@@ -71,7 +71,7 @@ def _whole(method: str, others: Floats, neighbours: Neighbours, make_noise: Make
         odds += medians.odds(found, about if private else len(asked[0]), for_centre) if medians else 0.0
         return odds + pair.odds_of_mean(found, about)
 
-    return Target(score, CLAIM, whole=True)
+    return Target(score, CLAIM, whole=True, more=more)
 
 
 @final
@@ -133,9 +133,10 @@ def whole_estimators(make_noise: MakeNoise) -> dict[str, Target]:
         made[f"refined, {about}"] = _whole("refined", circle(2000), about, make_noise)
         made[f"clipped in one pass, {about}"] = _whole("clipped in one pass", circle(300), about, make_noise)
         made[f"refined in one pass, {about}"] = _whole("refined in one pass", circle(17_000), about, make_noise)
-    sampled = _whole("shifted in one pass", halves(FEWEST_ROWS + 1), REPLACED, make_noise)
+    fewest = halves(FEWEST_ROWS + 1)  # of which a sample leaves out one, or about one
     return {
         **made,
-        "shifted in one pass, replace-one": sampled,
+        "shifted in one pass, replace-one": _whole("shifted in one pass", fewest, REPLACED, make_noise),
+        "shifted in one pass, add-or-remove-one": _whole("shifted in one pass", fewest, UNCOUNTED, make_noise, more=2),
         "radius of clipped": RadiusAttack.worst().target(make_noise),
     }

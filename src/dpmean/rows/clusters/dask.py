@@ -96,7 +96,7 @@ class DaskEngine:
         """Read all rows once, on the workers, and merge what they give on the way home."""
         from dask import delayed
 
-        line = [delayed(_block_partial)(kernel, block, self.vector_column) for block in self.blocks]
+        line = [delayed(_block_partial)(kernel, block, self.vector_column, self.width) for block in self.blocks]
         while len(line) > 1:
             line = [delayed(merged)(line[start : start + _FAN_IN]) for start in range(0, len(line), _FAN_IN)]
         (found,) = _computed(line)
@@ -110,7 +110,7 @@ class DaskEngine:
         ends = np.searchsorted(positions, stops)
         starts, firsts = np.concatenate(([0], ends[:-1])), stops - np.array(self.sizes)
         tasks = [
-            delayed(_picked)(block, self.vector_column, positions[start:end] - first, size)
+            delayed(_picked)(block, self.vector_column, self.width, positions[start:end] - first, size)
             for block, start, end, first, size in zip(self.blocks, starts, ends, firsts, self.sizes, strict=True)
             if end > start
         ]
@@ -123,28 +123,28 @@ class DaskEngine:
         return np.concatenate(found)
 
 
-def _block_partial(kernel: Kernel, block: Any, vector_column: str | None) -> Partial:
+def _block_partial(kernel: Kernel, block: Any, vector_column: str | None, width: int) -> Partial:
     """Do this on a worker."""
     try:
-        rows = _as_rows(block, vector_column)
+        rows = _as_rows(block, vector_column, width)
     except Exception as error:
         return Partial(None, 0, fault_of(error))
     return partial(kernel, [rows])
 
 
-def _picked(block: Any, vector_column: str | None, places: Ints, size: int) -> NDArray[Any] | Partial:
+def _picked(block: Any, vector_column: str | None, width: int, places: Ints, size: int) -> NDArray[Any] | Partial:
     """Do this on a worker."""
     try:
-        rows = _as_rows(block, vector_column)
+        rows = _as_rows(block, vector_column, width)
         return rows[places] if len(rows) == size else Partial(None, 0, CHANGED)
     except Exception as error:
         return Partial(None, 0, fault_of(error))
 
 
-def _as_rows(block: Any, vector_column: str | None) -> NDArray[Any]:
+def _as_rows(block: Any, vector_column: str | None, width: int) -> NDArray[Any]:
     """Return a block as an array: it is one, or a part of a data frame."""
     if vector_column is not None:
-        return _vectors(block[vector_column].tolist())
+        return _vectors(block[vector_column].tolist(), width)
     kinds = list(block.dtypes) if hasattr(block, "columns") else [block.dtype]
     if any(getattr(kind, "kind", "O") not in "fiub" for kind in kinds):
         raise DataError("X must hold real numbers, so nothing was released: a block holds something else than it says")
@@ -153,16 +153,13 @@ def _as_rows(block: Any, vector_column: str | None) -> NDArray[Any]:
     return found
 
 
-def _vectors(given: list[Any]) -> NDArray[Any]:
+def _vectors(given: list[Any], width: int) -> NDArray[Any]:
     """Return vectors as the rows of an array; one that is missing is missing in all coordinates."""
-    vectors = [None if is_missing(one) else vector(one) for one in given]
-    lengths = {len(one) for one in vectors if one is not None}
-    if len(lengths) != 1:
-        if not vectors:
-            return np.empty((0, 0))
+    missing = np.full(width, np.nan)
+    vectors = [missing if is_missing(one) else vector(one) for one in given]
+    if any(len(one) != width for one in vectors):
         raise DataError(RAGGED)
-    missing = np.full(lengths.pop(), np.nan)
-    return np.stack([missing if one is None else one for one in vectors])
+    return np.stack(vectors) if vectors else np.empty((0, width))
 
 
 def _lengths(blocks: list[Any]) -> tuple[int, ...]:

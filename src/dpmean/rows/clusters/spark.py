@@ -51,7 +51,7 @@ def open_source(frame: Any, selection: Selection) -> Streamed:
     width = int(first["width"] or 0)
     if width < 1:  # of a vector that is missing, Spark says nothing or -1
         raise DataError(f"column {vector_column!r} must hold vectors of real numbers, so nothing was released")
-    return Streamed(SparkEngine(chosen, Columns((vector_column,), True, None), sizes, width))
+    return Streamed(SparkEngine(chosen, Columns((vector_column,), True, width), sizes, width))
 
 
 def _insist_on_a_frame(X: Any) -> None:

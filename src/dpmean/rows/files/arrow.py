@@ -27,7 +27,7 @@ class Columns:
     names: tuple[str, ...]
     is_vector: bool
     width: int | None
-    """How many coordinates a row has, if the table says so."""
+    """How many coordinates a row has, if the table says so, or a vector of it does."""
 
     @staticmethod
     def choose(schema: Any, columns: Sequence[str] | None, vector_column: str | None) -> Columns:
@@ -90,13 +90,15 @@ class Columns:
     def _vectors(self, column: Any) -> NDArray[Any]:
         """Return vectors as the rows of an array; one that is missing is missing in all coordinates."""
         import pyarrow.compute as compute
+        import pyarrow.types as kinds
 
         known = column.drop_null() if column.null_count else column
         flat, count = _numbers(known.flatten()), len(known)
         width = self.width if self.width is not None or not count else len(flat) // count
         if width is None and len(column):
             raise DataError(RAGGED)
-        if self.width is None and np.any(compute.list_value_length(known).to_numpy(zero_copy_only=False) != width):
+        fixed = kinds.is_fixed_size_list(column.type)
+        if not fixed and np.any(compute.list_value_length(known).to_numpy(zero_copy_only=False) != width):
             raise DataError(RAGGED)
         rows = flat.reshape(count, width or 0)
         if count == len(column):
@@ -107,6 +109,14 @@ class Columns:
 
     def _arrays(self, batch: Any) -> list[NDArray[Any]]:
         return [_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.names]
+
+
+def find_width(column: Any) -> int | None:
+    """Return how long the first vector of a column is that is not missing; None if all are."""
+    import pyarrow.compute as compute
+
+    lengths = compute.list_value_length(column).drop_null()
+    return int(lengths[0].as_py()) if len(lengths) else None
 
 
 def _side_by_side(arrays: Sequence[NDArray[Any]], block: NDArray[Any]) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, DataError
 from dpmean.queries.queries import Ints
+from dpmean.rows.column_names import UncertainNames, list_names
 from dpmean.rows.files.arrow import Columns
 from dpmean.rows.files.csv_records import (
     MISSING,
@@ -70,8 +71,7 @@ class TextReader:
     header: tuple[str, ...] | None
     """What the first line calls all columns, if it does."""
     fields: tuple[str, ...]
-    told: bool
-    """Whether these are names for certain, as the next line holds a number; otherwise no error may repeat them."""
+    """Uncertain, unless the next line holds a number."""
     columns: Columns
     shape: tuple[int, int]
     parts: list[range]
@@ -95,16 +95,17 @@ class TextReader:
         if named and any(_NO_NAME.search(field) for field in fields):  # a row of a file without names, perhaps
             raise DataError(_FIRST_LINE.format(path.name))
         names = tuple(fields) if named else tuple(f"column {j}" for j in range(len(fields)))
+        if named and not _is_named_by(second.decode("utf-8", "replace").split(dialect.delimiter), fields):
+            names = UncertainNames(fields)
         if len(set(names)) < len(names):
             raise DataError(f"two columns of {path.name} have the same name: rename one")
         count, offsets = _find_parts(path, mark + len(head) * named, dialect, blank=len(fields) == 1)
-        if columns is None and apart:
-            columns = [name for name in names if name not in apart]
-        told = not named or _is_named_by(second.decode("utf-8", "replace").split(dialect.delimiter), fields)
-        chosen = _choose(names, columns, names if told else ())
+        if columns is None:
+            columns = type(names)(name for name in names if name not in apart)
+        chosen = _choose(names, columns)
         parts = [range(start, min(start + BLOCK_ROWS, count)) for start in range(0, count, BLOCK_ROWS)]
         header = names if named else None
-        return TextReader(path, dialect, header, names, told, chosen, (count, len(chosen.names)), parts, offsets)
+        return TextReader(path, dialect, header, names, chosen, (count, len(chosen.names)), parts, offsets)
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -116,7 +117,7 @@ class TextReader:
         import pyarrow as pa
 
         if name not in self.fields:
-            raise _unknown(name, self.fields if self.told else ())
+            raise _unknown(name, self.fields)
         labels = [self._labels(name, part).cast(pa.string()) for part in range(len(self.parts))]
         return Keys.of_column(name, pa.chunked_array(labels, pa.string()))
 
@@ -178,18 +179,17 @@ def _is_named_by(second: list[str], first: list[str]) -> bool:
     return len(second) == len(first) and any(_is_number(field) for field in second)
 
 
-def _unknown(name: str, told: tuple[str, ...]) -> ArgumentError:
-    others = f"there are {', '.join(told[:20])}" if told else "look at the first line of the file"
-    return ArgumentError(f"there is no column {name!r}: {others}")
+def _unknown(name: str, names: tuple[str, ...]) -> ArgumentError:
+    return ArgumentError(f"there is no column {name!r}: {list_names(names)}")
 
 
-def _choose(names: tuple[str, ...], columns: Sequence[str] | None, told: tuple[str, ...]) -> Columns:
+def _choose(names: tuple[str, ...], columns: Sequence[str]) -> Columns:
     if isinstance(columns, str):
         raise ArgumentError(f"columns must be several names, got {columns!r}: give a list")
-    chosen = names if columns is None else tuple(columns)
+    chosen = columns if isinstance(columns, tuple) else tuple(columns)
     for name in chosen:
         if name not in names:
-            raise _unknown(name, told)
+            raise _unknown(name, names)
     if len(set(chosen)) < len(chosen):
         raise ArgumentError("columns must differ: a name is given twice")
     return Columns(chosen, False, len(chosen))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, final
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, DataError
 from dpmean.queries.queries import Ints
-from dpmean.rows.files.arrow import RAGGED, Columns, as_good_as
+from dpmean.rows.files.arrow import RAGGED, Columns, as_good_as, find_width
 from dpmean.rows.files.reader import BLOCK_ROWS, guarded, stamp
 from dpmean.rows.tables.keys import Keys
 from dpmean.rows.threads import threads_to_use
@@ -63,10 +63,10 @@ class TableReader:
         if width is None and not places:
             raise DataError("the files have no rows, and nothing says how many columns there are: use fixed-size lists")
         if width is None:
-            width = chosen.block(next(files[places[0][0]].batches(places[0][1], chosen))).shape[1]
+            width = _find_width(files, places, chosen)
         if not width:
             raise DataError("the vectors in the files have no coordinates")
-        return TableReader(files, chosen, (sum(map(len, parts)), width), parts, places)
+        return TableReader(files, replace(chosen, width=width), (sum(map(len, parts)), width), parts, places)
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -92,10 +92,7 @@ class TableReader:
         """Yield the rows of a part."""
         number, group = self.places[part]
         for batch in self.files[number].batches(group, self.columns):
-            for block in self.columns.blocks(batch):
-                if len(block) and block.shape[1] != self.shape[1]:
-                    raise DataError(RAGGED)
-                yield block
+            yield from self.columns.blocks(batch)
             del batch  # before the next one is decoded
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
@@ -106,8 +103,6 @@ class TableReader:
             first, last = np.searchsorted(places, [start, start + batch.num_rows])
             if last > first:
                 found.append(self.columns.pick(batch, places[first:last] - start))
-                if found[-1].shape[1] != self.shape[1]:
-                    raise DataError(RAGGED)
             start += batch.num_rows
             del batch
         return np.concatenate(found) if found else np.empty((0, self.shape[1]))
@@ -115,6 +110,16 @@ class TableReader:
     def fingerprint(self) -> object:
         """Return what tells whether a file has changed: what the file system says, and how the file ends."""
         return tuple((stamp(file.path), _ending(file.path)) for file in self.files)
+
+
+def _find_width(files: Sequence[_File], places: Sequence[tuple[int, int]], columns: Columns) -> int:
+    """Return how long the first vector is that is not missing, wherever it is."""
+    for number, group in places:
+        for batch in files[number].batches(group, columns):
+            width = find_width(batch.column(batch.schema.get_field_index(columns.names[0])))
+            if width is not None:
+                return width
+    raise DataError(RAGGED)
 
 
 def _ending(path: Path) -> bytes:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.files.arrow import RAGGED, Columns
+from dpmean.rows.files.arrow import Columns, find_width
 from dpmean.rows.opening import InMemory
 from dpmean.rows.registry import Selection
 from dpmean.rows.tables.keys import UNTYPED, Keys
@@ -70,10 +70,7 @@ class FrameTable:
             return self.whole.width
         if self.columns.width is not None:
             return self.columns.width
-        import pyarrow.compute as compute
-
-        lengths = compute.list_value_length(self.table.column(self.columns.names[0])).drop_null()
-        return int(lengths[0].as_py()) if len(lengths) else None
+        return find_width(self.table.column(self.columns.names[0]))
 
     def only(self, rows: NDArray[np.bool_]) -> FrameTable:
         """Return the table of some rows."""
@@ -83,15 +80,10 @@ class FrameTable:
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows, some at a time."""
-        width = self.columns.width
-        for batch in self.table.select(list(self.columns.names)).to_batches():
-            if not batch.num_rows:
-                continue
-            block = self.columns.block(batch)
-            width = block.shape[1] if width is None else width
-            if block.shape[1] != width:
-                raise DataError(RAGGED)
-            yield block
+        columns = replace(self.columns, width=self.width)
+        for batch in self.table.select(list(columns.names)).to_batches():
+            if batch.num_rows:
+                yield columns.block(batch)
 
     def array(self) -> NDArray[Any]:
         """Return all rows as one array."""

@@ -18,10 +18,10 @@ def read_objects(values: Sequence[Any]) -> list[Any] | Floats | None:
 
     Objects of several kinds are a TypeError: a library would find a type for all of them together.
     """
-    if any(_is_number(value) for value in values):
-        return np.array([_number(value) for value in values])
     if any(isinstance(value, _VECTORS) for value in values):
         return [None if is_missing(value) else vector(value) for value in values]
+    if any(_is_number(value) for value in values):
+        return np.array([_number(value) for value in values])
     if len({type(value) for value in values if not is_missing(value)}) > 1:
         raise TypeError("values of several kinds")
     return None
