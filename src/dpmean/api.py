@@ -55,8 +55,8 @@ def mean(
     Args:
         X: The rows: an (n, d) array, or an (n,) array for one column. It is neither changed nor copied as a whole.
             Names of files (.npy, Parquet, Arrow, CSV), data frames (pandas, polars, pyarrow and others), sparse
-            matrices of SciPy, PyTorch tensors, Dask arrays and data frames, and Spark data frames are read where they
-            are, and give the same release.
+            matrices of SciPy, PyTorch tensors, DuckDB relations, Dask arrays and data frames, and Spark data frames are
+            read where they are, and give the same release.
         rho: The privacy budget in zero-concentrated differential privacy (zCDP). Smaller is stronger: at delta = 1e-6,
             0.5 is epsilon = 5.2, and 0.024 is epsilon = 1. Give either ``rho`` or ``epsilon``.
         epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``,
