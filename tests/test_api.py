@@ -249,7 +249,7 @@ REFUSED = {
     "bounds NaN": ({"norm_bound": None, "bounds": (math.nan, 1)}, "lower must be finite"),
     "bounds no pair": ({"norm_bound": None, "bounds": 5}, "each one number or one per column, got 5"),
     "a pair per column": ({"norm_bound": None, "bounds": [(0, 1)] * 20}, r"bounds=tuple\(zip\(\*pairs\)\)"),
-    "bounds words": ({"norm_bound": None, "bounds": ("a", "b")}, "must be a number or 20 numbers"),
+    "bounds words": ({"norm_bound": None, "bounds": ("a", "b")}, "must be a number, or one number for each column"),
     "unknown method": ({"method": "magic"}, "method must be one of refined, shifted, clipped, got 'magic'"),
     "unknown nan": ({"nan": "drop"}, 'nan must be "raise" or "impute"'),
     "sigma alone": ({"sigma_min": 0.1}, "needs both sigma_min and sigma_max"),
@@ -272,10 +272,13 @@ REFUSED = {
     "sigma beyond floats": ({"sigma_min": 1.0, "sigma_max": 10**400}, "sigma_max must lie between"),
     "bounds beyond floats": ({"norm_bound": None, "bounds": (0, 10**400)}, "upper must be"),
     "bounds too near": ({"norm_bound": None, "bounds": (0, 5e-324)}, "lower < upper in every column"),
-    "bounds in words": ({"norm_bound": None, "bounds": ("1", "20")}, "must be a number or 20 numbers, got '1'"),
-    "bounds complex": ({"norm_bound": None, "bounds": (0, 2j)}, "must be a number or 20 numbers"),
+    "bounds in words": (
+        {"norm_bound": None, "bounds": ("1", "20")},
+        "must be a number, or one number for each column, got '1'",
+    ),
+    "bounds complex": ({"norm_bound": None, "bounds": (0, 2j)}, "must be a number, or one number for each column"),
     "few rows in words": ({"allow_few_rows": "no"}, "allow_few_rows must be True or False, got 'no'"),
-    "seed no number": ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
+    "seed no number": ({"seed": 1.5}, "seed must be an integer, got 1.5"),
 }
 
 

@@ -128,3 +128,63 @@ def test_a_local_release_that_the_ledger_cannot_pay_is_refused_before_rows_are_r
     ledger = dpmean.Ledger(rho=0.1)
     with pytest.raises(dpmean.OverspendError):
         dpmean.mean(Untouchable(), **ENOUGH, trust="local", ledger=ledger)
+
+
+MALFORMED = [
+    {"columns": 5},
+    {"columns": "age"},
+    {"columns": []},
+    {"columns": ["age", "age"]},
+    {"columns": ["age", 3]},
+    {"columns": ["age"], "vector_column": "v"},
+    {"vector_column": 3},
+    {"newlines": "no such"},
+    {"privacy_unit": 3.5},
+    {"privacy_unit": {"who": 1}},
+    {"privacy_unit": np.array(3)},
+    *(
+        {"norm_bound": None, "bounds": wrong}
+        for wrong in (5, "ab", (1, 0), (0, np.nan), (0, 1, 2), ([0, 0], [1, 1, 1]))
+    ),
+    *({"norm_bound": None, "bounds": wrong} for wrong in ({}, {"a": 3}, {"a": (1, 0)}, {3: (0, 1)}, {"a": (0, "x")})),
+    {"passes": 1.0},
+    {"seed": True},
+]
+
+
+@pytest.mark.parametrize("wrong", MALFORMED, ids=str)
+def test_what_cannot_be_right_for_any_rows_is_refused_before_they_are_looked_at(wrong):
+    with pytest.raises((ArgumentError, ArgumentTypeError)):
+        dpmean.mean(Untouchable(), **{**ENOUGH, **wrong})
+    if "passes" not in wrong:
+        with pytest.raises((ArgumentError, ArgumentTypeError)):
+            dpmean.mean_by(Untouchable(), by="clinic", groups=[0, 1], **{**ENOUGH, **wrong})
+
+
+@pytest.mark.parametrize("by", [None, 3, {"clinic": 1}, b"clinic"])
+def test_what_tells_groups_apart_is_a_name_or_keys(by):
+    with pytest.raises(ArgumentTypeError, match="by must name a column, or hold one key per row"):
+        dpmean.mean_by(Untouchable(), by=by, groups=[0, 1], **ENOUGH)
+
+
+def test_a_wrong_option_of_the_command_begins_no_ledger(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("t.csv", np.random.default_rng(0).normal(5, 1, (900, 2)), delimiter=",", header="a,b", comments="")
+    command = "mean t.csv --rho 0.5 --norm-bound 60 --ledger new.json --ledger-rho 1"
+    assert CliRunner().invoke(main, [*command.split(), "--method", "x"]).exit_code == 2
+    assert not (tmp_path / "new.json").exists()
+    assert CliRunner().invoke(main, command.split()).exit_code == 0
+    assert (tmp_path / "new.json").exists()
+
+
+@pytest.mark.parametrize("trust", ["local", "shuffle"])
+def test_a_ledger_about_others_refuses_before_rows_are_read(trust):
+    budget = {"rho": 0.1} if trust == "local" else {"epsilon": 1.0, "delta": 1e-9}
+    terms = {"rho": 9.0} if trust == "local" else {"epsilon": 9.0, "delta": 1e-6}
+    ledger = dpmean.Ledger(**terms, neighbours="add-or-remove-one")
+    with pytest.raises(ArgumentError, match="costs do not add up"):
+        dpmean.mean(Untouchable(), norm_bound=60.0, trust=trust, ledger=ledger, **budget)
+    persons = dpmean.Ledger(rho=9.0)
+    persons.charge(dpmean.Zcdp(0.1), "before", neighbours="add-or-remove-one", unit="patient")
+    with pytest.raises(ArgumentError, match="costs do not add up"):
+        dpmean.mean(Untouchable(), **ENOUGH, ledger=persons)

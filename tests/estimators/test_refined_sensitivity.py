@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmean import Neighbours, OverspendError, Zcdp
+from dpmean import ArgumentError, Neighbours, OverspendError, Zcdp
 from dpmean.noise.source import seeded
 from dpmean.numerics import shells as layers
 from dpmean.numerics.grid import Grid
@@ -215,7 +215,7 @@ def test_the_bias_gap_is_not_paid_for_too_dearly():
 
 def test_mean_weights_are_bounded():
     curator = Answering(Zcdp(1), seeded(1))
-    with pytest.raises(AssertionError, match="between zero and one"):
+    with pytest.raises(ArgumentError, match="between zero and one"):
         curator.mean_weights(histogram(1, 2), np.full((1, 41), WEIGHT_ONE + 1), Fraction(1, 2), "shrinkage")
 
 
@@ -548,7 +548,7 @@ def test_answers_are_about_the_line_that_is_asked_for():
     weights = np.arange(6)[np.newaxis]
     found, _ = curator.mean_weights(TWO_LINES, weights, much, "weights")
     assert found * 12 * WEIGHT_ONE == pytest.approx(4 + 5, abs=0.5)
-    with pytest.raises(AssertionError, match="between zero and one"):
+    with pytest.raises(ArgumentError, match="between zero and one"):
         curator.mean_weights(TWO_LINES, np.full_like(weights, -1), much, "more weights")
     assert all(receipt.exact for receipt in curator.receipts)
 

@@ -229,7 +229,7 @@ WRONG = {
     "receipts": [[], [{}], None, {}, [1]],
     "n": [0, 2.5, "3", True, 10**30],
     "d": [0, 3, 10**30],
-    "method": [3, None],
+    "method": [3, None, "", "refined\nleft rho = 9"],
     "trust": ["federated", LONG, 3],
     "neighbours": ["replace-two", LONG, None],
     "seeded": ["no", 1, None],
@@ -237,11 +237,14 @@ WRONG = {
     "public": [None, [], 3],
 }
 WRONG_SETTINGS = {
-    "bound": [3, {}, {"reach": "far"}, {"lower": [0.0, 0.0]}, {"norm_bound": 1.0}, {"reach": 1.0, "lower": [0.0, 0.0]}],
+    "bound": [
+        *(3, {}, {"reach": "far"}, {"lower": [0.0, 0.0]}, {"norm_bound": 1.0}, {"reach": 1.0, "lower": [0.0, 0.0]}),
+        *({"reach": -1.0}, {"lower": [5.0, 0.0], "upper": [1.0, 1.0]}),
+    ],
     "step": ["x", -1.0],
     "coins": [7],
     "passes": [1.5, -1],
-    "columns": [["a"], "ab", [1, 2]],
+    "columns": [["a"], "ab", [1, 2], ["a", "a"]],
     "privacy_unit": [3],
     "imputed": ["a", [3]],
     "delta": [0.0, 1.0, "x", True],
@@ -338,6 +341,46 @@ def test_groups_that_are_wrong_are_refused(change, words):
     with pytest.raises(ArgumentError, match=re.escape(words)) as caught:
         GroupedRelease.from_json(json.dumps({**document("groups"), **change}))
     assert "x" * 41 not in str(caught.value)
+
+
+@pytest.mark.parametrize(("field", "value"), [("seeded", True), ("neighbours", "replace-one"), ("d", 1)])
+def test_groups_say_the_same_as_all_together(field, value):
+    """A seeded group within a release that says it has no seed would be taken by a ledger."""
+    old = document("groups")
+    inner = next(group["release"] for group in old["groups"] if "release" in group)
+    change = {field: value}
+    if field == "d":
+        change |= {name: inner[name][:1] for name in ("mean", "noise_std", "centre")}
+        change["public"] = {name: one for name, one in inner["public"].items() if name not in ("columns", "bound")}
+    if field == "seeded":
+        change = {field: not inner[field]}
+    inner.update(change)
+    with pytest.raises(ArgumentError, match=r"a group has another seed|the same number of columns"):
+        GroupedRelease.from_json(json.dumps(old))
+
+
+def test_devices_do_not_hide_who_takes_part():
+    old = document("local")
+    with pytest.raises(ArgumentError, match="neighbours must be replace-one in the local model"):
+        Release.from_json(json.dumps({**old, "neighbours": "add-or-remove-one"}))
+
+
+@pytest.mark.parametrize("number", ["1/0", "1/00", "9" * 5000, "1/" + "9" * 5000])
+def test_numbers_that_are_none_are_refused_in_our_words(number):
+    old = document()
+    receipts = [{**old["receipts"][0], "rho": number}]
+    with pytest.raises(ArgumentError, match="is not a fraction such as 1/2"):
+        Release.from_json(json.dumps({**old, "receipts": receipts}))
+
+
+def test_no_entry_of_a_ledger_looks_like_another_line(tmp_path):
+    """Whoever may write to the file could have it printed as anything."""
+    file = tmp_path / "l.json"
+    Ledger(file, rho=1).charge(dpmean.Zcdp(0.5), "a count")
+    file.write_text(file.read_text().replace('"a count"', '"a count\\u001b[2K\\n  left    rho = 100"'))
+    lines = str(Ledger(file)).splitlines()
+    assert len(lines) == len(str(Ledger(rho=1)).splitlines()) + 1
+    assert "\x1b" not in "".join(lines)
 
 
 def test_a_release_within_groups_is_read_as_strictly():

@@ -55,7 +55,22 @@ def read_bound(norm_bound: float | None, bounds: Bounds | None) -> Bound:
         raise ArgumentError("exactly one of norm_bound and bounds is needed, got both: leave one out")
     if norm_bound is not None and not 1 / _LARGEST <= float(positive(norm_bound, "norm_bound")) <= _LARGEST:
         raise ArgumentError(f"norm_bound must lie between 2^-500 and 2^500, got {norm_bound}: change units")
+    if bounds is not None:
+        _check_bounds(bounds)
     return Bound(norm_bound, bounds)
+
+
+def _check_bounds(bounds: Bounds) -> None:
+    """Refuse what cannot be bounds of any columns."""
+    if not isinstance(bounds, Mapping):
+        _read_sides(bounds)
+        return
+    if not bounds or not all(isinstance(name, str) for name in bounds):
+        raise ArgumentError(f'bounds: give {{"age": (0, 130), ...}} for every column by its name, got {bounds!r}')
+    for name, pair in bounds.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ArgumentError(f'bounds: give (lower, upper) for every column, {{"age": (0, 130)}}, got {pair!r}')
+        _check_order(_read_side(pair[0], "lower"), _read_side(pair[1], "upper"), (name,))
 
 
 def _by_name(bounds: Mapping[str, tuple[float, float]], names: tuple[str, ...] | None) -> tuple[ArrayLike, ArrayLike]:
@@ -72,6 +87,23 @@ def _by_name(bounds: Mapping[str, tuple[float, float]], names: tuple[str, ...] |
 
 
 def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool, names: tuple[str, ...] | None) -> Domain:
+    if d == 2 and isinstance(bounds, list) and all(isinstance(side, list | tuple) for side in bounds):
+        raise ArgumentError(
+            f"bounds={bounds!r} may be (lower, upper) or one pair per column, which for two columns cannot be told: "
+            "pass a tuple of (lower, upper), that is tuple(zip(*pairs)) if you have pairs"
+        )
+    sides = []
+    for name, side in zip(("lower", "upper"), _read_sides(bounds), strict=True):
+        if side.shape not in ((), (d,)):
+            raise ArgumentError(f"bounds: {name} must be one number or one per column (d={d}), got shape {side.shape}")
+        sides.append(np.broadcast_to(side, (d,)).copy())
+    low, high = sides
+    _check_order(low, high, names)
+    return Domain.within_box(low, high, impute=impute)
+
+
+def _read_sides(bounds: tuple[ArrayLike, ArrayLike]) -> tuple[Floats, Floats]:
+    """Read lower and upper bounds, each one number or several, before it is known how many columns there are."""
     try:
         lower, upper = bounds
     except (TypeError, ValueError):
@@ -79,36 +111,39 @@ def _box(d: int, bounds: tuple[ArrayLike, ArrayLike], *, impute: bool, names: tu
             f"bounds must be (lower, upper), each one number or one per column, got {bounds!r}: "
             "if you have one pair per column, pass bounds=tuple(zip(*pairs))"
         ) from None
-    if d == 2 and isinstance(bounds, list) and all(isinstance(side, list | tuple) for side in bounds):
-        raise ArgumentError(
-            f"bounds={bounds!r} may be (lower, upper) or one pair per column, which for two columns cannot be told: "
-            "pass a tuple of (lower, upper), that is tuple(zip(*pairs)) if you have pairs"
-        )
-    low, high = _side(d, lower, "lower"), _side(d, upper, "upper")
-    narrow = np.flatnonzero(high / 2 - low / 2 < 1 / _LARGEST)
-    if len(narrow):
-        j = narrow[0]
-        cure = "swap them" if low[j] > high[j] else "move them apart, or leave the column out"
-        raise ArgumentError(
-            f"bounds must have lower < upper in every column, got ({low[j]:g}, {high[j]:g}) in column "
-            f"{name_column(names, j)}: {cure}"
-        )
-    return Domain.within_box(low, high, impute=impute)
+    low, high = _read_side(lower, "lower"), _read_side(upper, "upper")
+    if low.ndim == high.ndim == 1 and len(low) != len(high):
+        raise ArgumentError(f"bounds must have as many lower as upper ones, got {len(low)} and {len(high)}")
+    if not isinstance(bounds, list):  # which may hold one pair per column instead
+        _check_order(low, high, None)
+    return low, high
 
 
-def _side(d: int, side: ArrayLike, name: str) -> Floats:
+def _read_side(side: ArrayLike, name: str) -> Floats:
+    wrong = f"bounds: {name} must be a number, or one number for each column, got {side!r}"
     try:
         given = np.asarray(side)
     except ValueError:
-        raise ArgumentError(f"bounds: {name} must be a number or {d} numbers, got {side!r}") from None
+        raise ArgumentError(wrong) from None
     if given.dtype.kind not in "fiu":
-        raise ArgumentTypeError(f"bounds: {name} must be a number or {d} numbers, got {side!r}")
-    values = given.astype(np.float64)
-    if values.shape not in ((), (d,)):
-        raise ArgumentError(f"bounds: {name} must be one number or one per column (d={d}), got shape {values.shape}")
+        raise ArgumentTypeError(wrong)
+    if given.ndim > 1:
+        raise ArgumentError(wrong)
+    values: Floats = given.astype(np.float64)
     if not np.all(np.abs(values) <= _LARGEST):  # catches NaN too
         raise ArgumentError(f"bounds: {name} must be finite numbers of at most 2^500, got {side!r}")
-    return np.broadcast_to(values, (d,)).copy()
+    return values
+
+
+def _check_order(low: Floats, high: Floats, names: tuple[str, ...] | None) -> None:
+    """Refuse a column whose bounds are not apart."""
+    narrow = np.flatnonzero(np.atleast_1d(high / 2 - low / 2 < 1 / _LARGEST))
+    if len(narrow):
+        j = narrow[0]
+        least, most = np.atleast_1d(low)[j], np.atleast_1d(high)[j]
+        cure = "swap them" if least > most else "move them apart, or leave the column out"
+        where = "" if names is None and low.ndim == high.ndim == 0 else f" in column {name_column(names, j)}"
+        raise ArgumentError(f"bounds must have lower < upper in every column, got ({least:g}, {most:g}){where}: {cure}")
 
 
 def columns_bounded(

@@ -81,10 +81,16 @@ def read_seed(seed: int | None) -> int | None:
     if seed is None:
         return None
     try:
-        return operator.index(seed)
+        return operator.index(_not_boolean(seed))
     except TypeError:
         kind = type(seed).__name__
-        raise ArgumentTypeError(f"seed must be a whole number, got {seed!r} of type {kind}") from None
+        raise ArgumentTypeError(f"seed must be an integer, got {seed!r} of type {kind}") from None
+
+
+def _not_boolean(seed: int) -> int:
+    if isinstance(seed, bool | np.bool_):
+        raise TypeError
+    return seed
 
 
 def read_randomness(seed: int | None) -> tuple[SecureNoise | SeededNoise, PublicCoins]:

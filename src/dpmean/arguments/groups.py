@@ -9,6 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
+from dpmean.arguments.selection import read_key
 from dpmean.enums import Sizes, read_name
 from dpmean.errors import ArgumentError
 from dpmean.rows.tables.keys import written_labels
@@ -27,7 +28,7 @@ class Groups:
 
 def read_groups(by: Key, groups: Sequence[Any], sizes: str = "private") -> Groups:
     """Read which groups are asked for; ``dpmean.mean_by`` explains the arguments."""
-    return Groups(by, _read_labels(groups), read_name(Sizes, sizes, "sizes"))
+    return Groups(read_key(by, "by"), _read_labels(groups), read_name(Sizes, sizes, "sizes"))
 
 
 def _read_labels(groups: Sequence[Any]) -> tuple[Any, ...]:

@@ -13,12 +13,13 @@ from dpmean.arguments.bounds import Bound, Bounds, Setting, read_bound, read_sig
 from dpmean.arguments.choices import read_flag, read_ledger, read_seed
 from dpmean.arguments.groups import Groups
 from dpmean.arguments.rows import check_nan, read_nan_of_columns
+from dpmean.arguments.selection import read_key, read_selection
 from dpmean.arguments.terms import Terms, check_options, read_terms
-from dpmean.enums import Newlines, read_name
 from dpmean.errors import ArgumentError
 from dpmean.estimators.registry import Build, find_estimator
+from dpmean.ledger.entries import relation_of
 from dpmean.ledger.ledger import Ledger
-from dpmean.privacy.budgets import ApproxDp, Number, Zcdp
+from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 from dpmean.rows.engine import Source
 from dpmean.rows.registry import Selection
 from dpmean.rows.tables.table import Key
@@ -26,6 +27,8 @@ from dpmean.trust.registry import TrustModel
 
 SMALLEST_TO_COUNT = Fraction(1, 10**6)
 """A smaller budget would say nothing about the number of rows."""
+_LEAST = PureDp(Fraction(1, 10**9))
+"""Whoever pays in curves is asked for so little that only the kind of the ledger matters."""
 _MOST_ROWS = 2**63
 """No number of rows is larger, exact or noisy."""
 
@@ -56,10 +59,16 @@ class Request:
         return 0 if self.terms.private_size else 1
 
     def check_ledger(self) -> None:
-        """Refuse a budget that is more than the ledger has left, before any row is read."""
+        """Refuse what the ledger has too little left for, or what is about others, before any row is read."""
+        if self.ledger is None:
+            return
+        unit, groups = self.privacy_unit, self.groups
+        name = "group" if groups is None or not isinstance(groups.by, str) else groups.by
+        relation = relation_of(self.terms.neighbours, None if groups is None else groups.sizes, name)
+        person = unit if unit is None or isinstance(unit, str) else "privacy_unit"
         budget = self.terms.budget
-        if self.ledger is not None and not isinstance(budget, ApproxDp):  # a curve within it may cost less
-            self.ledger.check(budget)
+        cost = _LEAST if isinstance(budget, ApproxDp) else budget  # a curve within the former may cost less
+        self.ledger.check(cost, neighbours=relation, unit=person)
 
     def finite(self, names: tuple[str, ...] | None, d: int) -> np.typing.NDArray[np.bool_]:
         """Return in which columns every value must be finite."""
@@ -134,8 +143,8 @@ def read_request(
     _check_count(terms)
     return Request(
         terms=terms,
-        selection=Selection(columns, vector_column, read_name(Newlines, newlines, "newlines")),
-        privacy_unit=privacy_unit,
+        selection=read_selection(columns, vector_column, newlines),
+        privacy_unit=None if privacy_unit is None else read_key(privacy_unit, "privacy_unit"),
         build=build,
         bound=read_bound(norm_bound, bounds),
         sigmas=read_sigmas(sigma_min, sigma_max, bounds),

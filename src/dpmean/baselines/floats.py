@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dpmean.errors import ArgumentTypeError
+from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.numerics.noisy_search import questions, search
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
@@ -41,7 +41,9 @@ class Table:
 class FloatCurator:
     """Alone holds an array, answers questions about it with noise in floats, and keeps the receipts."""
 
-    def __init__(self, rows: Rows, budget: Zcdp, noise: Noise, neighbours: Neighbours) -> None:  # noqa: ARG002
+    def __init__(self, rows: Rows, budget: Zcdp, noise: Noise, neighbours: Neighbours) -> None:
+        if neighbours is not Neighbours.REPLACE_ONE:
+            raise ArgumentError(f'peers in floats charge for a replaced row, got neighbours="{neighbours}"')
         held = rows.held()
         if not isinstance(held, MemoryRows):
             raise ArgumentTypeError(f"this baseline needs its rows in memory, got {type(held).__name__}")

@@ -131,9 +131,10 @@ def mean(
     target = Target(out, format_, report, as_json=as_json, grouped="by" in asked, seeded="seed" in asked)
     asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
     terms = {"rho": ledger_rho, "epsilon": ledger_epsilon, "delta": ledger_delta, "neighbours": ledger_neighbours}
+    request = release.read(asked)
     account = release.open_ledger(ledger, dataset, terms, seeded="seed" in asked)
     with show.working("reading rows"):
-        found = release.make(data, asked, account)
+        found = release.make(data, request, account)
     target.write(found)
     if account is not None:
         release.say_what_is_left(account)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 
 import dpmean
 from dpmean.arguments.groups import read_groups
-from dpmean.arguments.request import read_request
+from dpmean.arguments.request import Request, read_request
 from dpmean.cli import show
 from dpmean.cli.destinations import Releases
 from dpmean.errors import ArgumentError
@@ -26,12 +27,12 @@ _FILE_NAME = re.compile(r"[/\\]|\.(?:txt|csv|tsv|json|lst|list|dat)$", re.IGNORE
 """What is more likely the name of a file than a label."""
 
 
-def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Releases:
-    """Release what was asked for; it is recorded before anybody sees it."""
+def read(asked: dict[str, Any]) -> Request:
+    """Read what was asked for, before a file is opened or a ledger begun."""
     if "by" not in asked:
         if extra := {"groups", "sizes"} & set(asked):
             raise click.UsageError(f"--{min(extra)} is for one mean per group: give --by COLUMN, too")
-        return run(data, read_request(ledger=ledger, **asked))
+        return read_request(**asked)
     if "groups" not in asked:
         raise click.UsageError("--by needs --groups: labels found in the data would tell who is there, so list them")
     for name in ("trust", "passes", "rounds", "honest"):
@@ -39,7 +40,13 @@ def make(data: str, asked: dict[str, Any], ledger: dpmean.Ledger | None) -> Rele
             raise click.UsageError(f"--{name.replace('_', '-')} is not for means of groups: leave it out")
     of_groups = {name: value for name, value in asked.items() if name in ("by", "groups", "sizes")}
     rest = {name: value for name, value in asked.items() if name not in of_groups}
-    return run_groups(data, read_request(groups=read_groups(**of_groups), ledger=ledger, **rest))
+    return read_request(groups=read_groups(**of_groups), **rest)
+
+
+def make(data: str, request: Request, ledger: dpmean.Ledger | None) -> Releases:
+    """Release what was asked for; it is recorded before anybody sees it."""
+    request = replace(request, ledger=ledger)
+    return run(data, request) if request.groups is None else run_groups(data, request)
 
 
 def read_labels(given: str) -> list[str]:

@@ -44,7 +44,7 @@ def find_estimator(method: str | None, passes: int) -> Build:
     if not isinstance(method, str) or method not in ESTIMATORS:
         known = "; ".join(f"{name} {entry.words}" for name, entry in ESTIMATORS.items())
         raise ArgumentError(f"method must be one of {', '.join(ESTIMATORS)}, got {method!r}: {known}")
-    if isinstance(passes, bool) or passes not in (1, 2):
+    if type(passes) is not int or passes not in (1, 2):
         raise ArgumentError(f"passes must be 1 or 2, got {passes!r}")
     make = ESTIMATORS[method].make
     return lambda grid, coins: make(grid, coins, passes == 1)

@@ -65,7 +65,8 @@ class Entry:
         about = "about " if says_added(f"{self.what} {self.neighbours}") else ""
         rows = "" if self.n is None else f", {about}{self.n} {one}{'s' if self.n != 1 else ''}"
         wide = "" if self.d is None else f", {self.d} column{'s' if self.d != 1 else ''}"
-        return f"{self.what}{rows}{wide}"
+        what = self.what if self.what.isprintable() else repr(self.what)  # no line may look like another
+        return f"{what}{rows}{wide}"
 
 
 @final

@@ -20,6 +20,8 @@ from dpmean.rows.opening import InMemory
 def read_devices(X: Any, request: Request) -> tuple[Floats, Domain, tuple[str, ...] | None]:
     """Return the rows as devices hold them, their domain, and the names of their columns."""
     source, model = open_rows(X, request), request.terms.model
+    check_columns(source.shape[1], model)
+    domain = request.bound.domain(source.shape[1], source.names, impute=True)  # a device answers whatever it holds
     if isinstance(source, Streamed):
         array: NDArray[Any] = source.engine.gather(np.arange(source.shape[0]))
     elif isinstance(source, InMemory):
@@ -28,8 +30,6 @@ def read_devices(X: Any, request: Request) -> tuple[Floats, Domain, tuple[str, .
         raise ArgumentTypeError(
             f"the {model.name} model plays devices in memory, got {type(X).__name__}: load the rows into an array first"
         )
-    check_columns(source.shape[1], model)
-    domain = request.bound.domain(source.shape[1], source.names, impute=True)  # a device answers whatever it holds
     return _held(array, domain), domain, source.names
 
 

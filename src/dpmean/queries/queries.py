@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpmean.errors import ArgumentError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -96,6 +99,10 @@ class Shells:
     length: int
     slack: int = 0
     """By so many units a row that counts as outside a ball may be shorter than its radius."""
+
+    def __post_init__(self) -> None:
+        if any(inner > outer for outer, inner in pairwise(self.radii)) or self.radii[-1] < 0 or self.slack < 0:
+            raise ArgumentError("radii of shells must not grow, and neither they nor the slack may be negative")
 
 
 @final

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import re
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -134,11 +135,18 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
         and not len(settings.bound.lower) == len(settings.bound.upper) == document.d
     ):
         raise ValueError(f"its bounds must be {document.d} numbers each, one for each column")
-    if settings.columns and len(settings.columns) != document.d:
-        raise ValueError(f"columns must be {document.d} names, one for each column")
+    if isinstance(settings.bound, BoxBounds) and any(map(operator.ge, settings.bound.lower, settings.bound.upper)):
+        raise ValueError("its lower bounds must be below its upper bounds")
+    if settings.columns and not len(set(settings.columns)) == len(settings.columns) == document.d:
+        raise ValueError(f"columns must be {document.d} different names, one for each column")
+    if not document.method.isprintable() or not document.method:
+        raise ValueError("method must be words")
     trust = read_name(Trust, shorten(document.trust), "trust")
     if trust is Trust.SHUFFLE and (settings.collection is None or settings.collection.variant is None):
         raise ValueError(f"variant must be one of {', '.join(VARIANTS)} in the shuffle model")
+    neighbours = read_name(Neighbours, shorten(document.neighbours), "neighbours")
+    if trust is not Trust.CENTRAL and neighbours is not Neighbours.REPLACE_ONE:
+        raise ValueError(f"neighbours must be replace-one in the {trust} model")
     return Release(
         mean=document.mean,  # type: ignore[arg-type]  # a release makes an array of it
         noise_std=document.noise_std,  # type: ignore[arg-type]
@@ -149,7 +157,7 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
         d=document.d,
         method=document.method,
         trust=trust,
-        neighbours=read_name(Neighbours, shorten(document.neighbours), "neighbours"),
+        neighbours=neighbours,
         seeded=document.seeded,
         settings=settings,
         found=None if document.found is None else Found(**msgspec.structs.asdict(document.found)),

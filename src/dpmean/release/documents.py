@@ -18,8 +18,8 @@ _Label = str | bool | int | float | None
 class BoundDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A bound: norms up to a reach, or a box."""
 
-    norm_bound: float | None = None
-    reach: float | None = None
+    norm_bound: _Length | None = None
+    reach: _Length | None = None
     lower: tuple[float, ...] | None = None
     upper: tuple[float, ...] | None = None
 

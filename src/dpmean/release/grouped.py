@@ -88,6 +88,12 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         central = all(release.trust is Trust.CENTRAL for release in self.released.values())
         if not central or (self.sizes, self.neighbours) not in _PROTECTED:
             raise ArgumentError("groups have the central model, and public sizes only where neighbours replace one")
+        each = Neighbours.REPLACE_ONE if self.sizes is Sizes.PUBLIC else Neighbours.ADD_OR_REMOVE_ONE
+        for release in self.released.values():
+            if (release.seeded, release.neighbours, release.unit) != (self.seeded, each, self.unit):
+                raise ArgumentError("a group has another seed, other neighbours or another unit than all together say")
+        if len({release.d for release in self.released.values()}) > 1:
+            raise ArgumentError("all groups must have the same number of columns")
 
     def __getitem__(self, label: Any) -> Release | Refusal:
         """Return what was released for one group, or why nothing was.

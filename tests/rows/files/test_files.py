@@ -240,11 +240,11 @@ def test_a_first_line_that_may_be_a_row_is_not_told(unit, tmp_path):
 
 
 @pytest.mark.parametrize("more", [{}, {"privacy_unit": "town"}])
-@pytest.mark.parametrize("asked", [{"nan": {"x": "impute"}, "norm_bound": 9.0}, {"nan": "impute", "bounds": (5, 1)}])
+@pytest.mark.parametrize("asked", [{"nan": {"x": "impute"}, "norm_bound": 9.0}, {"bounds": {"x": (0, 1)}}])
 def test_a_first_line_that_may_be_a_row_is_not_told_by_other_arguments(asked, more, tmp_path):
     for lines, told in (("Meyer,town\n,York\n", False), ("Meyer,town\nnan,7\n", True)):
         (tmp_path / "rows.csv").write_text(lines)
-        with pytest.raises(ArgumentError, match=r"nan: there is no column 'x'|lower < upper in every column") as caught:
+        with pytest.raises(ArgumentError, match=r"there is no column 'x'") as caught:
             dpmean.mean(tmp_path / "rows.csv", rho=0.5, **asked, **more)
         assert ("Meyer" in str(caught.value)) == told
 

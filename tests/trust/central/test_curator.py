@@ -5,12 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dpmean import Neighbours, Zcdp
+from dpmean import ArgumentError, Neighbours, Zcdp
+from dpmean.baselines.floats import FloatCurator
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import seeded
 from dpmean.numerics.grid import Grid
 from dpmean.numerics.rotation import Rotation, hadamard
 from dpmean.queries.domain import Domain
+from dpmean.queries.queries import Shells
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central import handles
 from dpmean.trust.central.curator import Curator
@@ -32,7 +34,8 @@ def test_every_public_method_of_a_curator_is_an_answer_or_gives_a_handle():
 
 
 def test_handles_have_public_fields_and_no_others():
-    made = [one for one in vars(handles).values() if getattr(one, "__module__", "") == handles.__name__]
+    named = [one for one in vars(handles).values() if getattr(one, "__module__", "") == handles.__name__]
+    made = [one for one in named if isinstance(one, type)]
     assert {one.__name__: {field.name for field in dataclasses.fields(one)} for one in made} == PUBLIC
     assert not any(hasattr(one, "__dict__") for one in (handles.Sample(1, 1), handles.Counts(1, 1)))
 
@@ -83,3 +86,38 @@ def test_counts_of_pairs_are_half_as_many_as_rows():
     curator = curator_of(np.zeros((21, 2)))
     assert curator.count(curator.rows, GRID.pairs()).n == 10
     assert curator.count(curator.rows, GRID.distances(np.zeros(2))).n == 21
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [
+        np.zeros(1000, dtype=int),
+        np.array([0, 1, 1]),
+        np.array([-1]),
+        np.array([4000]),
+        np.array([[0]]),
+        np.array([0.5]),
+    ],
+    ids=["one row a thousand times", "twice", "before the first", "beyond the last", "a table", "no integers"],
+)
+def test_a_row_is_in_a_sample_once_at_most(positions):
+    """Costs are about one row: were it there a thousand times, a sum would tell it at the price of one."""
+    rows = MemoryRows(np.random.default_rng(0).normal(size=(4000, 3)), Domain.within_norm(3, 60.0, impute=False))
+    for neighbours in Neighbours:
+        curator = Curator(rows, Zcdp(1), seeded(1), neighbours)
+        with pytest.raises(ArgumentError, match="positions must be different integers from 0 to 3999"):
+            curator.take(positions)
+        assert curator.take(np.arange(4000)[::-1]).n == 4000
+
+
+def test_shells_that_grow_are_refused():
+    """What a sum may move by is the radius that is asked for, where smaller balls lie within larger ones."""
+    for radii, slack in (((1, 100), 0), ((3, -1), 0), ((3, 2), -1)):
+        with pytest.raises(ArgumentError, match="radii of shells must not grow"):
+            Shells(np.zeros(2), 1.0, radii, 1 << 10, slack)
+
+
+def test_peers_in_floats_take_replaced_rows_only():
+    rows = MemoryRows(np.zeros((10, 2)), Domain.within_norm(2, 1.0, impute=False))
+    with pytest.raises(ArgumentError, match="peers in floats charge for a replaced row"):
+        FloatCurator(rows, Zcdp(1), seeded(1), Neighbours.ADD_OR_REMOVE_ONE)

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dpmean.errors import ArgumentError
 from dpmean.numerics import shells as layers
 from dpmean.numerics.grid import RADII_PER_OCTAVE
 from dpmean.numerics.noisy_search import questions, search
@@ -30,7 +31,7 @@ from dpmean.queries.totals import BinSums, Histogram, ShellSums
 from dpmean.trust.central.choice import CHOICE_UNIT, Exponents
 from dpmean.trust.central.costs import count_variance, variance_at
 from dpmean.trust.central.counter import NoisyCounter
-from dpmean.trust.central.handles import Binned, Counts, Sample, Sums
+from dpmean.trust.central.handles import Binned, Counts, Sample, Sums, check_positions
 from dpmean.trust.central.purse import Purse
 
 WEIGHT_ONE = 1 << 12
@@ -87,7 +88,8 @@ class Curator:
         self._rows[self.rows] = self._rows[self.rows].held()
 
     def take(self, positions: Ints) -> Sample:
-        """Take the rows at the given public positions, in that order."""
+        """Take the rows at the given public positions, in that order, each at most once: costs are about one row."""
+        check_positions(positions, self.rows.n)
         taken = self._rows[self.rows].take(positions)
         sample = Sample(taken.n, taken.d)
         self._rows[sample] = taken
@@ -185,11 +187,11 @@ class Curator:
 
         One row, replaced or not there, changes each of the sums by at most WEIGHT_ONE.
         """
+        if weights.min() < 0 or weights.max() > WEIGHT_ONE:
+            raise ArgumentError("a weight must lie between zero and one")
         variance = variance_at(len(weights) * WEIGHT_ONE**2, cost)
         asked = f"mean weight of the rows at {len(weights)} radii"
         self._purse.pay(step, asked, f"{_noise(variance / WEIGHT_ONE**2)} rows", cost)
-        if weights.min() < 0 or weights.max() > WEIGHT_ONE:
-            raise AssertionError("a weight must lie between zero and one")
         exact = weights @ np.diff(self._counts[counts].counts[0], prepend=0)
         noisy = exact + self._noise.at(step).gaussian(variance, len(weights))
         return noisy / (counts.n * WEIGHT_ONE), math.sqrt(variance) / (counts.n * WEIGHT_ONE)

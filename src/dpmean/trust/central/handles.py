@@ -8,7 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from dpmean.queries.queries import Bins, Shells
+import numpy as np
+
+from dpmean.errors import ArgumentError
+from dpmean.queries.queries import Bins, Ints, Shells
 
 
 @final
@@ -46,3 +49,11 @@ class Binned:
 
     bins: Bins
     counts: Counts
+
+
+def check_positions(positions: Ints, n: int) -> None:
+    """Refuse positions that are not those of different rows among n: a row that is there twice would cost twice."""
+    integers = isinstance(positions, np.ndarray) and positions.ndim == 1 and positions.dtype.kind in "iu"
+    ordered = np.sort(positions) if integers else np.array([-1])
+    if len(ordered) and (ordered[0] < 0 or ordered[-1] >= n or np.any(ordered[1:] == ordered[:-1])):
+        raise ArgumentError(f"positions must be different integers from 0 to {n - 1}")

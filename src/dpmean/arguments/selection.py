@@ -1,0 +1,44 @@
+"""What of an input to use: which columns, how lines end, and what tells persons or groups apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AnySet
+
+from dpmean.enums import Newlines, read_name
+from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.rows.registry import Selection
+from dpmean.rows.tables.table import Key
+
+
+def read_selection(columns: Sequence[str] | None, vector_column: str | None, newlines: str) -> Selection:
+    """Read which columns to use; whether they are there is checked when the input is opened."""
+    if vector_column is not None and not isinstance(vector_column, str):
+        raise ArgumentTypeError(f"vector_column must be the name of a column, got {vector_column!r}")
+    if columns is not None and vector_column is not None:
+        raise ArgumentError("give columns or vector_column, not both: a row is one vector, or one number per column")
+    return Selection(
+        None if columns is None else _read_names(columns), vector_column, read_name(Newlines, newlines, "newlines")
+    )
+
+
+def read_key(key: Key, argument: str) -> Key:
+    """Read what tells rows apart: the name of a column, or one key per row, which are read with the rows."""
+    several = hasattr(key, "__array__") or hasattr(key, "__arrow_c_array__") or hasattr(key, "__arrow_c_stream__")
+    plain = hasattr(key, "__iter__") and not isinstance(key, bytes | Mapping | AnySet)
+    if isinstance(key, str) or ((several or plain) and getattr(key, "shape", None) != ()):
+        return key
+    raise ArgumentTypeError(f"{argument} must name a column, or hold one key per row, got {key!r}")
+
+
+def _read_names(columns: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(columns, str):
+        raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
+    names = tuple(columns) if isinstance(columns, Iterable) else None
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise ArgumentTypeError(f"columns must be names of columns, got {columns!r}: give a list")
+    if not names:
+        raise ArgumentError("columns is empty: name one column at least, or leave it out to use all of them")
+    if len(set(names)) < len(names):
+        raise ArgumentError("columns must differ: a name is given twice")
+    return names
