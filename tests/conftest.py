@@ -19,7 +19,7 @@ SLOW = (
     "bench/test_mutants",
     "cli",
     "estimators/test_accuracy",
-    "estimators/test_refined",
+    "estimators/refined/test_refined",
     "experiments",
     "noise/test_choice",
     "noise/test_discrete_gaussian",

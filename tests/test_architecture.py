@@ -5,6 +5,7 @@ import importlib.metadata
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,22 @@ import dpmean
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "src" / "dpmean").rglob("*.py"))
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 250, 50
+MOST_TOP_MODULES, MOST_LAYERS = 8, 16
+TESTED_ELSEWHERE = {
+    "audit/attacks": "tests/audit runs every attack, on what is correct and on what is broken",
+    "collections": "public names only: tests/test_public.py, and the roles behind them in tests/trust",
+    "engines": "public names only: tests/test_public.py, and docs/guide/extending.md, which is run",
+    "rows/clusters": "tests/rows/conformance has one suite for all engines",
+    "rows/torch": "tests/rows/conformance has one suite for all engines",
+}
+"""Folders of the package without a folder of tests, and why."""
+TESTS_OF_NO_FOLDER = {
+    "bench": "tests of bench/, which is not part of the package",
+    "rows/conformance": "every engine, compared with memory to the bit",
+    "support": "helpers",
+    "vectors": "data that other programs can replay",
+}
+"""Folders of tests without a folder of the package, and why."""
 
 
 def test_importing_the_package_loads_neither_numpy_nor_numba():
@@ -60,6 +77,39 @@ def test_a_module_is_short_or_says_why_not():
     long = {path for path in MODULES if path.read_text().count("\n") > MOST_LINES}
     unexplained = {path for path in long if "one file because" not in ast.get_docstring(ast.parse(path.read_text()))}
     assert not {path.relative_to(ROOT / "src" / "dpmean").as_posix() for path in unexplained}
+
+
+def test_modules_at_the_top_and_layers_are_few():
+    modules = [path for path in MODULES if path.parent == ROOT / "src" / "dpmean"]
+    assert len(modules) <= MOST_TOP_MODULES, sorted(path.name for path in modules)
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    assert len(layers) <= MOST_LAYERS
+    parts = {part.strip().removeprefix("dpmean.") for layer in layers for part in layer.split("|")}
+    names = {path.relative_to(ROOT / "src" / "dpmean").with_suffix("").parts[0] for path in MODULES}
+    assert parts == {name for name in names if not name.startswith("__")}, "every module and folder is in a layer"
+
+
+def folders(root, pattern):
+    """Return the folders below a root that have such a file in them."""
+    return {path.parent.relative_to(root).as_posix() for path in root.rglob(pattern)} - {"."}
+
+
+def test_tests_have_the_folders_of_the_package():
+    package, tests = folders(ROOT / "src" / "dpmean", "*.py"), folders(ROOT / "tests", "test_*.py")
+    assert package - tests == set(TESTED_ELSEWHERE), "add tests, or say where they are"
+    files = {path.parent for path in (ROOT / "tests").rglob("*") if path.suffix in (".py", ".json")}
+    assert {path.relative_to(ROOT / "tests").as_posix() for path in files} - package - {"."} == set(TESTS_OF_NO_FOLDER)
+    for reason in [*TESTED_ELSEWHERE.values(), *TESTS_OF_NO_FOLDER.values()]:
+        for path in re.findall(r"(?:tests|docs|bench)/[\w/.]*\w", reason):
+            assert (ROOT / path).exists(), f"{path} is not there"
+
+
+def test_folders_that_the_picture_of_the_architecture_names_exist():
+    picture = (ROOT / "docs" / "architecture.svg").read_text()
+    named = set(re.findall(r"(?<![\w/.])((?:[a-z]+/)+(?:\w+\.py)?)", re.sub(r"http\S+|<[^<>]*>", " ", picture)))
+    assert {"estimators/", "rows/", "trust/central/", "trust/client.py"} <= named
+    assert not [path for path in named if not (ROOT / "src" / "dpmean" / path).exists()]
 
 
 def test_a_function_fits_on_a_screen():

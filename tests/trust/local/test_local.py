@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dpmean
@@ -23,17 +23,17 @@ from dpmean import ArgumentError, OverspendError, PureDp, Zcdp, baselines
 from dpmean.baselines import gaboardi
 from dpmean.noise.source import seeded
 from dpmean.trust.client import Client
-from dpmean.trust.devices import lattice, lattice_numpy
-from dpmean.trust.devices.hashing import hashed_all, header, tree_places
+from dpmean.trust.devices import lattice_numpy
+from dpmean.trust.devices.hashing import header, tree_places
 from dpmean.trust.devices.randomness import SystemCoins
-from dpmean.trust.devices.search import WeighedSearch, _rising, halved, shares_from_tree
+from dpmean.trust.devices.search import shares_from_tree
 from dpmean.trust.local import randomizers, simulation
 from dpmean.trust.local.analyzer import LocalAnalyzer
 from dpmean.trust.local.division import divide, expected_error, noise_share, users_needed
 from dpmean.trust.local.encoder import tree_bit
 from dpmean.trust.local.protocol import setup_for
 from dpmean.trust.local.randomizers import WORD, flips_are_covered, half_space, half_space_is_covered, lies
-from dpmean.trust.local.schema import TICKET, Outcome, Task, hashed, is_asked, read_budget, write_budget
+from dpmean.trust.local.schema import Outcome, Task, is_asked, read_budget, write_budget
 from dpmean.trust.local.simulation import Fleet
 from tests.support.recorder import RecordingNoise
 
@@ -301,24 +301,6 @@ def test_an_unusable_row_answers_as_the_centre_would(row, budget):
     assert messages[0] == messages[1]
 
 
-@given(row=st.lists(st.floats(allow_nan=True), min_size=1, max_size=9), step=st.integers(-30, 5))
-@example(row=[1e300, -1e300], step=-20)
-@example(row=[9.0, 9.0, 9.0], step=-20)
-@example(row=[2.0**20 - 1, 0.5, 1.5], step=0)
-def test_one_row_and_many_lie_at_the_same_place_within_reach(row, step):
-    reach, centre = 1 << 20, list(range(len(row)))
-    one = lattice.on_grid(row, step, reach, centre)
-    assert one == lattice_numpy.on_grid(np.array([row, row]), step, reach, centre)[1].tolist()
-    assert sum(x * x for x in one) <= (reach + math.sqrt(len(row)) / 2) ** 2 or not all(map(math.isfinite, row))
-    if math.hypot(*row) <= reach * 2.0**step:
-        assert all(abs(x - y / 2.0**step) <= 0.5 for x, y in zip(one, row, strict=True))
-
-
-def test_a_row_beyond_the_bound_is_shortened_and_keeps_its_direction():
-    short = lattice.on_grid([30.0, -40.0], -20, 10 << 20, [0, 0])
-    assert short == pytest.approx([6 * 2**20, -8 * 2**20], abs=2)
-
-
 def test_what_a_device_draws_itself_has_the_law_of_the_fleet():
     """System coins: the share of ones, and the spread of vectors, are those of the randomizer."""
     task = analyzer(users=20_000).task
@@ -345,14 +327,6 @@ def test_tree_bits_are_the_same_one_by_one_and_all_at_once(cell, user):
     assert tree_bit(cell, 256, task.name, user) == expected
 
 
-def test_hashes_are_the_same_one_by_one_and_all_at_once():
-    users = np.array([0, 1, 2, 1000, 2**40])
-    for purpose in range(4):
-        assert hashed_all(NAME, users, purpose).tolist() == [hashed(NAME, int(user), purpose) for user in users]
-    tickets = hashed_all(NAME, np.arange(100_000), TICKET) / 2.0**64
-    assert np.abs(np.histogram(tickets, 10)[0] - 10_000).max() < 500
-
-
 @given(st.lists(st.integers(-(2**25), 2**25), min_size=3, max_size=3), st.integers(1, 2**25))
 def test_clipped_rows_are_never_longer_than_the_radius(row, radius):
     rows = np.array([row])
@@ -363,55 +337,7 @@ def test_clipped_rows_are_never_longer_than_the_radius(row, radius):
         assert np.allclose(short, np.array(row) * radius / length, atol=2)
 
 
-def test_roots_are_rounded_up_exactly():
-    roots = np.array([0, 1, 2, 3, 10**6, 3 * 10**8, 2**30])
-    for off in (-1, 0, 1):
-        squares = np.maximum(roots**2 + off, 0)
-        assert lattice_numpy.root_up(squares).tolist() == [math.isqrt(int(s) - 1) + 1 if s else 0 for s in squares]
-
-
 # --- searches ------------------------------------------------------------------------------------------------------
-
-
-def test_a_search_that_forgives_finds_its_way_back():
-    """The first three answers are plainly wrong; a plain binary search would end far away."""
-    search = WeighedSearch(1, 1024, 0.5)
-    for number in range(24):
-        middle = search.middle
-        share = 1 / (1 + math.exp(-(int(middle[0]) - 700) / 10))
-        told = 1 - share if number < 3 else share
-        search.learn(middle, np.array([told]), np.array([0.3]))
-    assert abs(int(search.answer[0]) - 700) <= 10
-
-
-def test_a_search_ends_where_it_has_asked():
-    """Low shares in the last round push the weights into an interval that nobody asked about; the answer stays."""
-    search = WeighedSearch(1, 1024, 0.5)
-    generator = np.random.default_rng(3)
-    asked = []
-    for _ in range(14):
-        middle = search.middle
-        asked.append(int(middle[0]))
-        share = 1 / (1 + math.exp(-(asked[-1] - 700) / 10))
-        search.learn(middle, np.array([share + generator.normal(0, 0.17)]), np.array([0.17]))
-    for _ in range(3):
-        search.learn(np.array([max(asked)]), np.array([0.1]), np.array([0.17]))
-    assert int(search.answer[0]) in asked
-    unheard = WeighedSearch(2, 64, 0.5)
-    unheard.learn(unheard.middle, np.array([0.0, 0.0]), np.array([np.inf, 0.1]))
-    assert unheard.middle[0] == 31
-    assert unheard.middle[1] > 31
-
-
-def test_a_rising_sequence_is_left_alone_and_others_are_averaged():
-    assert _rising(np.array([0.1, 0.2, 0.9]), np.ones(3)).tolist() == [0.1, 0.2, 0.9]
-    assert _rising(np.array([0.4, 0.2, 0.9]), np.array([1.0, 3.0, 1.0])).tolist() == pytest.approx([0.25, 0.25, 0.9])
-
-
-def test_halving_finds_the_rank_where_shares_rise():
-    shares = np.cumsum(np.full((2, 16), 1 / 16), axis=1)
-    assert halved(shares, 0.5).tolist() == [8, 8]
-    assert halved(shares, 2.0).tolist() == [15, 15]
 
 
 def test_a_tree_tells_the_shares_and_how_well_it_knows_them():
