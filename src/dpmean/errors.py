@@ -1,6 +1,10 @@
 """Errors a caller may catch; every one that is about an argument is a ValueError or a TypeError."""
 
-from typing import Any
+import contextlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_Result = TypeVar("_Result")
 
 
 class DpMeanError(Exception):
@@ -49,6 +53,16 @@ class LedgerError(ArgumentError):
 
 class EntropyError(DpMeanError, RuntimeError):
     """The operating system gave no usable randomness; nothing was released."""
+
+
+def hide_sizes(work: Callable[[], _Result]) -> _Result:
+    """Do some work; if memory does not suffice, say that alone: NumPy's error tells how many rows there are."""
+    with contextlib.suppress(MemoryError):
+        return work()
+    raise MemoryError(
+        "there is not enough memory for the rows, so no mean was released: use fewer columns or a smaller type, or "
+        "read them from a file"
+    )
 
 
 def display_name(name: str) -> str:

@@ -302,7 +302,7 @@ TEXTS = {
     "a later format": ('{"format": "dpmean.release/2"}', "does not name this format"),
     "nothing": ("", "Expecting value"),
     "not text": (None, "it is not text"),
-    "not UTF-8": (b"\xff", "it is not UTF-8"),
+    "not UTF-8": (b"\xff", "it is not text in UTF-8"),
 }
 
 
@@ -371,6 +371,53 @@ def test_numbers_that_are_none_are_refused_in_our_words(number):
     receipts = [{**old["receipts"][0], "rho": number}]
     with pytest.raises(ArgumentError, match="is not a fraction such as 1/2"):
         Release.from_json(json.dumps({**old, "receipts": receipts}))
+
+
+@pytest.mark.parametrize("name", ["refined", "groups"])
+def test_coins_of_a_seed_are_those_of_a_seeded_release(name):
+    old = document(name)
+    place = old if "coins" in old else old["public"]
+    place["coins"] = "seed 1"
+    with pytest.raises(ArgumentError, match="its coins come from a seed"):
+        (Release if name == "refined" else GroupedRelease).from_json(json.dumps({**old, "seeded": False}))
+
+
+def test_costs_that_would_take_minutes_to_add_up_are_refused():
+    old = document()
+    receipts = [{**old["receipts"][0], "step": str(i), "rho": f"1/{10**690 + 2 * i + 1}"} for i in range(300)]
+    with pytest.raises(ArgumentError, match="too many digits to add up"):
+        Release.from_json(json.dumps({**old, "receipts": receipts}))
+
+
+def test_half_a_character_is_refused(tmp_path):
+    old = json.dumps({**document(), "method": "refined\ud800"})
+    for text in (old, old.replace("\\ud800", "\ud800")):
+        with pytest.raises(ArgumentError, match="not text in UTF-8"):
+            Release.from_json(text)
+    with pytest.raises(ArgumentError, match="not text in UTF-8"):
+        Release.from_json(bytearray(json.dumps(document()).encode("utf-16")))
+    file = tmp_path / "l.json"
+    Ledger(file, rho=1).charge(dpmean.Zcdp(0.5), "a count")
+    file.write_text(file.read_text().replace('"a count"', '"\\ud800"'))
+    with pytest.raises(LedgerError, match="not text in UTF-8"):
+        Ledger(file)
+    fine = Release.from_json(json.dumps({**document(), "method": "refined \U0001f600"}))
+    assert fine.method == "refined \U0001f600"
+
+
+@pytest.mark.parametrize(
+    "others", [{"neighbours": "replace-one"}, {"neighbours": "add-or-remove-one", "unit": "patient"}]
+)
+def test_a_file_whose_costs_do_not_add_up_is_no_ledger(others, tmp_path):
+    file = tmp_path / "l.json"
+    ledger = Ledger(file, rho=1)
+    for _ in range(2):
+        ledger.charge(dpmean.Zcdp(0.1), "a count", neighbours="add-or-remove-one")
+    found = json.loads(file.read_text())
+    found["datasets"]["data"]["entries"][1].update(others)
+    file.write_text(json.dumps(found))
+    with pytest.raises(LedgerError, match="about different neighbours or units"):
+        Ledger(file)
 
 
 def test_no_entry_of_a_ledger_looks_like_another_line(tmp_path):

@@ -103,6 +103,8 @@ def _account(document: _Account) -> Account:
     entries = tuple(_entry(entry) for entry in document.entries)
     if len({entry.id for entry in entries}) < len(entries):
         raise ValueError("an entry is there twice")
+    if len({entry.relation for entry in entries if entry.relation is not None}) > 1:
+        raise ValueError("its entries are about different neighbours or units, whose costs do not add up")
     if document.neighbours is not None:
         read_name(Neighbours, shorten(document.neighbours), "neighbours")
         if any(entry.neighbours not in (None, document.neighbours) for entry in entries):

@@ -33,7 +33,8 @@ from dpmean.rows.pass_counter import PassCounter
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, split
-from dpmean.trust.central.curator import Curator, count_rows
+from dpmean.trust.central.counter import count_rows
+from dpmean.trust.central.curator import Curator
 
 Curate = Callable[[Rows, Zcdp, Noise, Neighbours], Any]
 """How a curator is given rows, a budget and noise."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 from dpmean.arguments.request import Request
 from dpmean.arguments.terms import Terms
+from dpmean.errors import hide_sizes
 from dpmean.pipeline.outlook import Outlook
 from dpmean.release.release import Release
 from dpmean.trust.registry import TrustModel
@@ -27,7 +28,7 @@ class Runner(Protocol):
 def run(X: Any, request: Request) -> Release:
     """Release the mean of the rows of ``X``, in the trust model of the request."""
     request.check_ledger()
-    return _runner(request.terms.model).run(X, request)
+    return hide_sizes(lambda: _runner(request.terms.model).run(X, request))
 
 
 def expect(n: int, d: int, terms: Terms) -> Outlook:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from dpmean.arguments.choices import read_randomness
+from dpmean.arguments.groups import Groups
 from dpmean.arguments.request import Job, Request
 from dpmean.enums import Sizes
-from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning
+from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning, hide_sizes
 from dpmean.ledger.entries import relation_of
 from dpmean.pipeline.central import run_job
 from dpmean.pipeline.opening import open_keyed
@@ -29,6 +30,10 @@ def run_groups(X: Any, request: Request) -> GroupedRelease:
         raise ArgumentError("the request lists no groups")
     request.check_ledger()
     groups = request.groups
+    return hide_sizes(lambda: _run(X, request, groups))
+
+
+def _run(X: Any, request: Request, groups: Groups) -> GroupedRelease:
     terms = request.terms
     each = _request_for_each(request, groups.sizes)
     _, coins = read_randomness(request.seed)

@@ -14,7 +14,7 @@ from dpmean.privacy.renyi import ORDERS, Renyi
 from dpmean.privacy.strict_json import shorten
 
 Cost = Zcdp | PureDp | ApproxDp | Renyi
-_NUMBER = re.compile(r"[0-9]{1,2000}(?:/0*[1-9][0-9]{0,2000}|\.[0-9]{1,2000})?")
+_NUMBER = re.compile(r"[0-9]{1,700}(?:/0*[1-9][0-9]{0,699}|\.[0-9]{1,700})?")
 
 
 class CostDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):

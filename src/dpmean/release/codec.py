@@ -33,6 +33,8 @@ from dpmean.release.settings import VARIANTS, BoxBounds
 from dpmean.release.settings_codec import decode_settings, encode_settings
 
 _COINS = re.compile(r"[0-9a-f]{32}")
+_MOST_DIGITS = 10**5
+"""In all costs of a release together: a common denominator of many more would take minutes."""
 
 # --- out -------------------------------------------------------------------------------------------------------------
 
@@ -147,6 +149,9 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
     neighbours = read_name(Neighbours, shorten(document.neighbours), "neighbours")
     if trust is not Trust.CENTRAL and neighbours is not Neighbours.REPLACE_ONE:
         raise ValueError(f"neighbours must be replace-one in the {trust} model")
+    if sum(len(receipt.rho or receipt.epsilon or "") for receipt in document.receipts) > _MOST_DIGITS:
+        raise ValueError("its costs have too many digits to add up")
+    _check_seed(document.seeded, settings.coins)
     return Release(
         mean=document.mean,  # type: ignore[arg-type]  # a release makes an array of it
         noise_std=document.noise_std,  # type: ignore[arg-type]
@@ -180,9 +185,16 @@ def _read_grouped(document: GroupedDocument, parsed: dict[str, Any]) -> GroupedR
         document.coins,
         document.privacy_unit,
     )
+    _check_seed(document.seeded, document.coins)
     if str(found.rho) != document.rho:
         raise ValueError("its groups do not cost what it says")
     return found
+
+
+def _check_seed(seeded: bool, coins: str | None) -> None:
+    """Refuse coins that come from a seed where a document says that there is none: it would protect nobody."""
+    if not seeded and (coins or "").startswith("seed "):
+        raise ValueError("its coins come from a seed, and it says that there is none")
 
 
 def _read_group(group: GroupDocument, entry: dict[str, Any]) -> Release | Refusal:

@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
 from dpmean.arguments.bounds import Bounds
 from dpmean.arguments.groups import Groups, read_groups
 from dpmean.arguments.request import Request, read_request
-from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning
+from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning, hide_sizes
 from dpmean.ledger.ledger import Ledger
 from dpmean.pipeline.dispatch import run
 from dpmean.pipeline.grouped import run_groups
@@ -125,7 +125,8 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         """
         request = _request(self)
-        self.release_: Release = run(fitted_rows(self, X, private_number=request.terms.private_size), request)
+        rows = hide_sizes(lambda: fitted_rows(self, X, private_number=request.terms.private_size))
+        self.release_: Release = run(rows, request)
         self.mean_ = self.release_.mean
         return self
 
@@ -232,7 +233,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         named = as_labels(labels)
         groups = read_groups("y", named)
         request = _request(self, groups)
-        rows, by = labelled_rows(self, X, y, labels)
+        rows, by = hide_sizes(lambda: labelled_rows(self, X, y, labels))
         releases = run_groups(rows, replace(request, groups=replace(groups, by=by)))
         if not releases.released:
             raise _nothing_left(releases)

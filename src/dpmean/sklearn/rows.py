@@ -85,6 +85,8 @@ def checked_rows(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
         if array.dtype.kind in "fiub":
             return array
         words = ""
+    except MemoryError:
+        raise
     except TypeError:
         raise  # as scikit-learn's own checks demand
     except Exception as error:  # of whichever library X comes from

@@ -1,6 +1,7 @@
 """What a curator lets out: answers with noise, and handles that tell nothing."""
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -108,6 +109,17 @@ def test_a_row_is_in_a_sample_once_at_most(positions):
         with pytest.raises(ArgumentError, match="positions must be different integers from 0 to 3999"):
             curator.take(positions)
         assert curator.take(np.arange(4000)[::-1]).n == 4000
+
+
+def test_portions_of_coordinates_are_those_that_are_paid_for():
+    """Medians of as many coordinates as are paid for, each once."""
+    grid, rows = Grid(2.0**-20, 10.0, 4), np.random.default_rng(0).normal(size=(100, 4))
+    rotation = Rotation.draw(grid, PublicCoins("a"))
+    (view,) = rotation.views(4)
+    for views, width in (([view, view], 4), ([view], 2), ([dataclasses.replace(view, first=1)], 8)):
+        asked = curator_of(rows)
+        with pytest.raises(ArgumentError, match="portions of coordinates must follow each other"):
+            asked.coordinate_medians(asked.rows, views, width, Fraction(1, 2), "medians")
 
 
 def test_shells_that_grow_are_refused():

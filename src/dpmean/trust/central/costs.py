@@ -52,3 +52,8 @@ def count_std(points: int, size: int, budget: Zcdp) -> float:
 def rows_to_clip(d: int, budget: Zcdp, neighbours: Neighbours) -> float:
     """How many rows are best clipped: sqrt(2 d / rho) (section 3.1), half of it if n is private."""
     return math.sqrt(2 * d / budget.rho) * neighbours.contributions / 2
+
+
+def describe_noise(variance: Fraction) -> str:
+    """Return the noise of an answer in words, for its receipt."""
+    return f"discrete Gaussian of std {math.sqrt(variance):.4g}"

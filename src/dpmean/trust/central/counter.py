@@ -8,9 +8,12 @@ from typing import final
 
 from dpmean.errors import OverspendError
 from dpmean.numerics.noisy_search import questions
+from dpmean.privacy.budgets import Zcdp
+from dpmean.privacy.receipts import Receipt
 from dpmean.queries.protocols import Noise
 from dpmean.queries.queries import Ints
 from dpmean.queries.totals import Tally
+from dpmean.trust.central.costs import describe_noise, variance_at
 
 
 @final
@@ -42,3 +45,10 @@ class NoisyCounter:
             self._drawn = self._noise.at(self._step).gaussian(self._variance, self.questions * self.size)
         found: Ints = self._drawn[question * self.size : (question + 1) * self.size]
         return found
+
+
+def count_rows(n: int, budget: Zcdp, noise: Noise, step: str) -> tuple[int, Receipt]:
+    """Pay for the number of rows itself, where it is private; it is told as one row at least."""
+    variance = variance_at(1, budget.rho)
+    receipt = Receipt(step, "number of rows", f"{describe_noise(variance)} on a count of sensitivity 1", budget)
+    return max(n + int(noise.at(step).gaussian(variance, 1)[0]), 1), receipt

@@ -29,7 +29,7 @@ from dpmean.queries.protocols import Noise, Rows
 from dpmean.queries.queries import Ball, Bins, Coordinates, Floats, Ints, Pairs, Radial, Shells, VectorSum
 from dpmean.queries.totals import BinSums, Histogram, ShellSums
 from dpmean.trust.central.choice import CHOICE_UNIT, Exponents
-from dpmean.trust.central.costs import count_variance, variance_at
+from dpmean.trust.central.costs import count_variance, describe_noise, variance_at
 from dpmean.trust.central.counter import NoisyCounter
 from dpmean.trust.central.handles import Binned, Counts, Sample, Sums, check_positions
 from dpmean.trust.central.purse import Purse
@@ -131,7 +131,7 @@ class Curator:
         points = counts.points - start
         variance = count_variance(points, 1, cost)
         asked = f"binary search of {questions(points)} counts"
-        self._purse.pay(step, asked, f"{_noise(variance)} on counts of sensitivity 1", cost)
+        self._purse.pay(step, asked, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
         tally = _From(self._counts[counts].counts[line, start:])
         return start + int(search(NoisyCounter(tally, points, variance, self._noise, step), rank)[0])
 
@@ -146,14 +146,18 @@ class Curator:
         """Search for the median of every one of ``width`` rotated coordinates, which the views show in portions."""
         rows, medians, asked, variance = self._rows[sample], np.empty(width), 0, Fraction(0)
         self._purse.reserve(step, cost)
+        covered = 0
         for view in views:
+            if view.first != covered or covered + view.size > width:
+                raise ArgumentError(f"portions of coordinates must follow each other, up to {width}")
+            covered += view.size
             asked, variance = questions(view.points), count_variance(view.points, width, cost)
             tally = rows.answer(view)
             counter = NoisyCounter(tally, view.points, variance, self._noise, step, view.size, view.first)
             found = search(counter, rank=sample.n // 2)
             medians[view.first : view.first + view.size] = view.low + (found - 0.5) * view.spacing
         searches = f"medians after a rotation, {width} x {asked} counts of {sample.n} rows"
-        self._purse.note(step, searches, f"{_noise(variance)} on counts of sensitivity 1", cost)
+        self._purse.note(step, searches, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
         return medians
 
     def upper_end(self, counts: Counts, line: int, start: int, slope: float, cost: Fraction, step: str) -> int:
@@ -178,7 +182,7 @@ class Curator:
     def count_beyond(self, counts: Counts, index: int, cost: Fraction, step: str) -> Answer:
         """Count the rows beyond a point."""
         variance = variance_at(1, cost)
-        self._purse.pay(step, "number of rows beyond a radius", f"{_noise(variance)}, sensitivity 1", cost)
+        self._purse.pay(step, "number of rows beyond a radius", f"{describe_noise(variance)}, sensitivity 1", cost)
         exact = self._counts[counts].counts[0]
         return Answer(int(exact[-1] - exact[index]) + self._draw(step, variance), math.sqrt(variance))
 
@@ -191,7 +195,7 @@ class Curator:
             raise ArgumentError("a weight must lie between zero and one")
         variance = variance_at(len(weights) * WEIGHT_ONE**2, cost)
         asked = f"mean weight of the rows at {len(weights)} radii"
-        self._purse.pay(step, asked, f"{_noise(variance / WEIGHT_ONE**2)} rows", cost)
+        self._purse.pay(step, asked, f"{describe_noise(variance / WEIGHT_ONE**2)} rows", cost)
         exact = weights @ np.diff(self._counts[counts].counts[0], prepend=0)
         noisy = exact + self._noise.at(step).gaussian(variance, len(weights))
         return noisy / (counts.n * WEIGHT_ONE), math.sqrt(variance) / (counts.n * WEIGHT_ONE)
@@ -223,26 +227,15 @@ class Curator:
         sensitivity = layers.bias_gap_sensitivity(shells, k, factors, self.neighbours.contributions)
         variance = variance_at(sensitivity**2, cost)
         asked = f"bias of clipping at {shells.radii[k]} instead of {shells.radii[0]} units of {shells.unit:.4g}"
-        self._purse.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
+        self._purse.pay(step, asked, f"{describe_noise(variance)} units, sensitivity {sensitivity} units", cost)
         exact = layers.bias_gap(self._sums[sums], shells, k, factors)
         return Answer(exact + self._draw(step, variance), math.sqrt(variance))
 
     def _pay_for_sum(self, radius: int, unit: float, sensitivity: int, cost: Fraction, step: str) -> Fraction:
         variance = variance_at(sensitivity**2, cost)
         asked = f"sum of clipped rows, of norm at most {radius} units of {unit:.4g}"
-        self._purse.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
+        self._purse.pay(step, asked, f"{describe_noise(variance)} units, sensitivity {sensitivity} units", cost)
         return variance
 
     def _draw(self, step: str, variance: Fraction) -> int:
         return int(self._noise.at(step).gaussian(variance, 1)[0])
-
-
-def count_rows(n: int, budget: Zcdp, noise: Noise, step: str) -> tuple[int, Receipt]:
-    """Pay for the number of rows itself, where it is private; it is told as one row at least."""
-    variance = variance_at(1, budget.rho)
-    receipt = Receipt(step, "number of rows", f"{_noise(variance)} on a count of sensitivity 1", budget)
-    return max(n + int(noise.at(step).gaussian(variance, 1)[0]), 1), receipt
-
-
-def _noise(variance: Fraction) -> str:
-    return f"discrete Gaussian of std {math.sqrt(variance):.4g}"
