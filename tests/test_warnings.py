@@ -1,10 +1,17 @@
 """A warning names the line of the user's code, whichever way they came in."""
 
 import ast
+import multiprocessing.pool
+import os
+import re
+import subprocess
+import sys
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.model_selection import cross_val_score
@@ -119,15 +126,86 @@ def test_a_warning_is_shown_once_per_line_and_can_be_turned_off_by_module():
         assert len(caught) == 2
 
 
-def test_where_nothing_is_the_users_the_outermost_frame_is_named():
-    names = {"__name__": "dpmean.somewhere", "warn_user": warn_user}
-    exec(compile("def work():\n    warn_user('here', UserWarning)\n", "inside.py", "exec"), names)  # noqa: S102  our own text
+def in_a_pool_of_threads(work):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work, ROWS, **FEW).result()
+
+
+def in_threads_of_joblib(work):
+    joblib.Parallel(n_jobs=2, backend="threading")(joblib.delayed(work)(ROWS, **FEW) for _ in range(2))
+
+
+def in_a_pool_of_multiprocessing(work):
+    with multiprocessing.pool.ThreadPool(1) as pool:
+        pool.apply(work, (ROWS,), FEW)
+
+
+def in_a_thread(work):
+    thread = threading.Thread(target=work, args=(ROWS,), kwargs=FEW)
+    thread.start()
+    thread.join()
+
+
+def call_mean(rows, **options):
+    return dpmean.mean(rows, **options)
+
+
+WORKERS = (in_a_pool_of_threads, in_threads_of_joblib, in_a_pool_of_multiprocessing, in_a_thread)
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_where_nothing_is_the_users_the_public_name_is_the_place(worker):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        thread = threading.Thread(target=names["work"])
+        worker(dpmean.mean)
+    code = dpmean.mean.__code__
+    assert caught
+    assert {one.filename for one in caught} == {code.co_filename}
+    assert {one.lineno for one in caught} <= {line for *_, line in code.co_lines()}
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_a_function_of_the_user_that_a_worker_calls_is_named(worker):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        worker(call_mean)
+    assert caught
+    assert {(one.filename, one.lineno) for one in caught} == {(__file__, call_mean.__code__.co_firstlineno + 1)}
+
+
+PROCESSES = {
+    "loky": "joblib.Parallel(n_jobs=2)(joblib.delayed(dpmean.mean)(rows, **FEW) for _ in range(2))",
+    "spawn": "multiprocessing.get_context('spawn').Pool(1).apply(dpmean.mean, (rows,), FEW)",
+    "forkserver": "multiprocessing.get_context('forkserver').Pool(1).apply(dpmean.mean, (rows,), FEW)",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", PROCESSES.values(), ids=PROCESSES)
+def test_a_process_names_the_public_name_too(call, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import multiprocessing\nimport joblib\nimport numpy as np\nimport dpmean\n"
+        f"FEW = {FEW!r}\n"
+        f"if __name__ == '__main__':\n    rows = np.ones((400, 3))\n    {call}\n"
+    )
+    environment = {**os.environ, "PYTHONWARNINGS": "always::UserWarning"}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, env=environment)
+    places = re.findall(r"^(.+):\d+: TooFewRowsWarning", done.stderr, re.MULTILINE)
+    assert places, done.stderr
+    assert set(places) == {dpmean.mean.__code__.co_filename}
+
+
+def test_without_a_public_name_the_outermost_frame_of_the_package_is_the_place():
+    names = {"__name__": "dpmean.somewhere", "warn_user": warn_user}
+    text = "def work():\n    warn_user('here', UserWarning)\ndef start():\n    work()\n"
+    exec(compile(text, "inside.py", "exec"), names)  # noqa: S102  our own text
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        thread = threading.Thread(target=names["start"])
         thread.start()
         thread.join()
-    assert [one.filename for one in caught] == [threading.__file__]
+    assert [(one.filename, one.lineno) for one in caught] == [("inside.py", 4)]
 
 
 def test_a_warning_that_is_an_error_is_raised():

@@ -41,6 +41,13 @@ NAMES = {
 """Modules that are packages now, and the names that they had."""
 RENAMED = {"Frame": "Domain"}
 """Names that were renamed as well."""
+GONE = {
+    "trust.central": {
+        "Central": "use dpmean.trust.central.curator.Curator, which holds rows, budget and noise; "
+        "an estimator is called with a curator, as docs/guide/extending.md shows",
+    },
+}
+"""Names that the documentation has shown and that nothing replaces as it was, and what to do."""
 
 
 @final
@@ -48,9 +55,10 @@ class _Forward(ModuleType):
     """A module that hands on the names of another."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
-        return getattr(importlib.import_module(_new(self.__name__)), RENAMED.get(name, name))
+        module = importlib.import_module(_new(self.__name__))
+        return _public_names(module) if name == "__all__" else getattr(module, RENAMED.get(name, name))
 
 
 @final
@@ -96,18 +104,42 @@ class _Empty:
 
 
 def forward(package: str, name: str) -> Any:
-    """Return a name that a package had when it was a module, or say that it has none."""
-    new, names = NAMES[package.removeprefix("dpmean.")]
-    if name not in names:
+    """Return a name that a package had when it was a module, or say what took its place, or that it has none."""
+    old = package.removeprefix("dpmean.")
+    new, names = NAMES.get(old, ("", ()))
+    if name == "__all__" and names:
+        return list(names)
+    if name in names:
+        if not _is_asked_by_import():
+            _warn(f"{package}.{name}", f"dpmean.{new}.{name}")
+        return getattr(importlib.import_module(f"dpmean.{new}"), name)
+    cure = GONE.get(old, {}).get(name)
+    if cure is None:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    _warn(f"{package}.{name}", f"dpmean.{new}.{name}")
-    return getattr(importlib.import_module(f"dpmean.{new}"), name)
+    message = f"{package}.{name} was removed after version 0.1.0: {cure}"
+    raise ImportError(message, name=package) if _is_asked_by_import() else AttributeError(message)
 
 
 def install() -> None:
     """Let old names be found."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
+
+
+def _is_asked_by_import() -> bool:
+    """Tell whether ``from package import name`` asks a package, through ``forward``, if it has the name.
+
+    It asks once more, from the line of the user, for the name itself. Only an ``ImportError`` at the first time keeps
+    its own words.
+    """
+    asking = sys._getframe(3)
+    return asking.f_globals.get("__name__") == "importlib._bootstrap"
+
+
+def _public_names(module: ModuleType) -> list[str]:
+    """Return what a star imports from a module, by new names and old ones."""
+    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+    return [*names, *(old for old, new in RENAMED.items() if new in names)]
 
 
 def _new(old: str) -> str:

@@ -6,8 +6,11 @@ import sys
 import warnings
 from types import FrameType
 
-_INSIDE = ("dpmean", "sklearn", "joblib", "importlib")
-"""Packages whose frames are passed over: scikit-learn calls our estimators for the user, and joblib does for it."""
+_PACKAGE = "dpmean"
+_INSIDE = (_PACKAGE, "sklearn", "joblib", "importlib", "multiprocessing", "concurrent", "threading", "runpy")
+"""Packages whose frames are passed over: scikit-learn calls our estimators for the user, and workers do for both."""
+_STARTERS = ("multiprocessing.spawn", "multiprocessing.forkserver")
+"""Modules that a new process calls from a line of text, which is not the user's."""
 _COMMAND = "dpmean.cli"
 """The command calls the library as a user does."""
 
@@ -30,15 +33,30 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _user_frame(innermost: FrameType) -> FrameType:
-    """Return the first frame on the way out that is the user's; the outermost one if none is."""
-    frame = innermost
-    while _is_inside(frame) and frame.f_back is not None:
-        frame = frame.f_back
-    return frame
+    """Return the first frame on the way out that is the user's.
+
+    In a worker there may be none. Then it is the outermost frame of this package: the public name that was called.
+    """
+    entry, inner = innermost, ""
+    frame: FrameType | None = innermost
+    while frame is not None:
+        module = _module(frame)
+        if not _is_inside(module) and not (module == "__main__" and inner in _STARTERS):
+            return frame
+        if module.partition(".")[0] == _PACKAGE:
+            entry = frame
+        inner, frame = module, frame.f_back
+    return entry
 
 
-def _is_inside(frame: FrameType) -> bool:
+def _module(frame: FrameType) -> str:
+    """Return the name of the module of a frame, also of one that was started by ``python -m``."""
     name = str(frame.f_globals.get("__name__") or "")
-    if name == _COMMAND or name.startswith(f"{_COMMAND}."):
+    spec = frame.f_globals.get("__spec__") if name == "__main__" else None
+    return name if spec is None else str(spec.name)
+
+
+def _is_inside(module: str) -> bool:
+    if module == _COMMAND or module.startswith(f"{_COMMAND}."):
         return False
-    return name.partition(".")[0] in _INSIDE
+    return module.partition(".")[0] in _INSIDE
