@@ -44,13 +44,13 @@ def block_rows(d: int) -> int:
 
 
 def as_it_is(rows: NDArray[Any], domain: Domain) -> bool:
-    """Whether a loop can read the rows without any conversion."""
+    """Whether a loop can read the rows without any conversion; loops bring them into working units themselves."""
     plain = rows.dtype == np.float64 and rows.dtype.isnative and rows.flags.c_contiguous
-    return bool(plain and domain.lower is None and not domain.strict)
+    return bool(plain and not domain.strict)
 
 
 def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
-    """Write rows into a block of the same shape, in working units."""
+    """Write rows into a block of the same shape, as C-ordered floats in the user's units."""
     if rows.strides[0] == rows.itemsize < rows.strides[1] and rows.dtype.char in "fd" and rows.dtype.isnative:
         numba_kernels.turn(rows.T, block)
     else:
@@ -58,13 +58,22 @@ def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
             block[:] = rows
     if domain.strict and not np.isfinite(block[:, domain.strict]).all():
         raise DataError(NOT_FINITE)
-    if domain.lower is not None and domain.upper is not None:
-        numba_kernels.rescale(block, domain.lower, domain.upper, domain.middle, domain.scale)
+
+
+def grouped(rows: Floats, domain: Domain) -> numba_kernels.Rows:
+    """Return C-ordered rows with what loops need to bring them into working units, a group of rows at a time."""
+    lines, (n, d) = domain.lines, rows.shape
+    if len(lines) == 1:
+        return rows, lines, rows, rows, rows
+    width = lines.shape[1]
+    size = width // d
+    block = np.empty((size, d))
+    return rows, lines, block, rows[: n - n % size].reshape(n // size, width), block.reshape(1, width)
 
 
 def run(loop: Callable[..., bool], domain: Domain, block: Floats, *arguments: object) -> None:
-    """Run a compiled loop over a block in working units; a value that is not finite ends it, unless imputed."""
-    if not loop(block, domain.reach, domain.impute, norm_bits(block.shape[1]), *arguments):
+    """Run a compiled loop over a block in the user's units; a value that is not finite ends it, unless imputed."""
+    if not loop(grouped(block, domain), domain.reach, domain.impute, norm_bits(block.shape[1]), *arguments):
         raise DataError(NOT_FINITE)
 
 
@@ -107,14 +116,14 @@ class Kernel:
             total: The total, an array as ``zeros`` returns it. It is changed in place.
 
         """
-        for block in self._working(rows):
+        for block in self._readable(rows):
             self.add_block(block, total)
 
     def add_block(self, block: Floats, total: Ints) -> None:
-        """Add what a block of rows gives that is in working units already.
+        """Add what a block of rows gives that loops can read as it is.
 
         Args:
-            block: A C-ordered block of rows.
+            block: A C-ordered block of floats, in the user's units.
             total: The total, which is changed in place.
 
         """
@@ -155,7 +164,7 @@ class Kernel:
             case Bins():
                 return bin_sums(self.question, found)
 
-    def _working(self, rows: NDArray[Any]) -> Iterator[Floats]:
+    def _readable(self, rows: NDArray[Any]) -> Iterator[Floats]:
         if as_it_is(rows, self.domain):
             yield rows
             return

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpmean
+from dpmean.queries.domain import Domain
 from tests.support.public import REPLACED
 
 D, BOUND = 5, 64.0
@@ -37,6 +38,21 @@ def rows(dtype, n=MANY):
         found = (found.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
     found.setflags(write=False)
     return found
+
+
+def domains(d, impute=True):
+    """Return domains of every kind: as users give them, and reshaped, with scales that differ a hundredfold."""
+    scales = np.geomspace(0.13, 13.0, d) if d > 1 else np.array([0.7])
+    lower, upper = np.full(d, -40.0), np.linspace(30.0, 90.0, d)
+    ball, box = Domain.within_norm(d, BOUND, impute=impute), Domain.within_box(lower, upper, impute=impute)
+    tight = np.linspace(-15.1, -0.7, d), np.linspace(12.3, 200.0, d)  # wider than the bounds in places
+    return {
+        "norm": ball,
+        "box": box,
+        "norm, reshaped": ball.reshape(np.zeros(d), scales),
+        "box, scales alone": box.reshape(np.full(d, 1.1), scales),
+        "box, reshaped": box.reshape(np.linspace(1.3, -2.1, d), scales, tight),
+    }
 
 
 def far_apart(array, device="cpu", *, by_row=False):
