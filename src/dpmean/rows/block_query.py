@@ -21,6 +21,7 @@ from dpmean.rows import numba_kernels
 
 BLOCK_BYTES = 256 << 10
 """Converted rows at a time: what fits a cache."""
+_NOTHING = np.empty((0, 0))
 NOT_FINITE = (
     "the rows contain NaN or infinity, so nothing was released: "
     'clean them, or pass nan="impute" to put the public centre in their place'
@@ -64,11 +65,11 @@ def grouped(rows: Floats, domain: Domain) -> numba_kernels.Rows:
     """Return C-ordered rows with what loops need to bring them into working units, a group of rows at a time."""
     lines, (n, d) = domain.lines, rows.shape
     if len(lines) == 1:
-        return rows, lines, rows, rows, rows
+        return rows, lines, rows, _NOTHING, rows, _NOTHING
     width = lines.shape[1]
     size = width // d
     block = np.empty((size, d))
-    return rows, lines, block, rows[: n - n % size].reshape(n // size, width), block.reshape(1, width)
+    return rows, lines, block, block, rows[: n - n % size].reshape(n // size, width), block.reshape(1, width)
 
 
 def run(loop: Callable[..., bool], domain: Domain, block: Floats, *arguments: object) -> None:

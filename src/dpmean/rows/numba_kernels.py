@@ -19,10 +19,10 @@ from dpmean.queries.queries import Floats, Ints
 
 Scratch = NDArray[np.int32]
 Indices = NDArray[np.int32]
-Rows = tuple[Floats, Floats, Floats, Floats, Floats]
-"""Rows; the lines of their domain; a block for some in working units; rows and block again, with a group in a line.
-
-Without a map there are no groups, and the rows are the block.
+Rows = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
+"""Rows; the lines of their domain; a block to read in working units; the same block to write; rows and block again,
+with a group in a line. Without a map there are no groups, the rows are the block, and nothing is written: they may be
+read-only.
 """
 
 LANES = 16  # rows that are rotated together
@@ -138,16 +138,16 @@ def _rescale(rows: Floats, i: int, lines: Floats, found: Floats, k: int) -> None
 
 
 @compiled
-def _work_on(rows: Floats, start: int, lines: Floats, block: Floats, wide: Floats, line: Floats) -> int:
+def _work_on(rows: Floats, start: int, lines: Floats, scratch: Floats, wide: Floats, line: Floats) -> int:
     """Bring the next rows into working units, unless they are; return how many they are."""
-    n, size = rows.shape[0], block.shape[0]
+    n, size = rows.shape[0], scratch.shape[0]
     if len(lines) == 1:
         return n
     if start + size <= n:
         _rescale(wide, start // size, lines, line, 0)
         return size
     for i in range(start, n):
-        _rescale(rows, i, lines, block, i - start)
+        _rescale(rows, i, lines, scratch, i - start)
     return n - start
 
 
@@ -166,14 +166,14 @@ def count_distances(
 
     A row up to rung ``inner`` is within reach for certain; the others are looked at.
     """
-    rows, lines, block, wide, line = given
+    rows, lines, block, scratch, wide, line = given
     d = rows.shape[1]
     inside, origin = np.empty((1, d)), np.zeros(d)
     beyond = len(counts) - 1
     guess = 0
     size = max(1, block.shape[0])
     for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, block, wide, line)
+        count = _work_on(rows, start, lines, scratch, wide, line)
         for i in range(count):
             total, exponent = _own_unit(block, i, centre, bits, guess)
             rung = _rung(total, exponent, bits)
@@ -192,12 +192,12 @@ def count_distances(
 @compiled
 def count_sides(given: Rows, reach: float, impute: bool, bits: int, centre: Floats, low: int, counts: Ints) -> bool:
     """Count numbers by the rung of their distance above the centre (line 0) and below it (line 1)."""
-    rows, lines, block, wide, line = given
+    rows, lines, block, scratch, wide, line = given
     inside, origin = np.empty((1, 1)), np.zeros(1)
     beyond = counts.shape[1] - 1
     size = max(1, block.shape[0])
     for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, block, wide, line)
+        count = _work_on(rows, start, lines, scratch, wide, line)
         for i in range(count):
             entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
             if entered == UNUSABLE:
@@ -217,16 +217,16 @@ def count_pairs(
     given: Rows, reach: float, impute: bool, bits: int, partners_given: Rows, low: int, counts: Ints
 ) -> bool:
     """Count pairs of rows by the rung of the distance between them."""
-    rows, lines, block, wide, line = given
-    others, _, partners, others_wide, partners_line = partners_given
+    rows, lines, block, scratch, wide, line = given
+    others, _, partners, partners_scratch, others_wide, partners_line = partners_given
     d = rows.shape[1]
     inside, origin, partner = np.empty((1, d)), np.zeros(d), np.empty(d)
     beyond = len(counts) - 1
     guess = 0
     size = max(1, block.shape[0])
     for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, block, wide, line)
-        _work_on(others, start, lines, partners, others_wide, partners_line)
+        count = _work_on(rows, start, lines, scratch, wide, line)
+        _work_on(others, start, lines, partners_scratch, others_wide, partners_line)
         for i in range(count):
             entered = _enter(partners, i, lines, reach, impute, bits, origin, inside)
             if entered == UNUSABLE:
@@ -295,7 +295,7 @@ def add_clipped(
 
     If the ball is ``roomy``, all of it is within reach, and only rows outside it are looked at.
     """
-    rows, lines, block, wide, line = given
+    rows, lines, block, scratch, wide, line = given
     d = rows.shape[1]
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
@@ -303,7 +303,7 @@ def add_clipped(
     per_unit, limit = 1.0 / unit, _power(bits) - 1.0
     size = max(1, block.shape[0])
     for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, block, wide, line)
+        count = _work_on(rows, start, lines, scratch, wide, line)
         for i in range(count):
             length = _in_units(block, i, centre, per_unit, limit, whole)
             if length > square or not roomy:
@@ -349,7 +349,7 @@ def add_shells(
     or little less. Rows outside all balls count by direction alone (shortened first, to the largest ball), rows
     inside all of them by themselves alone, others by both.
     """
-    rows, lines, block, wide, line = given
+    rows, lines, block, scratch, wide, line = given
     d, balls = rows.shape[1], len(radii)
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
@@ -357,7 +357,7 @@ def add_shells(
     per_unit, limit = 1.0 / unit, _power(bits) - 1.0
     size = max(1, block.shape[0])
     for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, block, wide, line)
+        count = _work_on(rows, start, lines, scratch, wide, line)
         for i in range(count):
             squared = _in_units(block, i, centre, per_unit, limit, whole)
             moved = False
@@ -413,7 +413,7 @@ def add_bins(
     A row belongs to a bin if its whole numbers, in the unit of that bin, say so; one that is too long for the last is
     shortened to it. Directions are as those of ``add_shells``; those of the first bin are not needed.
     """
-    rows, lines, block, wide, line = given
+    rows, lines, block, scratch, wide, line = given
     d, last = rows.shape[1], len(radii) - 1
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
@@ -421,7 +421,7 @@ def add_bins(
     guess = 0
     size = max(1, block.shape[0])
     for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, block, wide, line)
+        count = _work_on(rows, start, lines, scratch, wide, line)
         for i in range(count):
             total, exponent = _own_unit(block, i, centre, bits, guess)
             rung = _rung(total, exponent, bits)
@@ -484,21 +484,19 @@ def index_rotated(
     ``first`` on, H = H_blocks (x) H_size: blocks of the row are first combined with the signs of one row of
     H_blocks, then transformed; LANES rows go side by side.
     """
-    rows, lines, _, _, _ = given
+    rows, lines, block, scratch, wide, line = given
     n, d = rows.shape
     size = indices.shape[0]
     inside, origin = np.empty((1, d)), np.zeros(d)
     wholes, lanes = np.zeros((LANES, d)), np.empty((size, LANES))
-    mapped = np.empty((LANES if len(lines) > 1 else 0, d))
     factors = combining(signs, d, size, first // size) / step
     per_space, last = 1.0 / spacing, np.float64(points)
     for start in range(0, n, LANES):
         count = min(LANES, n - start)
         for lane in range(count):
-            block, i = rows, start + lane
-            if len(lines) > 1:
-                _rescale(rows, i, lines, mapped, lane)
-                block, i = mapped, lane
+            i = (start + lane) % block.shape[0]
+            if i == 0:
+                _work_on(rows, start + lane, lines, scratch, wide, line)
             entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
             if entered == UNUSABLE:
                 return False

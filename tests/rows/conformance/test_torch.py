@@ -20,12 +20,15 @@ from tests.rows.conformance.problems import (
     DTYPES,
     FEW,
     METHODS,
+    answers,
     assert_same,
+    domains,
     expected,
     far_apart,
     needed,
     release,
     rows,
+    wanted_answers,
 )
 
 torch = needed("torch", "torch")
@@ -129,6 +132,18 @@ def test_few_rows_boxes_and_one_dimension(device):
         assert_same(
             release(AsOnAGpu(X.T.contiguous().T), method, 2, box=True), expected("float64", method, 2, FEW, box=True)
         )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_domains_of_every_kind(dtype, device):
+    array, X = np.array(rows(dtype, FEW)), tensor(dtype, FEW).to(device)
+    if X.dtype.is_floating_point:
+        array[3, 1] = array[-1] = np.nan
+        X[3, 1] = X[-1] = np.nan
+    for domain in domains(array.shape[1]).values():
+        found = TensorRows(X, Domain.within_norm(5, 1.0, impute=False), block_rows=97).through(domain)
+        assert answers(found, domain) == wanted_answers(array, domain)
 
 
 @pytest.mark.parametrize("device", DEVICES)
