@@ -90,6 +90,9 @@ class Domain:
     def reshape(self, middle: Floats, scale: Floats, box: tuple[Floats, Floats] | None = None) -> Domain:
         """Return a domain of the same rows in which each column has a middle and a scale of its own.
 
+        The new reach bounds every row that is within this domain. Begin with what the user gave: from a domain that
+        was reshaped before, without a box, the bound is looser.
+
         Args:
             middle: What zero in working units is to stand for, column by column.
             scale: How long one working unit is to be, column by column.
@@ -98,10 +101,10 @@ class Domain:
 
         """
         middle, scale = (np.array(np.broadcast_to(line, (self.d,)), dtype=np.float64) for line in (middle, scale))
-        if not (np.all(scale >= 1 / _LARGEST) and np.all(scale <= _LARGEST)):  # catches NaN too
-            raise ArgumentError("scales must lie between 2^-500 and 2^500: change units")
-        if not np.all(np.abs(middle) <= _LARGEST):
-            raise ArgumentError("the middle of a column must be at most 2^500: change units")
+        if len(wrong := scale[~((scale >= 1 / _LARGEST) & (scale <= _LARGEST))]):  # NaN too
+            raise ArgumentError(f"scales must lie between 2^-500 and 2^500, got {wrong[0]:g}: change units")
+        if len(wrong := middle[~(np.abs(middle) <= _LARGEST)]):
+            raise ArgumentError(f"the middle of a column must be at most 2^500, got {wrong[0]:g}: change units")
         lower, upper = (self.lower, self.upper) if box is None else self._tighten(*box)
         if lower is None or upper is None:
             reach = self._reach_in(middle, scale)
@@ -130,9 +133,10 @@ class Domain:
 
     def _tighten(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
         """Return the part of a box that is within the one that there is, or its nearest side."""
-        if not (np.all(np.abs(lower) <= _LARGEST) and np.all(np.abs(upper) <= _LARGEST) and np.all(lower <= upper)):
-            raise ArgumentError("a box must have lower <= upper in every column, and numbers of at most 2^500")
         lower, upper = (np.broadcast_to(end, (self.d,)) for end in (lower, upper))
+        if len(wrong := np.flatnonzero(~((lower >= -_LARGEST) & (lower <= upper) & (upper <= _LARGEST)))):
+            got = f"({lower[wrong[0]]:g}, {upper[wrong[0]]:g})"
+            raise ArgumentError(f"a box must have lower <= upper in every column, within 2^500, got {got}: change it")
         return np.clip(lower, *self.box), np.clip(upper, *self.box)
 
     def _reach_in(self, middle: Floats, scale: Floats) -> float:
