@@ -61,20 +61,33 @@ def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
         raise DataError(NOT_FINITE)
 
 
-def grouped(rows: Floats, domain: Domain) -> numba_kernels.Rows:
-    """Return C-ordered rows with what loops need to bring them into working units, a group of rows at a time."""
+def grouped(rows: Floats, domain: Domain) -> list[numba_kernels.Rows]:
+    """Return C-ordered rows as loops take them: in groups that they map, and what is left over, mapped by numpy."""
     lines, (n, d) = domain.lines, rows.shape
     if len(lines) == 1:
-        return rows, lines, rows, _NOTHING, rows, _NOTHING
+        return [(rows, lines, rows, _NOTHING)]
     width = lines.shape[1]
     size = width // d
-    block = np.empty((size, d))
-    return rows, lines, block, block, rows[: n - n % size].reshape(n // size, width), block.reshape(1, width)
+    block, found = np.empty((size, d)), []
+    if whole := n - n % size:
+        found.append((rows[:whole].reshape(n // size, width), lines, block, block.reshape(1, width)))
+    if whole < n:
+        rest = domain.working(rows[whole:])
+        same = rest.view()
+        same.flags.writeable = rows.flags.writeable  # of the same type: no loop is compiled twice
+        found.append((same, lines[:1], rest, _NOTHING))
+    return found
 
 
 def run(loop: Callable[..., bool], domain: Domain, block: Floats, *arguments: object) -> None:
     """Run a compiled loop over a block in the user's units; a value that is not finite ends it, unless imputed."""
-    if not loop(grouped(block, domain), domain.reach, domain.impute, norm_bits(block.shape[1]), *arguments):
+    for some in grouped(block, domain):
+        run_group(loop, domain, some, *arguments)
+
+
+def run_group(loop: Callable[..., bool], domain: Domain, some: numba_kernels.Rows, *arguments: object) -> None:
+    """Run a compiled loop over groups of rows."""
+    if not loop(some, domain.reach, domain.impute, norm_bits(domain.d), *arguments):
         raise DataError(NOT_FINITE)
 
 

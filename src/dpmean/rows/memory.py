@@ -14,7 +14,7 @@ from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Ball, Bins, Coordinates, Floats, Ints, Pairs, Query, Question, Radial, Shells
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
-from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, block_rows, convert, grouped, run
+from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, block_rows, convert, grouped, run_group
 from dpmean.rows.threads import each, threads_to_use
 
 _SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
@@ -120,7 +120,8 @@ class MemoryRows:
             counts = np.zeros(shape, dtype=np.int64)
             partners = self._blocks(range(span.start + half, span.stop + half))
             for (_, block), (_, partner) in zip(self._blocks(span), partners, strict=True):
-                run(numba_kernels.count_pairs, self.domain, block, grouped(partner, self.domain), view.low, counts[0])
+                for some, others in zip(grouped(block, self.domain), grouped(partner, self.domain), strict=True):
+                    run_group(numba_kernels.count_pairs, self.domain, some, others, view.low, counts[0])
             return counts
 
         return sum(each(counted, self._spans(half), self.threads), start=np.zeros(shape, dtype=np.int64))
@@ -131,7 +132,9 @@ class MemoryRows:
         def placed(span: range) -> None:
             for start, block in self._blocks(span):
                 line = (view.step, view.first, view.low, view.spacing, view.points)
-                run(numba_kernels.index_rotated, self.domain, block, view.signs, *line, indices, start)
+                for some in grouped(block, self.domain):
+                    run_group(numba_kernels.index_rotated, self.domain, some, view.signs, *line, indices, start)
+                    start += some[0].size // self.d
 
         each(placed, self._spans(self.n), self.threads)
         return Places(indices, self.threads)

@@ -19,10 +19,9 @@ from dpmean.queries.queries import Floats, Ints
 
 Scratch = NDArray[np.int32]
 Indices = NDArray[np.int32]
-Rows = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
-"""Rows; the lines of their domain; a block to read in working units; the same block to write; rows and block again,
-with a group in a line. Without a map there are no groups, the rows are the block, and nothing is written: they may be
-read-only.
+Rows = tuple[Floats, Floats, Floats, Floats]
+"""Rows, a group of them in a line; the lines of their domain; a block, of which loops read a group in working units;
+and the same block in one line, to be written. Without a map the rows are the block, and nothing is written.
 """
 
 LANES = 16  # rows that are rotated together
@@ -125,30 +124,16 @@ def _enter(
 
 
 @compiled
-def _rescale(rows: Floats, i: int, lines: Floats, found: Floats, k: int) -> None:
-    """Write row i in working units: finite values clamped to the box, minus the middle, over the scale; others as is.
+def _rescale(wide: Floats, group: int, lines: Floats, line: Floats) -> None:
+    """Write a group in working units: finite values clamped to the box, minus the middle, over the scale; others as is.
 
     ``np.divide`` is an IEEE division and nothing else, so that the loop uses wide registers; ``/`` looks for zeros.
     """
-    for j in range(rows.shape[1]):
-        x = rows[i, j]
+    for j in range(wide.shape[1]):
+        x = wide[group, j]
         clamped = min(max(x, lines[1, j]), lines[2, j])
         y = np.divide(clamped - lines[3, j], lines[4, j])
-        found[k, j] = y if _magnitude(x) < _INFINITY else x
-
-
-@compiled
-def _work_on(rows: Floats, start: int, lines: Floats, scratch: Floats, wide: Floats, line: Floats) -> int:
-    """Bring the next rows into working units, unless they are; return how many they are."""
-    n, size = rows.shape[0], scratch.shape[0]
-    if len(lines) == 1:
-        return n
-    if start + size <= n:
-        _rescale(wide, start // size, lines, line, 0)
-        return size
-    for i in range(start, n):
-        _rescale(rows, i, lines, scratch, i - start)
-    return n - start
+        line[0, j] = y if _magnitude(x) < _INFINITY else x
 
 
 @compiled
@@ -166,15 +151,16 @@ def count_distances(
 
     A row up to rung ``inner`` is within reach for certain; the others are looked at.
     """
-    rows, lines, block, scratch, wide, line = given
-    d = rows.shape[1]
+    wide, lines, block, line = given
+    d = block.shape[1]
     inside, origin = np.empty((1, d)), np.zeros(d)
     beyond = len(counts) - 1
     guess = 0
-    size = max(1, block.shape[0])
-    for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, scratch, wide, line)
-        for i in range(count):
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
             total, exponent = _own_unit(block, i, centre, bits, guess)
             rung = _rung(total, exponent, bits)
             if exponent == 1024 or rung > inner:
@@ -192,13 +178,14 @@ def count_distances(
 @compiled
 def count_sides(given: Rows, reach: float, impute: bool, bits: int, centre: Floats, low: int, counts: Ints) -> bool:
     """Count numbers by the rung of their distance above the centre (line 0) and below it (line 1)."""
-    rows, lines, block, scratch, wide, line = given
+    wide, lines, block, line = given
     inside, origin = np.empty((1, 1)), np.zeros(1)
     beyond = counts.shape[1] - 1
-    size = max(1, block.shape[0])
-    for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, scratch, wide, line)
-        for i in range(count):
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
             entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
             if entered == UNUSABLE:
                 return False
@@ -217,17 +204,18 @@ def count_pairs(
     given: Rows, reach: float, impute: bool, bits: int, partners_given: Rows, low: int, counts: Ints
 ) -> bool:
     """Count pairs of rows by the rung of the distance between them."""
-    rows, lines, block, scratch, wide, line = given
-    others, _, partners, partners_scratch, others_wide, partners_line = partners_given
-    d = rows.shape[1]
+    wide, lines, block, line = given
+    others, _, partners, partners_line = partners_given
+    d = block.shape[1]
     inside, origin, partner = np.empty((1, d)), np.zeros(d), np.empty(d)
     beyond = len(counts) - 1
     guess = 0
-    size = max(1, block.shape[0])
-    for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, scratch, wide, line)
-        _work_on(others, start, lines, partners_scratch, others_wide, partners_line)
-        for i in range(count):
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+            _rescale(others, group, lines, partners_line)
+        for i in range(block.shape[0]):
             entered = _enter(partners, i, lines, reach, impute, bits, origin, inside)
             if entered == UNUSABLE:
                 return False
@@ -295,16 +283,17 @@ def add_clipped(
 
     If the ball is ``roomy``, all of it is within reach, and only rows outside it are looked at.
     """
-    rows, lines, block, scratch, wide, line = given
-    d = rows.shape[1]
+    wide, lines, block, line = given
+    d = block.shape[1]
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
     square = np.int64(radius) * np.int64(radius)
     per_unit, limit = 1.0 / unit, _power(bits) - 1.0
-    size = max(1, block.shape[0])
-    for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, scratch, wide, line)
-        for i in range(count):
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
             length = _in_units(block, i, centre, per_unit, limit, whole)
             if length > square or not roomy:
                 entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
@@ -349,16 +338,17 @@ def add_shells(
     or little less. Rows outside all balls count by direction alone (shortened first, to the largest ball), rows
     inside all of them by themselves alone, others by both.
     """
-    rows, lines, block, scratch, wide, line = given
-    d, balls = rows.shape[1], len(radii)
+    wide, lines, block, line = given
+    d, balls = block.shape[1], len(radii)
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
     squares = radii * radii  # the largest first
     per_unit, limit = 1.0 / unit, _power(bits) - 1.0
-    size = max(1, block.shape[0])
-    for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, scratch, wide, line)
-        for i in range(count):
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
             squared = _in_units(block, i, centre, per_unit, limit, whole)
             moved = False
             if squared > squares[0] or not roomy:
@@ -413,16 +403,17 @@ def add_bins(
     A row belongs to a bin if its whole numbers, in the unit of that bin, say so; one that is too long for the last is
     shortened to it. Directions are as those of ``add_shells``; those of the first bin are not needed.
     """
-    rows, lines, block, scratch, wide, line = given
-    d, last = rows.shape[1], len(radii) - 1
+    wide, lines, block, line = given
+    d, last = block.shape[1], len(radii) - 1
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
     beyond, limit = len(counts) - 1, _power(bits) - 1.0
     guess = 0
-    size = max(1, block.shape[0])
-    for start in range(0, rows.shape[0], size):
-        count = _work_on(rows, start, lines, scratch, wide, line)
-        for i in range(count):
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
             total, exponent = _own_unit(block, i, centre, bits, guess)
             rung = _rung(total, exponent, bits)
             moved = False
@@ -484,9 +475,9 @@ def index_rotated(
     ``first`` on, H = H_blocks (x) H_size: blocks of the row are first combined with the signs of one row of
     H_blocks, then transformed; LANES rows go side by side.
     """
-    rows, lines, block, scratch, wide, line = given
-    n, d = rows.shape
-    size = indices.shape[0]
+    wide, lines, block, line = given
+    mapped, d, size = len(lines) > 1, block.shape[1], indices.shape[0]
+    n = len(wide) * len(block) if mapped else len(block)
     inside, origin = np.empty((1, d)), np.zeros(d)
     wholes, lanes = np.zeros((LANES, d)), np.empty((size, LANES))
     factors = combining(signs, d, size, first // size) / step
@@ -494,9 +485,9 @@ def index_rotated(
     for start in range(0, n, LANES):
         count = min(LANES, n - start)
         for lane in range(count):
-            i = (start + lane) % block.shape[0]
-            if i == 0:
-                _work_on(rows, start + lane, lines, scratch, wide, line)
+            group, i = divmod(start + lane, len(block))
+            if mapped and i == 0:
+                _rescale(wide, group, lines, line)
             entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
             if entered == UNUSABLE:
                 return False
