@@ -4,6 +4,8 @@ Floats are subtracted, divided by scales and multiplied by powers of two, so tha
 A tile of rows has three axes, pieces of a row by rows by columns of a piece, of which the last is one cache line: then
 some rows share a group of threads, and few steps add up the squares of a row.
 Addresses are computed in 64 bits: a column may begin more than 2^31 numbers after the first one.
+
+This is one file because kernels are compiled from the source of all that they call, and share almost all of it.
 """
 
 from __future__ import annotations
