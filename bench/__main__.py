@@ -18,7 +18,7 @@ from bench.problem import FULL, QUICK
 from dpmean import __version__
 
 _RESULTS = Path(__file__).parent.parent / "results"
-_JOBS = (speed.tall, speed.wide, speed.private_number, memory.extra, start.fresh_process, noise.rates)
+_JOBS = (speed.tall, speed.wide, speed.bounded, speed.private_number, memory.extra, start.fresh_process, noise.rates)
 
 
 def main() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 import dpmean
 from bench.clock import best_of
 from bench.problem import (
+    COORDINATE_BOUND,
     METHODS,
     NARROW_COLUMNS,
     RHO,
+    TABLE_COLUMNS,
     TALL_COLUMNS,
     WIDE_COLUMNS,
     Floats,
@@ -50,6 +53,33 @@ def wide(sizes: Sizes) -> list[Line]:
     rows = draw_rows(sizes.wide_rows, WIDE_COLUMNS)
     best = best_of(sizes.rounds, f"mean of {len(rows)} x {WIDE_COLUMNS}", _competitors(rows))
     return _beside_numpy(rows, best, {"refined": 8, "shifted": 5, "clipped": 5})
+
+
+def bounded(sizes: Sizes) -> list[Line]:
+    """Measure bounds on columns, whose rows must be mapped, beside a bound on the norm, whose rows need not."""
+    rows = draw_rows(sizes.tall_rows, TABLE_COLUMNS)
+    bounds: dict[str, dict[str, Any]] = {
+        "norm_bound=": {"norm_bound": norm_bound(TABLE_COLUMNS)},
+        "bounds=": {"bounds": (-COORDINATE_BOUND, COORDINATE_BOUND)},
+    }
+    jobs: dict[str, Callable[[], object]] = {"numpy": partial(np.mean, rows, axis=0)}
+    mean = partial(dpmean.mean, rows, rho=RHO, neighbours="replace-one")
+    best = best_of(sizes.rounds, f"bounds of {len(rows)} x {TABLE_COLUMNS}", jobs | _each(mean, bounds))
+    return [
+        Line(
+            job=f"mean of {len(rows):,} x {TABLE_COLUMNS} with {name}, over numpy.mean",
+            method="refined",
+            measured=best[name] / best["numpy"],
+            unit="x",
+            required=3.5,
+            beside=f"{_ms(best[name])}, numpy {_ms(best['numpy'])}",
+        )
+        for name in bounds
+    ]
+
+
+def _each(job: Callable[..., object], settings: dict[str, dict[str, Any]]) -> dict[str, Callable[[], object]]:
+    return {name: partial(job, **setting) for name, setting in settings.items()}
 
 
 def private_number(sizes: Sizes) -> list[Line]:

@@ -332,4 +332,4 @@ def test_what_bounds_mean_in_working_units():
     ball = Domain.within_norm(2, 7.0, impute=False)
     assert (ball.d, ball.reach, ball.impute, ball.lower, ball.upper) == (2, 7.0, False, None, None)
     assert ball.to_user(np.array([0.5, -1.0])).tolist() == [0.5, -1.0]
-    assert not Domain(2, 7.0).impute
+    assert ball.fill.tolist() == box.fill.tolist() == [0.0, 0.0]

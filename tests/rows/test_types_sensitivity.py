@@ -117,9 +117,9 @@ WAYS = (("refined", 1, 0.5), ("refined", 3, 5.0), ("shifted", 3, 1.0), ("clipped
 
 
 @cache
-def runs_of(kind, reach=REACH):
+def runs_of(kind, reach=REACH, **shape):
     """Return one run for each way to ask, and for each kind of neighbours."""
-    settings = {"n": 41, "reach": reach, "kind": kind, "coins": "types"}
+    settings = {"n": 41, "reach": reach, "kind": kind, "coins": "types", **shape}
     return [
         runs.Run(method, d, rho, 3, uncounted=uncounted, one_pass=method == "clipped", **settings)
         for (method, d, rho), uncounted in itertools.product(WAYS, (False, True))
@@ -135,6 +135,12 @@ CASES = [
     *((kind, REACH) for kind in (*DENSE, *SPARSE)),
     *((Dense(dtype), WIDE) for dtype in ("int32", "uint32", "int64", "uint64", "float32")),
     *((Sparse("csr", dtype), WIDE) for dtype in ("int64", "uint64")),
+]
+
+
+RESHAPED = [
+    *((kind, {"reshaped": True, "box": box}) for kind in DENSE for box in (False, True)),
+    *((Sparse(name), {"reshaped": True, "box": box}) for name in ("csr", "coo") for box in (False, True)),
 ]
 
 
@@ -161,6 +167,17 @@ def assert_neighbours_paid_for(run, row, records):
 def test_one_row_of_any_type_moves_answers_by_what_is_paid_for(kind, reach):
     for run in runs_of(kind, reach):
         assert_neighbours_paid_for(run, 5, kind.extremes(run.d))
+
+
+@pytest.mark.parametrize(("kind", "shape"), RESHAPED, ids=str)
+def test_one_row_moves_answers_by_what_is_paid_for_in_a_domain_of_any_shape(kind, shape):
+    for run in runs_of(kind, **shape):
+        assert_neighbours_paid_for(run, 5, kind.extremes(run.d))
+
+
+@pytest.mark.parametrize(("kind", "shape"), RESHAPED, ids=str)
+def test_a_row_is_read_by_itself_in_a_domain_of_any_shape(kind, shape):
+    assert_read_by_itself(next(run for run in runs_of(kind, **shape) if run.d == 3))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -193,9 +210,12 @@ def test_one_row_of_any_64_bits_moves_answers_by_what_is_paid_for(kind, values, 
 @pytest.mark.parametrize(("kind", "reach"), CASES, ids=str)
 def test_a_row_is_read_by_itself(kind, reach):
     """Whatever one row holds, all others come out the same, to the bit; and whether a row is there changes none."""
-    run = next(run for run in runs_of(kind, reach) if run.d == 3)
+    assert_read_by_itself(next(run for run in runs_of(kind, reach) if run.d == 3))
+
+
+def assert_read_by_itself(run):
     alone = [run.rows(run.data[i : i + 1]).values()[0] for i in range(run.n)]
-    for record in kind.extremes(run.d):
+    for record in run.kind.extremes(run.d):
         found = run.rows(replaced(run.data, 5, record)).values()
         assert all(found[i].tobytes() == alone[i].tobytes() for i in range(run.n) if i != 5)
 

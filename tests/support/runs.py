@@ -82,12 +82,21 @@ class Run:
     coins: str = "sensitivity"
     reach: float = REACH
     kind: object = Floats64
+    reshaped: bool = False
 
-    @property
+    @cached_property
     def domain(self):
         if self.box:
-            return Domain.within_box(np.full(self.d, -20.0), np.linspace(20, 50, self.d), impute=True)
-        return Domain.within_norm(self.d, self.reach, impute=True)
+            domain = Domain.within_box(np.full(self.d, -20.0), np.linspace(20, 50, self.d), impute=True)
+        else:
+            domain = Domain.within_norm(self.d, self.reach, impute=True)
+        return self._reshape(domain) if self.reshaped else domain
+
+    def _reshape(self, domain):
+        """Return a domain whose columns differ thirtyfold, with a tighter box that lies askew, if there is a box."""
+        scales = np.geomspace(0.3, 9.0, self.d)
+        box = (np.linspace(-3.1, -15.0, self.d), np.linspace(9.7, 70.0, self.d)) if self.box else None
+        return domain.reshape(np.linspace(2.9, -1.3, self.d) if self.box else np.zeros(self.d), scales, box)
 
     @property
     def contributions(self):
@@ -108,7 +117,7 @@ class Run:
 
     @property
     def estimator(self):
-        step = 2.0**-20 * power_of_two_at_most(self.reach / REACH)
+        step = 2.0**-20 * power_of_two_at_most(max(1.0, self.domain.reach / REACH))
         grid, coins = Grid(step, self.domain.reach, self.d), PublicCoins(self.coins)
         return find_estimator(self.method, 1 if self.one_pass else 2)(grid, coins)
 

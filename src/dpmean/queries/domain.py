@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
+from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Floats
+
+_LARGEST = 2.0**500
+_FARTHEST = 1000
+"""Without a box, values end at 2^1000 scales: in working units they stay finite, and so does their distance."""
+_OUTWARD = 1 + 2.0**-40
+"""More than what the few rounded operations behind a reach can lose."""
+_TOGETHER = 256  # numbers: narrow rows are mapped several at a time, so that loops can use wide registers
 
 
 @final
@@ -16,43 +24,126 @@ from dpmean.queries.queries import Floats
 class Domain:
     """How a row of the user becomes a row of norm at most ``reach`` in working units.
 
-    With a bound on the norm nothing is scaled; a longer row is shortened to the bound. With bounds on coordinates,
-    each is clamped to them, centred at their middle and divided by its half-width.
+    Each finite value x of a row is clamped to the box, if there is one, and becomes (x - middle) / scale, column by
+    column; then a row that is longer than ``reach`` is shortened to it. With a bound on the norm nothing is clamped
+    or scaled at first. With bounds on columns, the middle is that of the bounds, and the scale their half-width.
+    ``reshape`` puts any other public map in its place.
+
+    The map is public and looks at one row only, so it is no part of the price of a query: mechanisms clip integers,
+    whatever the floats before them were (docs/privacy_guarantee.md, section 1).
     """
 
     d: int
     reach: float
+    middle: Floats
+    """What zero in working units stands for."""
+    scale: Floats
+    """How long one working unit is in each column."""
+    missing: Floats
+    """What a value that is not finite stands for, in the user's units, if it is imputed."""
     lower: Floats | None = None
     upper: Floats | None = None
     impute: bool = False
-    """Whether what is not finite becomes the public centre: zero in working units."""
+    """Whether what is not finite becomes ``missing``: the public centre."""
     strict: tuple[int, ...] = ()
     """Columns in which it is an error all the same."""
+    lines: Floats = field(init=False, repr=False)
+    """What loops need, a line each: ``fill``, and unless rows are used as they are, lower, upper, middle and scale.
+
+    Narrow rows are repeated, to some 256 columns.
+    """
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lines", self._prepare())
 
     @staticmethod
     def within_norm(d: int, norm_bound: float, *, impute: bool) -> Domain:
         """Domain rows by a bound on their norm."""
-        return Domain(d=d, reach=norm_bound, impute=impute)
+        return Domain(d, norm_bound, middle=np.zeros(d), scale=np.ones(d), missing=np.zeros(d), impute=impute)
 
     @staticmethod
     def within_box(lower: Floats, upper: Floats, *, impute: bool) -> Domain:
         """Domain rows by bounds on each coordinate."""
-        return Domain(d=len(lower), reach=math.sqrt(len(lower)), lower=lower, upper=upper, impute=impute)
+        d, middle, scale = len(lower), lower / 2 + upper / 2, upper / 2 - lower / 2
+        return Domain(d, math.sqrt(d), middle, scale, missing=middle, lower=lower, upper=upper, impute=impute)
 
     @property
-    def middle(self) -> Floats:
-        """What zero in working units stands for."""
-        if self.lower is None or self.upper is None:
-            return np.zeros(self.d)
-        return self.lower / 2 + self.upper / 2
+    def is_mapped(self) -> bool:
+        """Whether rows in working units are other numbers than those of the user."""
+        return self.lower is not None or bool(np.any(self.middle != 0.0) or np.any(self.scale != 1.0))
 
     @property
-    def scale(self) -> Floats:
-        """How long one working unit is in each coordinate."""
-        if self.lower is None or self.upper is None:
-            return np.ones(self.d)
-        return self.upper / 2 - self.lower / 2
+    def box(self) -> tuple[Floats, Floats]:
+        """Between what the values of each column are clamped."""
+        if self.lower is not None and self.upper is not None:
+            return self.lower, self.upper
+        with np.errstate(over="ignore"):
+            end = np.minimum(np.ldexp(self.scale, _FARTHEST), np.finfo(np.float64).max)
+        return -end, end
+
+    @property
+    def fill(self) -> Floats:
+        """What a missing value becomes in working units: what its stand-in in the user's units would become."""
+        filled: Floats = (np.clip(self.missing, *self.box) - self.middle) / self.scale
+        return filled
+
+    def reshape(self, middle: Floats, scale: Floats, box: tuple[Floats, Floats] | None = None) -> Domain:
+        """Return a domain of the same rows in which each column has a middle and a scale of its own.
+
+        The new reach bounds every row that is within this domain. Begin with what the user gave: from a domain that
+        was reshaped before, without a box, the bound is looser.
+
+        Args:
+            middle: What zero in working units is to stand for, column by column.
+            scale: How long one working unit is to be, column by column.
+            box: Between what each column is to be clamped, in the user's units; the box that there is already
+                still holds. None: as it is.
+
+        """
+        middle, scale = (np.array(np.broadcast_to(line, (self.d,)), dtype=np.float64) for line in (middle, scale))
+        if len(wrong := scale[~((scale >= 1 / _LARGEST) & (scale <= _LARGEST))]):  # NaN too
+            raise ArgumentError(f"scales must lie between 2^-500 and 2^500, got {wrong[0]:g}: change units")
+        if len(wrong := middle[~(np.abs(middle) <= _LARGEST)]):
+            raise ArgumentError(f"the middle of a column must be at most 2^500, got {wrong[0]:g}: change units")
+        lower, upper = (self.lower, self.upper) if box is None else self._tighten(*box)
+        if lower is None or upper is None:
+            reach = self._reach_in(middle, scale)
+        else:
+            reach = math.hypot(*(np.maximum(np.abs(lower - middle), np.abs(upper - middle)) / scale))
+        reach = max(reach, 1 / _LARGEST) * _OUTWARD
+        if not reach <= _LARGEST:
+            raise ArgumentError("rows in working units may be longer than 2^500: use larger scales, or a box")
+        return replace(self, reach=reach, middle=middle, scale=scale, lower=lower, upper=upper)
+
+    def working(self, rows: Floats) -> Floats:
+        """Return rows in working units, not shortened yet; what is not finite stays as it is. Loops do the same."""
+        if not self.is_mapped:
+            return rows
+        with np.errstate(invalid="ignore"):
+            mapped = (np.clip(rows, *self.box) - self.middle) / self.scale
+        return np.where(np.isfinite(rows), mapped, rows)
 
     def to_user(self, point: Floats) -> Floats:
         """Put a point back into the user's units."""
         return self.middle + self.scale * point
+
+    def lengths_to_user(self, lengths: Floats | float) -> Floats:
+        """Put lengths along each column, such as standard deviations, back into the user's units."""
+        return self.scale * lengths
+
+    def _tighten(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+        """Return the part of a box that is within the one that there is, or its nearest side."""
+        lower, upper = (np.broadcast_to(end, (self.d,)) for end in (lower, upper))
+        if len(wrong := np.flatnonzero(~((lower >= -_LARGEST) & (lower <= upper) & (upper <= _LARGEST)))):
+            got = f"({lower[wrong[0]]:g}, {upper[wrong[0]]:g})"
+            raise ArgumentError(f"a box must have lower <= upper in every column, within 2^500, got {got}: change it")
+        return np.clip(lower, *self.box), np.clip(upper, *self.box)
+
+    def _reach_in(self, middle: Floats, scale: Floats) -> float:
+        """Bound the norm that rows within reach have in other working units: that of their centre, and from there."""
+        moved = math.hypot(*((self.middle - middle) / scale))
+        return moved + self.reach * float(np.max(self.scale / scale))
+
+    def _prepare(self) -> Floats:
+        lines = [self.fill, *self.box, self.middle, self.scale] if self.is_mapped else [self.fill]
+        return np.tile(np.array(lines), max(1, _TOGETHER // self.d))

@@ -21,6 +21,7 @@ from dpmean.rows import numba_kernels
 
 BLOCK_BYTES = 256 << 10
 """Converted rows at a time: what fits a cache."""
+_NOTHING = np.empty((0, 0))
 NOT_FINITE = (
     "the rows contain NaN or infinity, so nothing was released: "
     'clean them, or pass nan="impute" to put the public centre in their place'
@@ -44,9 +45,9 @@ def block_rows(d: int) -> int:
 
 
 def as_it_is(rows: NDArray[Any], domain: Domain) -> bool:
-    """Whether a loop can read the rows without any conversion."""
+    """Whether a loop can read the rows without any conversion; loops bring them into working units themselves."""
     plain = rows.dtype == np.float64 and rows.dtype.isnative and rows.flags.c_contiguous
-    return bool(plain and domain.lower is None and not domain.strict)
+    return bool(plain and not domain.strict)
 
 
 def copy_as_floats(rows: NDArray[Any], block: Floats) -> None:
@@ -59,17 +60,39 @@ def copy_as_floats(rows: NDArray[Any], block: Floats) -> None:
 
 
 def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
-    """Write rows into a block of the same shape, in working units."""
+    """Write rows into a block of the same shape, as C-ordered floats in the user's units."""
     copy_as_floats(rows, block)
     if domain.strict and not np.isfinite(block[:, domain.strict]).all():
         raise DataError(NOT_FINITE)
-    if domain.lower is not None and domain.upper is not None:
-        numba_kernels.rescale(block, domain.lower, domain.upper, domain.middle, domain.scale)
+
+
+def grouped(rows: Floats, domain: Domain) -> list[numba_kernels.Rows]:
+    """Return C-ordered rows as loops take them: in groups that they map, and what is left over, mapped by numpy."""
+    lines, (n, d) = domain.lines, rows.shape
+    if len(lines) == 1:
+        return [(rows, lines, rows, _NOTHING)]
+    width = lines.shape[1]
+    size = width // d
+    block, found = np.empty((size, d)), []
+    if whole := n - n % size:
+        found.append((rows[:whole].reshape(n // size, width), lines, block, block.reshape(1, width)))
+    if whole < n:
+        rest = domain.working(rows[whole:])
+        same = rest.view()
+        same.flags.writeable = rows.flags.writeable  # of the same type: no loop is compiled twice
+        found.append((same, lines[:1], rest, _NOTHING))
+    return found
 
 
 def run(loop: Callable[..., bool], domain: Domain, block: Floats, *arguments: object) -> None:
-    """Run a compiled loop over a block in working units; a value that is not finite ends it, unless imputed."""
-    if not loop(block, domain.reach, domain.impute, norm_bits(block.shape[1]), *arguments):
+    """Run a compiled loop over a block in the user's units; a value that is not finite ends it, unless imputed."""
+    for some in grouped(block, domain):
+        run_group(loop, domain, some, *arguments)
+
+
+def run_group(loop: Callable[..., bool], domain: Domain, some: numba_kernels.Rows, *arguments: object) -> None:
+    """Run a compiled loop over groups of rows."""
+    if not loop(some, domain.reach, domain.impute, norm_bits(domain.d), *arguments):
         raise DataError(NOT_FINITE)
 
 
@@ -112,14 +135,14 @@ class Kernel:
             total: The total, an array as ``zeros`` returns it. It is changed in place.
 
         """
-        for block in self._working(rows):
+        for block in self._readable(rows):
             self.add_block(block, total)
 
     def add_block(self, block: Floats, total: Ints) -> None:
-        """Add what a block of rows gives that is in working units already.
+        """Add what a block of rows gives that loops can read as it is.
 
         Args:
-            block: A C-ordered block of rows.
+            block: A C-ordered block of floats, in the user's units.
             total: The total, which is changed in place.
 
         """
@@ -160,7 +183,7 @@ class Kernel:
             case Bins():
                 return bin_sums(self.question, found)
 
-    def _working(self, rows: NDArray[Any]) -> Iterator[Floats]:
+    def _readable(self, rows: NDArray[Any]) -> Iterator[Floats]:
         if as_it_is(rows, self.domain):
             yield rows
             return

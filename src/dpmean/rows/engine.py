@@ -109,6 +109,10 @@ class StreamedRows:
         """How many coordinates a row has."""
         return self.engine.shape[1]
 
+    def through(self, domain: Domain) -> StreamedRows:
+        """Return the same rows, seen through another domain."""
+        return StreamedRows(self.engine, domain)
+
     def take(self, positions: Ints) -> MemoryRows:
         """Collect the rows at the given positions; for none of them no engine is asked."""
         if not len(positions):

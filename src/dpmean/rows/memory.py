@@ -14,7 +14,7 @@ from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Ball, Bins, Coordinates, Floats, Ints, Pairs, Query, Question, Radial, Shells
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
-from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, block_rows, convert, run
+from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, block_rows, convert, grouped, run_group
 from dpmean.rows.threads import each, threads_to_use
 
 _SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
@@ -59,6 +59,10 @@ class MemoryRows:
         chosen = positions if self.positions is None else self.positions[positions]
         return replace(self, positions=chosen)
 
+    def through(self, domain: Domain) -> MemoryRows:
+        """Return the same rows, seen through another domain."""
+        return replace(self, domain=domain)
+
     def held(self) -> MemoryRows:
         """Return these rows: they are in memory."""
         return self
@@ -86,11 +90,12 @@ class MemoryRows:
     def values(self) -> Floats:
         """Return the rows in working units and within reach, in floats: for peers that work on them as they are."""
         rows = np.concatenate([block.copy() for _, block in self._blocks(range(self.n))])
+        rows = self.domain.working(rows)
         finite = np.isfinite(rows)
         if not finite.all():
             if not self.domain.impute:
                 raise DataError(NOT_FINITE)
-            rows[~finite] = 0.0
+            rows = np.where(finite, rows, self.domain.fill)
         rows /= self.domain.reach
         largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1.0)
         lengths = largest * np.linalg.norm(rows / largest, axis=1, keepdims=True)  # squares of large rows overflow
@@ -115,7 +120,8 @@ class MemoryRows:
             counts = np.zeros(shape, dtype=np.int64)
             partners = self._blocks(range(span.start + half, span.stop + half))
             for (_, block), (_, partner) in zip(self._blocks(span), partners, strict=True):
-                run(numba_kernels.count_pairs, self.domain, block, partner, view.low, counts[0])
+                for some, others in zip(grouped(block, self.domain), grouped(partner, self.domain), strict=True):
+                    run_group(numba_kernels.count_pairs, self.domain, some, others, view.low, counts[0])
             return counts
 
         return sum(each(counted, self._spans(half), self.threads), start=np.zeros(shape, dtype=np.int64))
@@ -126,7 +132,9 @@ class MemoryRows:
         def placed(span: range) -> None:
             for start, block in self._blocks(span):
                 line = (view.step, view.first, view.low, view.spacing, view.points)
-                run(numba_kernels.index_rotated, self.domain, block, view.signs, *line, indices, start)
+                for some in grouped(block, self.domain):
+                    run_group(numba_kernels.index_rotated, self.domain, some, view.signs, *line, indices, start)
+                    start += some[0].size // self.d
 
         each(placed, self._spans(self.n), self.threads)
         return Places(indices, self.threads)
@@ -140,7 +148,7 @@ class MemoryRows:
         return [range(start, min(start + rows, count)) for start in range(0, count, rows)]
 
     def _blocks(self, span: range) -> Iterator[tuple[int, Floats]]:
-        """Yield the rows of a span in working units, as C-ordered float64 blocks, with their first position."""
+        """Yield the rows of a span in the user's units, as C-ordered float64 blocks, with their first position."""
         if self.positions is None and isinstance(self.array, np.ndarray) and as_it_is(self.array, self.domain):
             yield span.start, self.array[span.start : span.stop]
             return

@@ -19,6 +19,10 @@ from dpmean.queries.queries import Floats, Ints
 
 Scratch = NDArray[np.int32]
 Indices = NDArray[np.int32]
+Rows = tuple[Floats, Floats, Floats, Floats]
+"""Rows, a group of them in a line; the lines of their domain; a block, of which loops read a group in working units;
+and the same block in one line, to be written. Without a map the rows are the block, and nothing is written.
+"""
 
 LANES = 16  # rows that are rotated together
 
@@ -93,7 +97,9 @@ def _rung(total: int, exponent: int, bits: int) -> int:
 
 
 @compiled
-def _enter(block: Floats, i: int, reach: float, impute: bool, bits: int, origin: Floats, inside: Floats) -> int:
+def _enter(
+    block: Floats, i: int, lines: Floats, reach: float, impute: bool, bits: int, origin: Floats, inside: Floats
+) -> int:
     """Bring row i within reach: UNCHANGED, or MOVED to ``inside``, or UNUSABLE (not finite, not to be imputed)."""
     d = block.shape[1]
     total, exponent = _own_unit(block, i, origin, bits, 0)
@@ -103,7 +109,7 @@ def _enter(block: Floats, i: int, reach: float, impute: bool, bits: int, origin:
             return UNUSABLE
         for j in range(d):
             x = block[i, j]
-            inside[0, j] = x if _magnitude(x) < _INFINITY else 0.0
+            inside[0, j] = x if _magnitude(x) < _INFINITY else lines[0, j]
         total, exponent = _own_unit(inside, 0, origin, bits, 0)
     # In units of 2^exponent, applied in two halves: neither the largest nor the smallest floats overflow.
     first, second = _power(-(exponent >> 1)), _power(-(exponent - (exponent >> 1)))
@@ -118,72 +124,112 @@ def _enter(block: Floats, i: int, reach: float, impute: bool, bits: int, origin:
 
 
 @compiled
+def _rescale(wide: Floats, group: int, lines: Floats, line: Floats) -> None:
+    """Write a group in working units: finite values clamped to the box, minus the middle, over the scale; others as is.
+
+    ``np.divide`` is an IEEE division and nothing else, so that the loop uses wide registers; ``/`` looks for zeros.
+    """
+    for j in range(wide.shape[1]):
+        x = wide[group, j]
+        clamped = min(max(x, lines[1, j]), lines[2, j])
+        y = np.divide(clamped - lines[3, j], lines[4, j])
+        line[0, j] = y if _magnitude(x) < _INFINITY else x
+
+
+@compiled
 def count_distances(
-    block: Floats, reach: float, impute: bool, bits: int, centre: Floats, inner: int, low: int, counts: Ints
+    given: Rows,
+    reach: float,
+    impute: bool,
+    bits: int,
+    centre: Floats,
+    inner: int,
+    low: int,
+    counts: Ints,
 ) -> bool:
     """Count rows by the rung of their distance from the centre; the last count is for rows beyond the ladder.
 
     A row up to rung ``inner`` is within reach for certain; the others are looked at.
     """
+    wide, lines, block, line = given
     d = block.shape[1]
     inside, origin = np.empty((1, d)), np.zeros(d)
     beyond = len(counts) - 1
     guess = 0
-    for i in range(block.shape[0]):
-        total, exponent = _own_unit(block, i, centre, bits, guess)
-        rung = _rung(total, exponent, bits)
-        if exponent == 1024 or rung > inner:
-            entered = _enter(block, i, reach, impute, bits, origin, inside)
-            if entered == UNUSABLE:
-                return False
-            if entered == MOVED:
-                total, exponent = _own_unit(inside, 0, centre, bits, guess)
-                rung = _rung(total, exponent, bits)
-        guess = min(exponent, 1023)
-        counts[min(max(rung - low, 0), beyond)] += 1
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
+            total, exponent = _own_unit(block, i, centre, bits, guess)
+            rung = _rung(total, exponent, bits)
+            if exponent == 1024 or rung > inner:
+                entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+                if entered == UNUSABLE:
+                    return False
+                if entered == MOVED:
+                    total, exponent = _own_unit(inside, 0, centre, bits, guess)
+                    rung = _rung(total, exponent, bits)
+            guess = min(exponent, 1023)
+            counts[min(max(rung - low, 0), beyond)] += 1
     return True
 
 
 @compiled
-def count_sides(block: Floats, reach: float, impute: bool, bits: int, centre: Floats, low: int, counts: Ints) -> bool:
+def count_sides(given: Rows, reach: float, impute: bool, bits: int, centre: Floats, low: int, counts: Ints) -> bool:
     """Count numbers by the rung of their distance above the centre (line 0) and below it (line 1)."""
+    wide, lines, block, line = given
     inside, origin = np.empty((1, 1)), np.zeros(1)
     beyond = counts.shape[1] - 1
-    for i in range(block.shape[0]):
-        entered = _enter(block, i, reach, impute, bits, origin, inside)
-        if entered == UNUSABLE:
-            return False
-        if entered == UNCHANGED:
-            inside[0, 0] = block[i, 0]
-        total, exponent = _own_unit(inside, 0, centre, bits, 0)
-        place = min(max(_rung(total, exponent, bits) - low, 0), beyond)
-        above = inside[0, 0] >= centre[0]
-        counts[0, place if above else 0] += 1
-        counts[1, 0 if above else place] += 1
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
+            entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            if entered == UNCHANGED:
+                inside[0, 0] = block[i, 0]
+            total, exponent = _own_unit(inside, 0, centre, bits, 0)
+            place = min(max(_rung(total, exponent, bits) - low, 0), beyond)
+            above = inside[0, 0] >= centre[0]
+            counts[0, place if above else 0] += 1
+            counts[1, 0 if above else place] += 1
     return True
 
 
 @compiled
-def count_pairs(block: Floats, reach: float, impute: bool, bits: int, partners: Floats, low: int, counts: Ints) -> bool:
+def count_pairs(
+    given: Rows, reach: float, impute: bool, bits: int, partners_given: Rows, low: int, counts: Ints
+) -> bool:
     """Count pairs of rows by the rung of the distance between them."""
+    wide, lines, block, line = given
+    others, _, partners, partners_line = partners_given
     d = block.shape[1]
     inside, origin, partner = np.empty((1, d)), np.zeros(d), np.empty(d)
     beyond = len(counts) - 1
     guess = 0
-    for i in range(block.shape[0]):
-        entered = _enter(partners, i, reach, impute, bits, origin, inside)
-        if entered == UNUSABLE:
-            return False
-        partner[:] = partners[i] if entered == UNCHANGED else inside[0]
-        entered = _enter(block, i, reach, impute, bits, origin, inside)
-        if entered == UNUSABLE:
-            return False
-        if entered == UNCHANGED:
-            total, exponent = _own_unit(block, i, partner, bits, guess)
-        else:
-            total, exponent = _own_unit(inside, 0, partner, bits, guess)
-        guess = min(exponent, 1023)
-        counts[min(max(_rung(total, exponent, bits) - low, 0), beyond)] += 1
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+            _rescale(others, group, lines, partners_line)
+        for i in range(block.shape[0]):
+            entered = _enter(partners, i, lines, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            for j in range(d):
+                partner[j] = partners[i, j] if entered == UNCHANGED else inside[0, j]
+            entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            if entered == UNCHANGED:
+                total, exponent = _own_unit(block, i, partner, bits, guess)
+            else:
+                total, exponent = _own_unit(inside, 0, partner, bits, guess)
+            guess = min(exponent, 1023)
+            counts[min(max(_rung(total, exponent, bits) - low, 0), beyond)] += 1
     return True
 
 
@@ -223,7 +269,7 @@ def shrink_by(factor: float, block: Floats, i: int, centre: Floats, scale: float
 
 @compiled
 def add_clipped(
-    block: Floats,
+    given: Rows,
     reach: float,
     impute: bool,
     bits: int,
@@ -237,24 +283,29 @@ def add_clipped(
 
     If the ball is ``roomy``, all of it is within reach, and only rows outside it are looked at.
     """
+    wide, lines, block, line = given
     d = block.shape[1]
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
     square = np.int64(radius) * np.int64(radius)
     per_unit, limit = 1.0 / unit, _power(bits) - 1.0
-    for i in range(block.shape[0]):
-        length = _in_units(block, i, centre, per_unit, limit, whole)
-        if length > square or not roomy:
-            entered = _enter(block, i, reach, impute, bits, origin, inside)
-            if entered == UNUSABLE:
-                return False
-            if entered == MOVED:
-                if _in_units(inside, 0, centre, per_unit, limit, whole) > square:
-                    _shrink(inside, 0, centre, bits, radius, whole)
-            elif length > square:
-                _shrink(block, i, centre, bits, radius, whole)
-        for j in range(d):
-            sums[j] += whole[j]
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
+            length = _in_units(block, i, centre, per_unit, limit, whole)
+            if length > square or not roomy:
+                entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+                if entered == UNUSABLE:
+                    return False
+                if entered == MOVED:
+                    if _in_units(inside, 0, centre, per_unit, limit, whole) > square:
+                        _shrink(inside, 0, centre, bits, radius, whole)
+                elif length > square:
+                    _shrink(block, i, centre, bits, radius, whole)
+            for j in range(d):
+                sums[j] += whole[j]
     return True
 
 
@@ -269,7 +320,7 @@ def _stretch(squared: int, length: int) -> int:
 
 @compiled
 def add_shells(
-    block: Floats,
+    given: Rows,
     reach: float,
     impute: bool,
     bits: int,
@@ -287,46 +338,51 @@ def add_shells(
     or little less. Rows outside all balls count by direction alone (shortened first, to the largest ball), rows
     inside all of them by themselves alone, others by both.
     """
+    wide, lines, block, line = given
     d, balls = block.shape[1], len(radii)
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
     squares = radii * radii  # the largest first
     per_unit, limit = 1.0 / unit, _power(bits) - 1.0
-    for i in range(block.shape[0]):
-        squared = _in_units(block, i, centre, per_unit, limit, whole)
-        moved = False
-        if squared > squares[0] or not roomy:
-            entered = _enter(block, i, reach, impute, bits, origin, inside)
-            if entered == UNUSABLE:
-                return False
-            if entered == MOVED:
-                moved = True
-                squared = _in_units(inside, 0, centre, per_unit, limit, whole)
-        shell = 0
-        while shell < balls and squared <= squares[shell]:
-            shell += 1
-        if shell == balls:
-            for j in range(d):
-                inner[shell, j] += whole[j]
-        elif shell == 0:
-            if moved:
-                _shrink(inside, 0, centre, bits, radii[0], whole)
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
+            squared = _in_units(block, i, centre, per_unit, limit, whole)
+            moved = False
+            if squared > squares[0] or not roomy:
+                entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+                if entered == UNUSABLE:
+                    return False
+                if entered == MOVED:
+                    moved = True
+                    squared = _in_units(inside, 0, centre, per_unit, limit, whole)
+            shell = 0
+            while shell < balls and squared <= squares[shell]:
+                shell += 1
+            if shell == balls:
+                for j in range(d):
+                    inner[shell, j] += whole[j]
+            elif shell == 0:
+                if moved:
+                    _shrink(inside, 0, centre, bits, radii[0], whole)
+                else:
+                    _shrink(block, i, centre, bits, radii[0], whole)
+                factor = np.int32(length // radii[0])
+                for j in range(d):
+                    outer[0, j] += np.int64(factor) * np.int64(whole[j])
             else:
-                _shrink(block, i, centre, bits, radii[0], whole)
-            factor = np.int32(length // radii[0])
-            for j in range(d):
-                outer[0, j] += np.int64(factor) * np.int64(whole[j])
-        else:
-            factor = np.int32(_stretch(squared, length))
-            for j in range(d):
-                inner[shell, j] += whole[j]
-                outer[shell, j] += np.int64(factor) * np.int64(whole[j])
+                factor = np.int32(_stretch(squared, length))
+                for j in range(d):
+                    inner[shell, j] += whole[j]
+                    outer[shell, j] += np.int64(factor) * np.int64(whole[j])
     return True
 
 
 @compiled
 def add_bins(
-    block: Floats,
+    given: Rows,
     reach: float,
     impute: bool,
     bits: int,
@@ -347,55 +403,60 @@ def add_bins(
     A row belongs to a bin if its whole numbers, in the unit of that bin, say so; one that is too long for the last is
     shortened to it. Directions are as those of ``add_shells``; those of the first bin are not needed.
     """
+    wide, lines, block, line = given
     d, last = block.shape[1], len(radii) - 1
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
     beyond, limit = len(counts) - 1, _power(bits) - 1.0
     guess = 0
-    for i in range(block.shape[0]):
-        total, exponent = _own_unit(block, i, centre, bits, guess)
-        rung = _rung(total, exponent, bits)
-        moved = False
-        if exponent == 1024 or rung > inmost:
-            entered = _enter(block, i, reach, impute, bits, origin, inside)
-            if entered == UNUSABLE:
-                return False
-            if entered == MOVED:
-                moved = True
-                total, exponent = _own_unit(inside, 0, centre, bits, guess)
-                rung = _rung(total, exponent, bits)
-        guess = min(exponent, 1023)
-        counts[min(max(rung - low, 0), beyond)] += 1
-        number = min(max(-((first - rung) // stride), 0), last)
-        while True:
-            if moved:
-                squared = _in_units(inside, 0, centre, per_unit[number], limit, whole)
-            else:
-                squared = _in_units(block, i, centre, per_unit[number], limit, whole)
-            if squared <= radii[number] * radii[number]:
-                break
-            if number == last:
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
+            total, exponent = _own_unit(block, i, centre, bits, guess)
+            rung = _rung(total, exponent, bits)
+            moved = False
+            if exponent == 1024 or rung > inmost:
+                entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+                if entered == UNUSABLE:
+                    return False
+                if entered == MOVED:
+                    moved = True
+                    total, exponent = _own_unit(inside, 0, centre, bits, guess)
+                    rung = _rung(total, exponent, bits)
+            guess = min(exponent, 1023)
+            counts[min(max(rung - low, 0), beyond)] += 1
+            number = min(max(-((first - rung) // stride), 0), last)
+            while True:
                 if moved:
-                    _shrink(inside, 0, centre, bits, radii[last], whole)
+                    squared = _in_units(inside, 0, centre, per_unit[number], limit, whole)
                 else:
-                    _shrink(block, i, centre, bits, radii[last], whole)
-                squared = np.int64(0)
-                for j in range(d):
-                    squared += np.int64(whole[j]) * np.int64(whole[j])
-                break
-            number += 1
-        for j in range(d):
-            inner[number, j] += whole[j]
-        if number:
-            factor = np.int32(_stretch(squared, length))
+                    squared = _in_units(block, i, centre, per_unit[number], limit, whole)
+                if squared <= radii[number] * radii[number]:
+                    break
+                if number == last:
+                    if moved:
+                        _shrink(inside, 0, centre, bits, radii[last], whole)
+                    else:
+                        _shrink(block, i, centre, bits, radii[last], whole)
+                    squared = np.int64(0)
+                    for j in range(d):
+                        squared += np.int64(whole[j]) * np.int64(whole[j])
+                    break
+                number += 1
             for j in range(d):
-                outer[number, j] += np.int64(factor) * np.int64(whole[j])
+                inner[number, j] += whole[j]
+            if number:
+                factor = np.int32(_stretch(squared, length))
+                for j in range(d):
+                    outer[number, j] += np.int64(factor) * np.int64(whole[j])
     return True
 
 
 @compiled
 def index_rotated(
-    block: Floats,
+    given: Rows,
     reach: float,
     impute: bool,
     bits: int,
@@ -414,8 +475,9 @@ def index_rotated(
     ``first`` on, H = H_blocks (x) H_size: blocks of the row are first combined with the signs of one row of
     H_blocks, then transformed; LANES rows go side by side.
     """
-    n, d = block.shape
-    size = indices.shape[0]
+    wide, lines, block, line = given
+    mapped, d, size = len(lines) > 1, block.shape[1], indices.shape[0]
+    n = len(wide) * len(block) if mapped else len(block)
     inside, origin = np.empty((1, d)), np.zeros(d)
     wholes, lanes = np.zeros((LANES, d)), np.empty((size, LANES))
     factors = combining(signs, d, size, first // size) / step
@@ -423,12 +485,15 @@ def index_rotated(
     for start in range(0, n, LANES):
         count = min(LANES, n - start)
         for lane in range(count):
-            entered = _enter(block, start + lane, reach, impute, bits, origin, inside)
+            group, i = divmod(start + lane, len(block))
+            if mapped and i == 0:
+                _rescale(wide, group, lines, line)
+            entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
             if entered == UNUSABLE:
                 return False
             if entered == UNCHANGED:
                 for j in range(d):
-                    wholes[lane, j] = np.rint(block[start + lane, j] * factors[j])
+                    wholes[lane, j] = np.rint(block[i, j] * factors[j])
             else:
                 for j in range(d):
                     wholes[lane, j] = np.rint(inside[0, j] * factors[j])
@@ -491,16 +556,6 @@ def count_at_most(indices: Indices, limits: Ints, counts: Ints) -> None:
         for i in range(indices.shape[1]):
             count += indices[j, i] <= limit
         counts[j] = count
-
-
-@compiled
-def rescale(block: Floats, lower: Floats, upper: Floats, middle: Floats, scale: Floats) -> None:
-    """Clamp finite coordinates to their bounds and map these to [-1, 1], in place."""
-    for i in range(block.shape[0]):
-        for j in range(block.shape[1]):
-            if _magnitude(block[i, j]) < _INFINITY:
-                clamped = min(max(block[i, j], lower[j]), upper[j])
-                block[i, j] = (clamped - middle[j]) / scale[j]
 
 
 @compiled

@@ -9,6 +9,12 @@ import numpy as np
 import pytest
 
 import dpmean
+from dpmean.noise.public import PublicCoins
+from dpmean.numerics.grid import Grid, power_of_two_at_most
+from dpmean.numerics.rotation import Rotation
+from dpmean.queries.domain import Domain
+from dpmean.queries.totals import BinSums, Histogram, ShellSums
+from dpmean.rows.memory import MemoryRows, Places
 from tests.support.public import REPLACED
 
 D, BOUND = 5, 64.0
@@ -37,6 +43,69 @@ def rows(dtype, n=MANY):
         found = (found.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
     found.setflags(write=False)
     return found
+
+
+def domains(d, impute=True):
+    """Return domains of every kind: as users give them, and reshaped, with scales that differ a hundredfold."""
+    scales = np.geomspace(0.13, 13.0, d) if d > 1 else np.array([0.7])
+    lower, upper = np.full(d, -40.0), np.linspace(30.0, 90.0, d)
+    ball, box = Domain.within_norm(d, BOUND, impute=impute), Domain.within_box(lower, upper, impute=impute)
+    tight = np.linspace(-15.1, -0.7, d), np.linspace(12.3, 200.0, d)  # wider than the bounds in places
+    return {
+        "norm": ball,
+        "box": box,
+        "norm, reshaped": ball.reshape(np.zeros(d), scales),
+        "box, scales alone": box.reshape(np.full(d, 1.1), scales),
+        "box, reshaped": box.reshape(np.linspace(1.3, -2.1, d), scales, tight),
+    }
+
+
+def questions(domain, n):
+    """Return every kind of question, about rows near N(5, 1) in the user's units and about all that are far."""
+    d, reach = domain.d, domain.reach
+    grid = Grid(power_of_two_at_most(reach / 2**24), reach, d)
+    centres = [grid.round(np.zeros(d)), grid.round(domain.working(np.full((1, d), 5.0))[0] * 0.5)]
+    asked = [grid.pairs(), *Rotation.draw(grid, PublicCoins("domains")).views(2)]
+    for centre in centres:
+        asked += [grid.distances(centre), *([grid.sides(centre)] if d == 1 else [])]
+        for radius in (reach / 300, reach / 20, 0.9 * reach):
+            asked += [grid.ball(centre, radius), grid.shells(centre, [radius, radius * 0.84], n)]
+        asked.append(grid.bins(centre, reach / 50, n))
+    return asked
+
+
+def answers(rows, domain):
+    """Return what rows answer to every kind of question, as one list of whole numbers for each."""
+    return [_numbers(rows.answer(question)) for question in questions(domain, rows.n)]
+
+
+def wanted_answers(array, domain):
+    """Return what the rows of an array must answer."""
+    return answers(in_working_units(array, domain), domain)
+
+
+def _numbers(total):
+    match total:
+        case np.ndarray():
+            return total.tolist()
+        case Histogram():
+            return total.counts.tolist()
+        case ShellSums():
+            return total.inner.tolist() + total.outer.tolist()
+        case BinSums():
+            return total.histogram.counts.tolist() + total.inner.tolist() + total.outer.tolist()
+        case _:  # counts on demand: those at some points of the line
+            size = len(total.indices) if isinstance(total, Places) else total.indices.shape[1]
+            return [total.count_at_most(np.full(size, index)).tolist() for index in (1, 9, 77, 1000, 4000)]
+
+
+def in_working_units(array, domain):
+    """Return rows that numpy has mapped, seen through a domain that maps nothing: what answers must agree with."""
+    with np.errstate(over="ignore"):
+        values = np.asarray(array).astype(np.float64)
+    working = domain.working(values)
+    working = np.where(np.isfinite(values), working, domain.fill)
+    return MemoryRows(working, Domain.within_norm(domain.d, domain.reach, impute=False))
 
 
 def far_apart(array, device="cpu", *, by_row=False):

@@ -11,7 +11,22 @@ from fuzz.seen import vectors, watch
 
 import dpmean
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from tests.rows.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, needed, release, rows
+from dpmean.rows.opening import open_source
+from dpmean.rows.registry import Selection
+from tests.rows.conformance.problems import (
+    DTYPES,
+    FEW,
+    METHODS,
+    D,
+    answers,
+    assert_same,
+    domains,
+    expected,
+    needed,
+    release,
+    rows,
+    wanted_answers,
+)
 
 pd = needed("pandas", "dask")
 
@@ -44,6 +59,14 @@ def test_frames_give_the_same_bits(dtype):
     X = framed(rows(dtype))
     for method, passes in METHODS:
         assert_same(release(X, method, passes), expected(dtype, method, passes))
+
+
+@pytest.mark.parametrize("kind", ["box", "norm, reshaped", "box, reshaped"])
+def test_domains_of_every_kind(kind):
+    array, domain = np.array(rows("float64", FEW)), domains(D)[kind]
+    array[3, 1] = array[-1] = np.nan
+    for X in (chunked(array, 300), framed(array)):
+        assert answers(open_source(X, Selection()).rows(domain), domain) == wanted_answers(array, domain)
 
 
 def test_frames_of_vectors_and_some_columns():

@@ -6,7 +6,20 @@ import pyarrow.parquet as parquet
 import pytest
 import scipy.sparse
 
-from tests.rows.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, release, rows
+from dpmean.arguments.rows import read_rows
+from tests.rows.conformance.problems import (
+    DTYPES,
+    FEW,
+    METHODS,
+    D,
+    answers,
+    assert_same,
+    domains,
+    expected,
+    release,
+    rows,
+    wanted_answers,
+)
 
 SIZES = {"rows_per_group": 3000, "rows_per_batch": 1700}
 
@@ -109,3 +122,16 @@ def test_a_private_number_of_rows_gives_the_same_bits(engine, tmp_path):
     X, private = ENGINES[engine](rows("float64"), tmp_path), {"neighbours": "add-or-remove-one"}
     for method, passes in (("refined", 2), ("shifted", 1)):
         assert_same(release(X, method, passes, **private), release(rows("float64"), method, passes, **private))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_domains_of_every_kind(engine, tmp_path):
+    array = rows("float64", FEW)
+    source = read_rows(ENGINES[engine](array, tmp_path), vector_column=_vectors(engine))
+    for domain in domains(D).values():
+        assert answers(source.rows(domain), domain) == wanted_answers(array, domain)
+
+
+def _vectors(engine):
+    """Return the name of the column of vectors, if there is one."""
+    return "v" if engine.endswith(("list", "fixed")) else None

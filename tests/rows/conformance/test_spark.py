@@ -10,7 +10,21 @@ from fuzz import clusters
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.clusters import spark as engine
-from tests.rows.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, release, rows
+from dpmean.rows.opening import open_source
+from dpmean.rows.registry import Selection
+from tests.rows.conformance.problems import (
+    DTYPES,
+    FEW,
+    METHODS,
+    D,
+    answers,
+    assert_same,
+    domains,
+    expected,
+    release,
+    rows,
+    wanted_answers,
+)
 
 NAMES = [f"c{j}" for j in range(D)]
 SECRET = 123456.789
@@ -51,6 +65,15 @@ def test_several_partitions_and_vectors(wide, method, passes):
     assert_same(release(frame, method, passes), wanted)
     vectors = frame.select(functions.array(*NAMES).alias("v"), functions.lit("x").alias("name"))
     assert_same(release(vectors, method, passes, vector_column="v"), wanted)
+
+
+@pytest.mark.parametrize("kind", ["box", "norm, reshaped", "box, reshaped"])
+def test_domains_of_every_kind(wide, kind):
+    array, domain = np.array(rows("float64", FEW)), domains(D)[kind]
+    array[3, 1] = array[-1] = np.nan
+    frame = wide(array)
+    found = open_source(frame, Selection()).rows(domain)
+    assert answers(found, domain) == wanted_answers(positions(frame), domain)
 
 
 def test_a_private_number_of_rows_gives_the_same_bits(wide):

@@ -37,6 +37,11 @@ RUNS = [
     Run("shifted", 3, 0.5, 4),
     Run("shifted", 13, 0.01, 6),  # a small budget: thresholds and radius are nearly random
     Run("shifted", 6, 2.0, 8, box=True),
+    Run("clipped", 4, 1.0, 7, reshaped=True),
+    Run("clipped", 4, 1.0, 9, box=True, reshaped=True),
+    Run("shifted", 1, 0.5, 3, reshaped=True),
+    Run("shifted", 6, 2.0, 8, reshaped=True),
+    Run("shifted", 6, 2.0, 4, box=True, reshaped=True),
     Run("shifted", 4, 50.0, 5, n=3000),  # a large one: only some of the rows find the centre
 ]
 
@@ -68,7 +73,7 @@ def test_one_replaced_row_moves_counts_by_one_and_the_sum_by_two_radii(run, data
 
 def test_one_run_samples_its_rows_and_another_sees_them_through_a_box():
     assert len(RUNS[-1].positions()) < RUNS[-1].n
-    assert any(run.box for run in RUNS)
+    assert {(run.box, run.reshaped) for run in RUNS} == {(False, False), (True, False), (False, True), (True, True)}
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)

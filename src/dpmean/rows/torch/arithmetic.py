@@ -31,19 +31,16 @@ class Arithmetic:
     domain: Domain
     first_rung: Tensor
     rungs: Tensor
-    lower: Tensor
-    upper: Tensor
-    middle: Tensor
-    scale: Tensor
+    lines: Tensor
+    """What a missing value becomes; unless rows are used as they are, also lower, upper, middle and scale."""
 
     @staticmethod
     def on(device: Any, domain: Domain) -> Arithmetic:
         """Prepare a device."""
         import torch
 
-        ends = (None,) * 4 if domain.lower is None else (domain.lower, domain.upper, domain.middle, domain.scale)
-        box = (None if end is None else torch.as_tensor(np.ascontiguousarray(end), device=device) for end in ends)
-        return Arithmetic(torch, device, domain, *_tables(device), *box)
+        lines = torch.as_tensor(np.ascontiguousarray(domain.lines[:, : domain.d]), device=device)
+        return Arithmetic(torch, device, domain, *_tables(device), lines)
 
     @property
     def bits(self) -> int:
@@ -55,12 +52,13 @@ class Arithmetic:
         return self.torch.as_tensor(np.ascontiguousarray(array), device=self.device)
 
     def working(self, rows: Tensor) -> Tensor:
-        """Return rows in working units (``rescale``)."""
+        """Return rows in working units (``_rescale``)."""
         rows = rows.to(self.torch.float64)
-        if self.domain.lower is None:
+        if len(self.lines) == 1:
             return rows
-        clamped = self.torch.minimum(self.torch.maximum(rows, self.lower), self.upper)
-        return self.torch.where(rows.isfinite(), (clamped - self.middle) / self.scale, rows)
+        _, lower, upper, middle, scale = self.lines
+        clamped = self.torch.minimum(self.torch.maximum(rows, lower), upper)
+        return self.torch.where(rows.isfinite(), (clamped - middle) / scale, rows)
 
     def power(self, exponent: Tensor) -> Tensor:
         """Return 2^exponent (``_power``)."""
@@ -98,7 +96,7 @@ class Arithmetic:
         finite = rows.isfinite()
         if not self.domain.impute and not bool(finite.all()):
             raise DataError(NOT_FINITE)
-        rows = torch.where(finite, rows, 0.0)
+        rows = torch.where(finite, rows, self.lines[0])
         total, exponent = self.own_unit(rows)
         half = exponent >> 1
         first, second = self.power(-half), self.power(-(exponent - half))

@@ -52,6 +52,10 @@ class TensorRows:
         """Return the rows at positions that are on the device themselves."""
         return replace(self, tensor=self.tensor[positions])
 
+    def through(self, domain: Domain) -> TensorRows:
+        """Return the same rows, seen through another domain."""
+        return replace(self, domain=domain)
+
     def held(self) -> TensorRows:
         """Return these rows: they can be read again and again."""
         return self

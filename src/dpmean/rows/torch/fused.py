@@ -7,6 +7,7 @@ from typing import final, overload
 
 import numpy as np
 
+from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Ints, Pairs, Query, Radial, Shells, Sides
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows.block_query import Kernel, innermost, room
@@ -19,8 +20,8 @@ _FEW = 4096  # rows that must be looked at one by one: the loops of the host are
 
 def read_once(rows: TensorRows) -> TensorRows | RowsReadOnce:
     """Return rows that kernels read, if they know such rows."""
-    plain = rows.domain.lower is None and str(rows.tensor.dtype) != "torch.bool"
-    return RowsReadOnce(rows) if plain and launch.knows(rows.n, rows.d) else rows
+    numbers = str(rows.tensor.dtype) != "torch.bool"
+    return RowsReadOnce(rows) if numbers and launch.knows(rows.n, rows.d) else rows
 
 
 @final
@@ -46,6 +47,10 @@ class RowsReadOnce:
         """Return the rows at the given positions, on the same device; kernels do not know what no rows are."""
         taken = self.blocks.take(positions)
         return RowsReadOnce(taken) if taken.n else taken
+
+    def through(self, domain: Domain) -> RowsReadOnce:
+        """Return the same rows, seen through another domain."""
+        return RowsReadOnce(self.blocks.through(domain))
 
     def held(self) -> RowsReadOnce:
         """Return these rows: they can be read again and again."""

@@ -75,8 +75,9 @@ def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: 
     counts = torch.zeros((copies, 2 if paired else 1, size), dtype=torch.int32, device=device)
     places = torch.empty(n, dtype=torch.int32, device=device)
     programs = min(-(-n // shape["BLOCK_N"]), _cores(device) * _PROGRAMS_TO_COUNT)
-    given = (rows, numbers, does.first_rung, does.rungs, places, counts, n, *rows.stride())
-    triton_kernels.count_rows[(programs,)](*given, PAIRED=paired, COPIES=copies, BITS=does.bits, **shape)
+    given = (rows, numbers, does.lines, does.first_rung, does.rungs, places, counts, n, *rows.stride())
+    kind = {"MAPPED": len(does.lines) > 1, "PAIRED": paired, "COPIES": copies, "BITS": does.bits}
+    triton_kernels.count_rows[(programs,)](*given, **kind, **shape)
     found: Ints = (counts.sum(dim=0) if copies > 1 else counts[0]).cpu().numpy()
     return found[:, :-1], (places == view.points + 1).nonzero()[:, 0] if found[0, -1] else None
 
@@ -100,10 +101,11 @@ def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callabl
     out = torch.zeros(2 + lines * parts * d + programs, dtype=torch.int64, device=device)
     start = programs * room if length else 0
     listed = torch.empty(start + n, dtype=torch.int32, device=device)
-    given, strides = (rows, numbers, out, listed), rows.stride()
-    triton_kernels.add_core[(programs,)](*given, n, *strides, PARTS=parts, LINES=lines, **shape)
+    given, strides = (rows, numbers, does.lines, out, listed), rows.stride()
+    kind = {"MAPPED": len(does.lines) > 1, "PARTS": parts, "LINES": lines}
+    triton_kernels.add_core[(programs,)](*given, n, *strides, **kind, **shape)
     if length:
-        triton_kernels.add_ring[(programs,)](*given, *strides, PARTS=parts, LINES=lines, **shape)
+        triton_kernels.add_ring[(programs,)](*given, *strides, **kind, **shape)
     sums, out = out[2 : out.numel() - programs].view(lines, parts * d), out[: out.numel() - programs]
     if n > _FEW_ROWS:
         out, lines = torch.cat((out[:2], sums.sum(dim=0))), 1

@@ -1,9 +1,11 @@
 """The questions that read all rows, each as one kernel for a GPU: rows are read once and nothing is kept of them.
 
-Floats are subtracted and multiplied by powers of two, one operation after another, so that nothing can be contracted.
+Floats are subtracted, divided by scales and multiplied by powers of two, so that nothing can be contracted.
 A tile of rows has three axes, pieces of a row by rows by columns of a piece, of which the last is one cache line: then
 some rows share a group of threads, and few steps add up the squares of a row.
 Addresses are computed in 64 bits: a column may begin more than 2^31 numbers after the first one.
+
+This is one file because kernels are compiled from the source of all that they call, and share almost all of it.
 """
 
 from __future__ import annotations
@@ -59,10 +61,25 @@ def _enlist(some, rows, listed, count):
 
 
 @triton.jit
-def _middle(numbers, D: tl.constexpr, WIDTH: tl.constexpr, PIECE: tl.constexpr):
-    """Load the centre in the shape of a tile."""
+def _line(numbers, D: tl.constexpr, WIDTH: tl.constexpr, PIECE: tl.constexpr, other: tl.constexpr):
+    """Load a number for each column, such as the centre, in the shape of a tile."""
     columns = tl.arange(0, WIDTH // PIECE)[:, None, None] * PIECE + tl.arange(0, PIECE)[None, None, :]
-    return tl.load(numbers + columns, mask=columns < D, other=0.0)
+    return tl.load(numbers + columns, mask=columns < D, other=other)
+
+
+@triton.jit
+def _working(tile, lines, MAPPED: tl.constexpr, D: tl.constexpr, WIDTH: tl.constexpr, PIECE: tl.constexpr):
+    """Return a tile in working units: finite values clamped, minus the middle, over the scale; others as they are.
+
+    A division of float64 is rounded once. Columns that are not there stay zero.
+    """
+    values = tile.to(tl.float64)
+    if MAPPED:
+        lower, upper = _line(lines + D, D, WIDTH, PIECE, 0.0), _line(lines + 2 * D, D, WIDTH, PIECE, 0.0)
+        middle, scale = _line(lines + 3 * D, D, WIDTH, PIECE, 0.0), _line(lines + 4 * D, D, WIDTH, PIECE, 1.0)
+        mapped = (tl.minimum(tl.maximum(values, lower), upper) - middle) / scale
+        values = tl.where(tl.abs(values) < float("inf"), mapped, values)
+    return values
 
 
 @triton.jit
@@ -93,6 +110,7 @@ def _rung(differences, first_rung, rungs, BITS: tl.constexpr):
 def count_rows(
     x,
     numbers,
+    lines,
     first_rung,
     rungs,
     places,
@@ -100,6 +118,7 @@ def count_rows(
     n,
     stride_n,
     stride_d,
+    MAPPED: tl.constexpr,
     PAIRED: tl.constexpr,
     COPIES: tl.constexpr,
     BITS: tl.constexpr,
@@ -119,15 +138,15 @@ def count_rows(
     line = counts + (program % COPIES) * (2 if PAIRED else 1) * (beyond + 2)
     stride = tl.num_programs(0).to(tl.int64) * BLOCK_N
     first = program * BLOCK_N
-    middle = _middle(numbers, D, WIDTH, PIECE)
+    middle = _line(numbers, D, WIDTH, PIECE, 0.0)
     ahead = _from(x, first, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
     for start in range(first, n, stride):
         rows = start + tl.arange(0, BLOCK_N)
-        values = ahead.to(tl.float64)
+        values = _working(ahead, lines, MAPPED, D, WIDTH, PIECE)
         ahead = _from(x, start + stride, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
         if PAIRED:
             after = _from(x + n.to(tl.int64) * stride_n, start, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
-            after = after.to(tl.float64)
+            after = _working(after, lines, MAPPED, D, WIDTH, PIECE)
             one, other = _rung(values, first_rung, rungs, BITS), _rung(after, first_rung, rungs, BITS)
             farthest, rung = tl.maximum(one, other), _rung(values - after, first_rung, rungs, BITS)
             lengths = line + beyond + 2
@@ -146,11 +165,13 @@ def count_rows(
 def add_core(
     x,
     numbers,
+    lines,
     out,
     listed,
     n,
     stride_n,
     stride_d,
+    MAPPED: tl.constexpr,
     PARTS: tl.constexpr,
     LINES: tl.constexpr,
     D: tl.constexpr,
@@ -163,7 +184,7 @@ def add_core(
     Some tiles at a time are added up in 32 bits, where they fit.
     """
     columns = tl.arange(0, WIDTH // PIECE)[:, None] * PIECE + tl.arange(0, PIECE)[None, :]
-    middle = _middle(numbers, D, WIDTH, PIECE)
+    middle = _line(numbers, D, WIDTH, PIECE, 0.0)
     per_unit, limit = tl.load(numbers + D), tl.load(numbers + D + 1)
     inside = _whole(numbers, D + 2)
     program = tl.program_id(0).to(tl.int64)
@@ -176,7 +197,7 @@ def add_core(
         part = tl.zeros((WIDTH // PIECE, BLOCK_N, PIECE), dtype=tl.int32)
         for start in range(first, tl.minimum(first + span, n), stride):
             rows = start + tl.arange(0, BLOCK_N)
-            scaled = (ahead.to(tl.float64) - middle) * per_unit
+            scaled = (_working(ahead, lines, MAPPED, D, WIDTH, PIECE) - middle) * per_unit
             ahead = _from(x, start + stride, n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
             wholes = tl.where(tl.abs(scaled) < limit, scaled, limit).to(tl.int32)  # NaN becomes the limit: outside
             wide = wholes.to(tl.int64)
@@ -196,10 +217,12 @@ def add_core(
 def add_ring(
     x,
     numbers,
+    lines,
     out,
     listed,
     stride_n,
     stride_d,
+    MAPPED: tl.constexpr,
     PARTS: tl.constexpr,
     LINES: tl.constexpr,
     D: tl.constexpr,
@@ -212,7 +235,7 @@ def add_ring(
     Their list follows those of ``add_core``, from as many programs.
     """
     columns = tl.arange(0, WIDTH // PIECE)[:, None] * PIECE + tl.arange(0, PIECE)[None, :]
-    middle = _middle(numbers, D, WIDTH, PIECE)
+    middle = _line(numbers, D, WIDTH, PIECE, 0.0)
     per_unit, limit = tl.load(numbers + D), tl.load(numbers + D + 1)
     large, length = _whole(numbers, D + 3), _whole(numbers, D + 4)
     program = tl.program_id(0).to(tl.int64)
@@ -224,10 +247,10 @@ def add_ring(
     listed += program * room
     count = tl.load(out + 2 + LINES * PARTS * D + program)
     for start in range(0, count, BLOCK_N):
-        lines = start + _lines(WIDTH, PIECE, BLOCK_N)
-        places = tl.load(listed + lines, mask=lines < count, other=0)
-        values = _tile(x, places, lines < count, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
-        scaled = (values.to(tl.float64) - middle) * per_unit
+        turns = start + _lines(WIDTH, PIECE, BLOCK_N)
+        places = tl.load(listed + turns, mask=turns < count, other=0)
+        values = _tile(x, places, turns < count, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
+        scaled = (_working(values, lines, MAPPED, D, WIDTH, PIECE) - middle) * per_unit
         wide = tl.where(tl.abs(scaled) < limit, scaled, limit).to(tl.int32).to(tl.int64)
         squared = tl.sum(tl.sum(wide * wide, axis=0), axis=1)
         here = start + tl.arange(0, BLOCK_N) < count
