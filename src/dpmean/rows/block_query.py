@@ -23,7 +23,7 @@ BLOCK_BYTES = 256 << 10
 """Converted rows at a time: what fits a cache."""
 NOT_FINITE = (
     "the rows contain NaN or infinity, so nothing was released: "
-    'clean them, or pass nan="impute" to put the public centre in their place'
+    'clean them, or pass nan="impute" to count them as the middle of the bounds (zero with norm_bound)'
 )
 
 

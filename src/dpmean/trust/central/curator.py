@@ -220,7 +220,9 @@ class Curator:
         shells = sums.shells
         sensitivity = layers.bias_gap_sensitivity(shells, k, factors, self.neighbours.contributions)
         variance = variance_at(sensitivity**2, cost)
-        asked = f"bias of clipping at {shells.radii[k]} instead of {shells.radii[0]} units of {shells.unit:.4g}"
+        share = shells.radii[k] / shells.radii[0]
+        exactly = f"{shells.radii[k]} instead of {shells.radii[0]} units of {shells.unit:.4g}"
+        asked = f"bias of clipping at {share:.3g} of the largest radius, that is at {exactly}"
         self._purse.pay(step, asked, f"{_noise(variance)} units, sensitivity {sensitivity} units", cost)
         exact = layers.bias_gap(self._sums[sums], shells, k, factors)
         return Answer(exact + self._draw(step, variance), math.sqrt(variance))
@@ -235,10 +237,10 @@ class Curator:
         return int(self._noise.at(step).gaussian(variance, 1)[0])
 
 
-def count_rows(n: int, budget: Zcdp, noise: Noise, step: str) -> tuple[int, Receipt]:
-    """Pay for the number of rows itself, where it is private; it is told as one row at least."""
+def count_rows(n: int, budget: Zcdp, noise: Noise, step: str, what: str = "rows") -> tuple[int, Receipt]:
+    """Pay for the number of rows, or persons, where it is private; it is told as one at least."""
     variance = variance_at(1, budget.rho)
-    receipt = Receipt(step, "number of rows", f"{_noise(variance)} on a count of sensitivity 1", budget)
+    receipt = Receipt(step, f"number of {what}", f"{_noise(variance)} on a count of sensitivity 1", budget)
     return max(n + int(noise.at(step).gaussian(variance, 1)[0]), 1), receipt
 
 
