@@ -368,7 +368,11 @@ def test_enough_rows_are_not_talked_about(rows):
 def test_going_on_regardless_warns_and_marks_the_release(rows):
     with pytest.warns(TooFewRowsWarning, match="the answer may be far off"):
         found = release(rows[:50], rho=0.01, allow_few_rows=True)
-    assert "FEW ROWS" in str(found)
+    assert "FEW ROWS: do not rely on the mean or on any error given for it" in str(found)
+    assert "error      not known, since there are too few rows\n" in str(found)
+    for words in ("confidence", "covered", "±"):
+        assert words not in str(found)
+        assert words in str(release(rows[:, :2]))
     assert np.all(np.isfinite(found.mean))
     assert "FEW ROWS" not in str(release(rows))
 
@@ -475,7 +479,7 @@ def test_a_release_is_frozen(rows):
 def test_a_release_prints_its_price_and_says_when_it_was_seeded(rows):
     said = {
         "replace-one": ("4000 rows in 20 dimensions", "rows is public"),
-        "add-or-remove-one": ("of about 4002 rows in 20 dimensions", "rows is private, and told with noise"),
+        "add-or-remove-one": ("of about 4002 rows in 20 dimensions", "rows is published with noise"),
     }
     for neighbours, parts in said.items():
         text = " ".join(str(release(rows, neighbours=neighbours)).split())

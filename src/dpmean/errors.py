@@ -28,7 +28,8 @@ class TooFewRowsError(DpMeanError, ValueError):
 
     Args:
         message: What went wrong, and the cure.
-        rows_needed: The number of rows that would be enough.
+        rows_needed: The number of rows, or persons, that is needed at least. More are recommended: the message says
+            how many, and so does ``dpmean.plan(...).rows_needed``.
         receipts: What was paid to know the number of rows, if it is private.
 
     """
@@ -68,3 +69,8 @@ def hide_sizes(work: Callable[[], _Result]) -> _Result:
 def display_name(name: str) -> str:
     """Return the name of a column as people read it; a blank one is a name too, and stands in quotes."""
     return name if name.strip() else repr(name)
+
+
+def plural(count: int, one: str, several: str | None = None) -> str:
+    """Return a number and what there is of it, in singular or plural."""
+    return f"{count} {one if count == 1 else several or f'{one}s'}"

@@ -312,12 +312,12 @@ def test_a_ledger_and_a_page_tell_persons_without_a_name_from_rows(neighbours, t
     assert [entry.relation for entry in again.entries] == [(neighbours, "")] * 2
     assert "1500 persons" in str(again) or neighbours == "add-or-remove-one"
     for release in (dpmean.mean(visits(""), **shared), dpmean.mean_by(visits(""), **by, **shared)):
-        with pytest.raises(ArgumentError, match=r"of rows, and earlier ones on this data set are about .* of ''"):
+        with pytest.raises(
+            ArgumentError, match=r"protects rows \(.*\); earlier releases of this data set protect '' \("
+        ):
             again.record(release)
     facts = [words for _, words in one.told()[0]]
-    assert any(
-        words.startswith(f"neighbours: {neighbours}, that is, all rows of one ''; the number") for words in facts
-    )
+    assert any(words.startswith("protected: all rows of one '', ") and f"({neighbours})" in words for words in facts)
     assert not any("the number of rows" in words for words in facts)
     for release in (one, many):
         page = dpmean.report(release, tmp_path / "page.html").read_text()

@@ -3,6 +3,7 @@
 import inspect
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -188,3 +189,15 @@ def test_a_ledger_about_others_refuses_before_rows_are_read(trust):
     persons.charge(dpmean.Zcdp(0.1), "before", neighbours="add-or-remove-one", unit="patient")
     with pytest.raises(ArgumentError, match="costs do not add up"):
         dpmean.mean(Untouchable(), **ENOUGH, ledger=persons)
+
+
+@pytest.mark.parametrize("key", ["who", np.arange(4000) % 40])
+def test_groups_and_persons_by_the_same_column_are_refused_before_anything_is_spent(key):
+    """Every group would be one person, whose noisy count was released and charged."""
+    frame = pd.DataFrame({"who": np.arange(4000) % 40, "x": np.ones(4000)})
+    ledger = dpmean.Ledger(rho=1)
+    asked = {"columns": ["x"], "norm_bound": 9.0, "rho": 0.5, "groups": [1, 2], "ledger": ledger}
+    with pytest.raises(ArgumentError, match=r"by and privacy_unit are the same column.*: give the column that tells"):
+        dpmean.mean_by(frame, by=key, privacy_unit=key, **asked)
+    assert not ledger.entries
+    assert dpmean.mean_by(frame, by=np.arange(4000) % 4, privacy_unit="who", **asked | {"ledger": None}).unit == "who"

@@ -19,7 +19,9 @@ from click.testing import CliRunner
 
 import dpmean
 from dpmean.cli import main, release
+from dpmean.estimators.registry import DEFAULT, ESTIMATORS
 from dpmean.ledger.account import digits
+from dpmean.trust.registry import TRUST_MODELS
 from tests.support.spender import release as made
 
 pa = pytest.importorskip("pyarrow")
@@ -136,7 +138,10 @@ WRONG = {
     "mean data.npy --rho 1/0 --norm-bound 9": (2, "'1/0' is not a number"),
     "mean data.npy --rho 1e-999999999 --norm-bound 9": (2, "'1e-999999999' is beyond 1e-300 and 1e300"),
     "mean data.npy --rho 1 --norm-bound 9 --bounds bounds.csv": (2, "exactly one of --norm-bound and --bounds (or"),
-    "mean holed.npy --rho 1 --norm-bound 9": (3, "clean them, or give --nan impute to put"),
+    "mean holed.npy --rho 1 --norm-bound 9": (
+        3,
+        "clean them, or give --nan impute to count them as the middle of the bounds (zero with --norm-bound)",
+    ),
     "mean data.npy --rho 1 --norm-bound 9 --seed 1 --out seeded.npy": (2, "npy has no room to say that --seed"),
     "mean visits.csv --rho 1 --bounds bounds.csv --by clinic --groups clinic.txt": (2, "there is no file clinic.txt"),
     "mean": (2, "Missing argument 'DATA' (dpmean mean --help explains)"),
@@ -156,7 +161,7 @@ WRONG = {
     "mean patients.csv --columns age,,height --rho 1 --norm-bound 9": (2, "are not names divided by commas"),
     "mean patients.csv --columns weight --rho 1 --norm-bound 9": (2, "there is no column 'weight': there are age, h"),
     "mean patients.csv --columns weight --rho 1 --bounds bounds.csv": (2, "bounds.csv has no bounds for the column 'w"),
-    "mean nothing.npy --rho 1 --norm-bound 9": (3, "no file of rows is called nothing.npy"),
+    "mean nothing.npy --rho 1 --norm-bound 9": (3, "there is no file nothing.npy: give a file, a folder, or a pattern"),
     "mean patients.csv --rho 1 --bounds nothing.csv": (3, "nothing.csv: no such file or directory"),
     "mean data.npy --rho 1 --norm-bound 9 --out none/mean.json": (3, "there is no folder none"),
     "mean data.npy --rho 1e-5 --norm-bound 9": (3, "at your own risk with --allow-few-rows"),
@@ -303,9 +308,9 @@ def test_nothing_is_padded(run):
 def test_a_plan_is_wrapped_as_one_sentence(run):
     text = run("plan --n 4000 --d 128 --rho 0.5").stdout
     assert not re.search(r"^ +normal\),$", text, re.MULTILINE)
-    assert "205 rows would do well" in run("plan --n 10 --d 1 --rho 1").stdout
+    assert "205 rows are recommended" in run("plan --n 10 --d 1 --rho 1").stdout
     few = run("plan --n 10 --d 1 --rho 1 --neighbours replace-one").stdout
-    assert "200 rows would do well" in few
+    assert "200 rows are recommended" in few
     assert "privacy adds no more than sampling" not in few
 
 
@@ -316,6 +321,7 @@ def test_few_rows_are_the_first_thing_that_is_said(run, home):
     assert "±" not in text
     assert "confidence" not in text
     assert "not covered" not in text
+    assert "error     not known, since there are too few rows" in text
     assert "rho = 0.01" in text
     assert text.count("FEW ROWS") == 1
     lines = run("mean few.npy --rho 0.01 --norm-bound 60 --allow-few-rows --format csv").stdout.splitlines()
@@ -332,8 +338,40 @@ def test_warnings_of_the_library_are_told_on_the_error_output(run, home):
     assert "delta=0.1 is not below 1/n" in text
 
 
+def test_the_help_names_every_method_and_trust_model(run):
+    """Help may not load the registries, which load the compiler: so this compares both."""
+    words = " ".join(run("mean --help").stdout.split())
+    *first, last = [f"{name}{' (default)' * (name == DEFAULT)}" for name in ESTIMATORS]
+    assert f"--method NAME {', '.join(first)} or {last}." in words
+    *first, last = [f"{name}{' (default)' * (name == 'central')}" for name in TRUST_MODELS]
+    assert f"--trust MODEL {', '.join(first)} or {last}." in words
+
+
+def test_a_ledger_of_other_people_is_told_in_options(run):
+    command = "mean visits.csv --columns age --lower 0 --upper 130 --rho 0.1 --ledger people.json"
+    run(f"{command} --ledger-rho 1 --privacy-unit patient")
+    words = run(command, 2).stderr
+    assert "this release protects rows (add-or-remove-one); earlier releases of this data set protect patient" in words
+    assert "Give --neighbours and --privacy-unit as before" in words
+    words = run(f"{command} --privacy-unit patient --neighbours replace-one", 2).stderr
+    assert "Leave --neighbours out; or open the ledger of a data set with --ledger-neighbours replace-one" in words
+
+
+def test_a_release_is_not_lost_when_the_folder_of_its_page_vanishes(run, home, monkeypatch):
+    def vanish(*given):
+        (home / "gone").rmdir()
+        return page(*given)
+
+    page = dpmean.report
+    (home / "gone").mkdir()
+    monkeypatch.setattr(dpmean, "report", vanish)
+    done = run("mean data.npy --rho 0.5 --norm-bound 60 --report gone/page.html", 3)
+    assert "cannot write gone/page.html: there is no folder gone: make it first" in done.stderr
+    assert "Private mean of about" in done.stdout
+
+
 def test_one_row_is_protected_unless_whose_it_is_was_said(run):
-    words = "a person who has them is protected less"
+    words = "one row is protected; a person with several rows is protected less"
     assert words in run("mean visits.csv --bounds bounds.csv --rho 0.5").stdout
     assert words not in run("mean visits.csv --bounds bounds.csv --rho 0.5 --privacy-unit patient").stdout
     assert words in run("mean visits.csv --bounds bounds.csv --rho 0.5 --by clinic --groups A").stdout

@@ -151,7 +151,7 @@ def test_groups_are_charged_like_rows():
     assert ledger.spent == 1
     dpmean.mean_by(ROWS, neighbours=REPLACED, **asked)  # whose groups get a quarter of it
     assert ledger.spent == 1 + Fraction(1, 4)
-    with pytest.raises(ArgumentError, match="about replace-one within its group of rows, and earlier ones"):
+    with pytest.raises(ArgumentError, match=r"protects rows \(replace-one within its group\); earlier releases of"):
         dpmean.mean_by(ROWS, sizes="public", **asked)
 
 
@@ -171,7 +171,7 @@ def test_the_other_way_round_is_refused_and_it_says_why(declared):
     for model in ({}, {"trust": "local"}):
         rows = np.tile(ROWS, (4, 1))
         with pytest.raises(
-            ArgumentError, match=r"about replace-one of rows, and (earlier|this).* about add-or-remove-one of rows"
+            ArgumentError, match=r"release protects rows \(replace-one\); (earlier|this).* rows \(add-or-remove-one\)"
         ) as caught:
             dpmean.mean(rows, rho=0.5, neighbours=REPLACED, ledger=ledger, **ASKED, **model)
         assert "publish the number of rows" in str(caught.value)
@@ -184,7 +184,7 @@ def test_persons_are_not_converted_to_rows():
     ledger.charge(Zcdp(Fraction(1, 10)), "a count", neighbours=ADDED, unit="who")
     assert ledger.entries[0].relation == (REPLACED, "who")
     assert ledger.spent == Fraction(2, 5)
-    with pytest.raises(ArgumentError, match=r"about add-or-remove-one of rows, and .* about replace-one of who"):
+    with pytest.raises(ArgumentError, match=r"protects rows \(add-or-remove-one\); .* protect who \(replace-one\)"):
         ledger.charge(Zcdp(Fraction(1, 10)), "a count", neighbours=ADDED)
     ledger.charge(Zcdp(Fraction(1, 10)), "nobody said")
     assert ledger.spent == Fraction(1, 2)
@@ -304,5 +304,5 @@ def test_files_of_earlier_versions_mean_what_they_did(kind, file):
 def test_a_refusal_offers_another_ledger_only_where_that_helps():
     """It does where the persons are the same, and the number of rows is what the ledger keeps private."""
     for known, same_unit in itertools.product((ADDED, REPLACED), (True, False)):
-        words = refusal("this", REPLACED, known, same_unit=same_unit, first=True)
+        words = refusal("this", f"rows ({REPLACED})", f"rows ({known})", same_unit=same_unit, first=True)
         assert ("Leave neighbours out" in words) == (known == ADDED and same_unit)

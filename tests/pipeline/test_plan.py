@@ -74,10 +74,10 @@ def test_an_outlook_tells_what_would_do():
     assert few.verdict is Verdict.HOPELESS
     assert dpmean.plan(few.rows_needed, 128, rho=0.5).verdict is Verdict.FINE
     assert dpmean.plan(40, 128, rho=few.budget_needed * 1.001).verdict is Verdict.FINE
-    assert f"{few.rows_needed} rows would do" in str(few)
+    assert f"{few.rows_needed} rows are recommended" in str(few)
     fine = dpmean.plan(4000, 128, rho=0.5)
     assert "enough rows" in str(fine)
-    assert "would do" not in str(fine)
+    assert "recommended" not in str(fine)
     assert "privacy adds no more than sampling" in str(few)
     level = dpmean.plan(few.rows_to_match, 128, rho=0.5)
     assert level.error == pytest.approx(level.sampling_error, rel=0.05)

@@ -222,14 +222,17 @@ def test_the_page_of_a_release_as_usual_protects_who_took_part(tmp_path):
 def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
     words = {kind: _words(dpmean.report(releases[kind], tmp_path / "page.html")) for kind in KINDS}
     for kind in set(KINDS) - {"persons"}:
-        assert "Whether any one row is as it is, or has any other values instead" in words[kind]
+        assert "Whether any one row is as it is or has any other values instead can be guessed from" in words[kind]
         assert "is public, and not protected" in words[kind]
-    assert "Whether any one person is in the data at all, with one row or many" in words["persons"]
+    assert (
+        "Whether any one person is in the data at all (with one row or many) can be guessed from this page"
+        in words["persons"]
+    )
     assert "How many persons there are is protected as well" in words["persons"]
     assert "Every person counts once" in words["persons"]
     assert f"over about {releases['persons'].n} persons" in words["persons"]
     assert "if that person were added or left out" in words["persons"]
-    assert "from this page, even by somebody" in words["vector"]
+    assert "from this page at most as well as the bet below says, even by somebody" in words["vector"]
     assert "and how many rows there are, which went through none" in words["vector"]
     assert "went through the noise, and nothing besides" in words["persons"]
     assert "is trusted with them" in words["vector"]
@@ -248,8 +251,23 @@ def test_epsilon_is_that_of_the_release(releases, tmp_path):
     assert releases["vector"].epsilon(1e-6) < 5.223
     assert "epsilon 5.222 at delta 10⁻⁶" in words
     assert "rho = 0.5" in words
-    factor = float(re.search(r"at most ([0-9.]+) times as often", words)[1])
+    factor = float(re.search(r"at most ([0-9.]+) times as likely as it would be", words)[1])
     assert math.exp(releases["vector"].epsilon(1e-6)) <= factor < 1.01 * math.exp(releases["vector"].epsilon(1e-6))
+
+
+def test_a_page_in_a_folder_that_does_not_exist_is_refused(releases, grouped, tmp_path):
+    for release in (releases["vector"], grouped["few"]):
+        with pytest.raises(dpmean.DpMeanError, match=r"there is no folder .*nodir: make it first"):
+            dpmean.report(release, tmp_path / "nodir" / "page.html")
+
+
+def test_a_page_about_persons_speaks_of_persons(releases, tmp_path):
+    for kind, one, other in (("persons", "person", "row"), ("vector", "row", "person")):
+        words = _words(dpmean.report(releases[kind], tmp_path / "page.html"))
+        for part in ("the mean of these {}s lies", "far a {} typically lies", "Errors are about the mean of these {}s"):
+            assert part.format(one) in words
+            assert part.format(other) not in words
+    assert releases["persons"].receipts[0].asked == "number of persons"
 
 
 def test_an_epsilon_that_promises_nothing_says_so(releases, tmp_path):
@@ -257,6 +275,8 @@ def test_an_epsilon_that_promises_nothing_says_so(releases, tmp_path):
     words = _words(dpmean.report(loose, tmp_path / "page.html"))
     assert "so large that it rules out next to nothing" in words
     assert "hardly" not in words
+    assert "is practically not hidden at such a cost" in words
+    assert "at most as well as" not in words
     assert "it may well be told from this page" in words
     assert "in at most 100.0 % of cases" in words
 
@@ -323,21 +343,27 @@ def test_groups_without_a_number_say_why(grouped, tmp_path):
 
 def test_the_promise_of_groups_is_theirs(grouped, tmp_path):
     few = _words(dpmean.report(grouped["few"], tmp_path / "page.html"))
-    assert "Whether any one row is in the data at all, and in which group, can hardly be told" in few
+    assert (
+        "Whether any one row is in the data at all and in which group can be guessed from this page at most as well as"
+        in few
+    )
     assert "How many rows a group has is protected as well" in few
-    assert "the dearest group counts for all." in few
+    assert "the total is the cost of the most expensive group." in few
     assert "rho = 0.1." in few
     assert "went through the noise, and nothing besides" in few
     many = _words(dpmean.report(grouped["many"], tmp_path / "page.html"))
     assert "with that row replaced by any other of its group" in many
-    assert "two candidates for that row, both of its group, each as likely" in many
+    assert (
+        "must guess which of two candidates, both of its group, that row is, at even odds, and is right in at most"
+        in many
+    )
     assert "and how many rows each group has, which went through none" in many
     assert "nothing besides" not in many
     assert "who is in which, is public, and not protected" in many
     moved = replace(grouped["few"], neighbours=Neighbours.REPLACE_ONE)
     words = _words(dpmean.report(moved, tmp_path / "page.html"))
     assert "rho = 0.4." in words
-    assert "counts for all, four times" in words
+    assert "the total is four times the cost of the most expensive group" in words
 
 
 def test_persons_in_groups_count_with_their_rows_in_one(grouped, tmp_path):

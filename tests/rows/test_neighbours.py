@@ -14,7 +14,7 @@ from dpmean.rows.files.csv_records import Scan
 from dpmean.rows.tables import keys, scalars
 
 CASES = [case for case in neighbours.shares(1) if case[0] not in neighbours.CLUSTERS]
-"""Clusters have theirs in tests/conformance."""
+"""Clusters have theirs in tests/rows/conformance."""
 SHARED = {"rho": 1.0, "norm_bound": 1e6, "nan": "impute", "seed": 1, "allow_few_rows": True}
 
 

@@ -79,7 +79,7 @@ def _by_name(bounds: Mapping[str, tuple[float, float]], names: tuple[str, ...] |
         raise ArgumentError("bounds={...} is for columns that have names, which these do not: give (lower, upper)")
     for name in names:
         if name not in bounds:
-            raise ArgumentError(f"bounds: column {name!r} has none: give its lower and upper bound, or leave it out")
+            raise ArgumentError(f"bounds has no entry for column {name!r}: add one, or remove the column from columns")
     sides = [bounds[name] for name in names]
     if not all(isinstance(side, tuple | list) and len(side) == 2 for side in sides):
         raise ArgumentError('bounds: give (lower, upper) for every column, {"age": (0, 130), ...}')

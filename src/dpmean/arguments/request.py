@@ -141,6 +141,7 @@ def read_request(
     check_options(terms.model, {**given, "groups": groups, "passes": None if passes == 2 else passes})
     check_nan(nan, terms.model)
     _check_count(terms)
+    _check_keys(groups, privacy_unit)
     return Request(
         terms=terms,
         selection=read_selection(columns, vector_column, newlines),
@@ -162,6 +163,19 @@ def _read_method(model: TrustModel, method: str | None, passes: int) -> Build:
         only = " or ".join(f'"{name}"' for name in model.methods)
         raise ArgumentError(f"in the {model.name} model the method is {only}, got {method!r}: leave it out")
     return find_estimator(method, passes)
+
+
+def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:
+    """Refuse one column for groups and for persons: every group would be one person."""
+    if groups is None or privacy_unit is None:
+        return
+    by = groups.by
+    if by is privacy_unit or (isinstance(by, str) and isinstance(privacy_unit, str) and by == privacy_unit):
+        which = f" {by!r}" if isinstance(by, str) else ""
+        raise ArgumentError(
+            f"by and privacy_unit are the same column{which}, so that every group would be one person: give the column "
+            "that tells persons apart as privacy_unit, or leave it out"
+        )
 
 
 def _check_count(terms: Terms) -> None:

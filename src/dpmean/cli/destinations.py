@@ -16,12 +16,11 @@ import numpy as np
 
 import dpmean
 from dpmean.cli import show, tables
-from dpmean.errors import DataError
+from dpmean.errors import DataError, DpMeanError
 from dpmean.privacy.renyi import renyi_of
 from dpmean.release.statistics import STATISTICS
-from dpmean.release.text import Paragraph
+from dpmean.release.text import PROTECTED
 
-"""Where the words of a release begin."""
 _KINDS = {".json": "json", ".csv": "csv", ".npy": "npy"}
 
 Releases = dpmean.Release | dpmean.GroupedRelease
@@ -70,7 +69,7 @@ class Target:
             try:
                 save(release, file)
                 written.append(str(file))
-            except (OSError, UnicodeError) as error:
+            except (OSError, UnicodeError, DpMeanError) as error:
                 instead = ", so it is printed" if file is self.file else ""
                 trouble = trouble or f"cannot write {file}{instead}: {_reason(error)}"
         if trouble and self.as_json:  # the output is for what went wrong
@@ -111,6 +110,8 @@ class Target:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, DpMeanError):
+        return str(error)
     return (getattr(error, "strerror", None) or type(error).__name__).lower()
 
 
@@ -160,7 +161,6 @@ def _print(found: Releases) -> None:
         unit = found.unit
         if found.settings.few_rows:
             show.warning("FEW ROWS: this mean may be worthless, and no error can be given")
-            facts = _without_errors(facts)
         show.table(found.title(), tables.release_table(found))
         facts.append(("paid for", _shares(found)))
     else:
@@ -170,16 +170,10 @@ def _print(found: Releases) -> None:
             show.warning(f"FEW ROWS: these means may be worthless, and no error can be given: {', '.join(small)}")
         show.table(found.title(), tables.grouped_table(found))
     if unit is None:
-        at = next(i for i, (_, words) in enumerate(facts) if words.startswith("neighbours: "))
-        several = "several rows: a person who has them is protected less, for each of them"
+        at = next(i for i, (_, words) in enumerate(facts) if words.startswith(PROTECTED))
+        several = "one row is protected; a person with several rows is protected less"
         facts.insert(at + 1, ("", f"{several}; --privacy-unit NAME protects persons"))
     show.sheet([*facts, *remarks])
-
-
-def _without_errors(facts: list[Paragraph]) -> list[Paragraph]:
-    """Return what is told where rows are too few to say anything of errors."""
-    start = next((i for i, (label, _) in enumerate(facts) if label == "error"), len(facts))
-    return facts[:start] + facts[start + 2 :]
 
 
 def _shares(found: dpmean.Release) -> str:

@@ -48,14 +48,20 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @arguments.budget
 @click.option("--ledger", type=_FILE, metavar="FILE", help="Take the cost from the budget kept in this file.")
 @click.option("--dataset", metavar="NAME", help='Your name for these rows in it (default: "data").')
-@click.option("--ledger-rho", type=arguments.NUMBER, metavar="R", help="Their whole budget, at first use, or else")
-@click.option("--ledger-epsilon", type=arguments.NUMBER, metavar="E", help="that in approximate DP, with")
-@click.option("--ledger-delta", type=arguments.NUMBER, metavar="D", help="its delta.")
-@click.option("--ledger-neighbours", metavar="WHICH", help="replace-one to take both kinds (default: the first's).")
-@click.option("--norm-bound", type=float, metavar="X", help="No row is longer (l2 norm); may be loose.")
+@click.option(
+    "--ledger-rho", type=arguments.NUMBER, metavar="R", help="Total budget of the data set in zCDP (at first use)."
+)
+@click.option(
+    "--ledger-epsilon", type=arguments.NUMBER, metavar="E", help="Total budget as an epsilon instead (at first use)."
+)
+@click.option("--ledger-delta", type=arguments.NUMBER, metavar="D", help="The delta that goes with --ledger-epsilon.")
+@click.option(
+    "--ledger-neighbours", metavar="WHICH", help="replace-one takes both (default: that of the first release)."
+)
+@click.option("--norm-bound", type=float, metavar="X", help="Upper bound on the l2 norm of every row; may be loose.")
 @click.option("--bounds", type=_FILE, metavar="CSV", help="Ranges: a file with the header column,lower,upper.")
-@click.option("--lower", type=float, metavar="X", help="Every column is at least this, and")
-@click.option("--upper", type=float, metavar="X", help="at most this.")
+@click.option("--lower", type=float, metavar="X", help="Lower bound of every column.")
+@click.option("--upper", type=float, metavar="X", help="Upper bound of every column.")
 @click.option(
     "--columns", type=arguments.NAMES, metavar="A,B,C", help="Of a table (default: all, or those in --bounds)."
 )
@@ -77,7 +83,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--method", metavar="NAME", help="refined (default), shifted or clipped.")
 @click.option("--passes", type=int, metavar="1|2", help="How often all rows are read at most (default: 2).")
 @click.option("--rounds", metavar="WHAT", help="adaptive or few, in the local and the shuffle model.")
-@click.option("--honest", type=arguments.NUMBER, metavar="X", help="The part of the users that are (shuffle).")
+@click.option(
+    "--honest", type=arguments.NUMBER, metavar="X", help="Share of users assumed honest (shuffle model only)."
+)
 @click.option("--seed", type=int, metavar="N", help="Known noise: for experiments, PROTECTS NOBODY.")
 @click.option("--out", type=_FILE, metavar="FILE", help="Write the release to this file.")
 @click.option(

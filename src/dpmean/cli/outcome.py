@@ -35,6 +35,10 @@ _EXTRAS = {
 _TYPED = {
     "allow_few_rows=True": "--allow-few-rows",
     'pass nan="impute"': "give --nan impute",
+    "(zero with norm_bound)": "(zero with --norm-bound)",
+    "Give neighbours and privacy_unit as before": "Give --neighbours and --privacy-unit as before",
+    "Leave neighbours out; or open": "Leave --neighbours out; or open",
+    'with neighbours="replace-one" before its first release': "with --ledger-neighbours replace-one at its first use",
     "exactly one of norm_bound and bounds is": "exactly one of --norm-bound and --bounds (or --lower and --upper) is",
 }
 """What the library says, and how it is typed here."""

@@ -58,7 +58,7 @@ class Entry:
     def protects(self) -> str:
         """What the cost is about, in words; a column may be called rows, too."""
         unit = "rows" if self.unit is None else "the column 'rows'" if self.unit == "rows" else display_name(self.unit)
-        return f"{self.neighbours} of {unit}"
+        return f"{unit} ({self.neighbours})"
 
     def __str__(self) -> str:
         one = "row" if self.unit is None else "person"

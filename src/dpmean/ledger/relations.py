@@ -49,10 +49,12 @@ def replacing(cost: Cost) -> tuple[Cost, str]:
 
 
 def refusal(what: str, asked: str, known: str, *, same_unit: bool, first: bool) -> str:
-    """Return why costs of two kinds do not add up, and what to do."""
-    others = "this ledger is" if first else "earlier ones on this data set are"
-    words = f"{what} is about {asked}, and {others} about {known}: costs do not add up"
-    if same_unit and known.startswith(_ADDED):
+    """Return why costs of two kinds cannot be added, and what to do."""
+    others = "this ledger protects" if first else "earlier releases of this data set protect"
+    words = (
+        f"{'this release' if what == 'this' else what} protects {asked}; {others} {known}. Their costs cannot be added"
+    )
+    if same_unit and known.endswith(f"({_ADDED})"):
         return (
             f"{words}. Neighbours that replace one publish the number of rows, which add-or-remove-one keeps private, "
             "so there is no price. Leave neighbours out; or open the ledger of a data set with "

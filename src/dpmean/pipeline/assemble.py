@@ -14,7 +14,7 @@ from dpmean.estimators.feasibility import Need
 from dpmean.pipeline.outlook import Outlook, Traffic
 from dpmean.privacy.budgets import Number
 from dpmean.privacy.neighbours import Neighbours
-from dpmean.privacy.receipts import Receipt
+from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.queries.domain import Domain
 from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
@@ -35,20 +35,20 @@ def check_rows(
     release is recorded, as it may tell a number that was paid for.
     """
     fine, risky = math.ceil(need.fine), math.ceil(need.risky)
-    verdict = need.verdict(n)
+    verdict, these = need.verdict(n), f"{rows} {'is' if n == 1 else 'are'}"
     if verdict is Verdict.FINE:
         return ""
     if verdict is Verdict.RISKY:
-        return f"{rows} are few for {setting}: expect a larger error than usual. {fine} would do well."
+        return f"{these} few for {setting}: expect a larger error than usual. {fine} are recommended."
     if not allow_few_rows:
+        spent = f". The noisy count cost rho = {float(total_cost(paid).rho):.4g}" if paid else ""
         raise TooFewRowsError(
-            f"{rows} are too few for {setting}: {risky} would do, {fine} would do well. Use more rows "
-            "(rows are people, columns are what is measured) or a larger budget, or go on at your own risk with "
-            "allow_few_rows=True",
+            f"{these} too few for {setting}: at least {risky} are needed, {fine} are recommended. Use more rows (check "
+            "that X is not transposed) or a larger budget, or go on at your own risk with allow_few_rows=True" + spent,
             rows_needed=risky,
             receipts=paid,
         )
-    return f"{rows} are too few for {setting}: the answer may be far off, whatever noise_std says."
+    return f"{these} too few for {setting}: the answer may be far off, whatever noise_std says."
 
 
 def warn(few_rows: str, delta: Number | None, n: int) -> None:

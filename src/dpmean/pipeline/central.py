@@ -10,7 +10,6 @@ from typing import Any, final
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.request import Job, Request
 from dpmean.arguments.terms import Terms
-from dpmean.errors import display_name
 from dpmean.estimators.refined import plan as planner
 from dpmean.estimators.refined.estimator import rows_needed
 from dpmean.noise.public import PublicCoins
@@ -25,8 +24,10 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.queries.domain import Domain
 from dpmean.queries.protocols import Noise, Rows
+from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
 from dpmean.release.settings import Settings
+from dpmean.release.text import number as number_in_words
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory
 from dpmean.rows.pass_counter import PassCounter
@@ -89,6 +90,8 @@ def _ask(
 
     rows = PassCounter(_seen(job.source, replace(domain, strict=job.strict), number, noise))
     estimate = estimator(curate(rows, number.left, noise, terms.neighbours))
+    if not isinstance(estimate, Estimate):
+        raise TypeError(f"an estimator must return an Estimate, got {type(estimate).__name__} from {estimator.name}")
     estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
     total_cost(estimate.receipts, request.terms.zcdp)
     release = in_user_units(
@@ -156,12 +159,13 @@ class _Number:
 
 def _number(source: Source, neighbours: Neighbours, budget: Zcdp, noise: Noise) -> _Number:
     n, unit = source.shape[0], unit_of(source)
-    what = "rows" if unit is None else f"persons ({display_name(unit)})"
     if neighbours is Neighbours.REPLACE_ONE:
-        return _Number(n, f"{n} {what}", (), budget)
+        return _Number(n, number_in_words(n, neighbours, unit), (), budget)
     for_count, left = split(budget, *COUNT_SHARES)
-    about, receipt = count_rows(n, for_count, noise, "number")
-    return _Number(about, f"about {about} {what}", (receipt,), left, math.sqrt(1 / (2 * for_count.rho)))
+    about, receipt = count_rows(n, for_count, noise, "number", "rows" if unit is None else "persons")
+    return _Number(
+        about, number_in_words(about, neighbours, unit), (receipt,), left, math.sqrt(1 / (2 * for_count.rho))
+    )
 
 
 def expect(n: int, d: int, terms: Terms) -> Outlook:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from dpmean.enums import Trust, Verdict
+from dpmean.errors import plural
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Outlook:
     """What n rows in d dimensions and a budget promise.
 
     Attributes:
-        n: The number of rows.
+        n: The number of rows, or of persons if all rows of a person are protected together (``privacy_unit``).
         d: The number of columns.
         budget: The budget: zCDP, or pure differential privacy in the local model, or epsilon and delta in the shuffle
             model.
@@ -61,7 +62,8 @@ class Outlook:
             from the origin or the middle of the bounds. Clusters may double it; heavy tails and skewed rows in few
             dimensions may take it tenfold.
         sampling_error: The error that the rows have anyway, as a sample, in the same unit.
-        rows_needed: The number of rows that is recommended with this budget.
+        rows_needed: The number of rows that is recommended with this budget. The number that is needed at least, which
+            is smaller, is the one in ``TooFewRowsError``.
         budget_needed: The rho, or epsilon, that is recommended with these rows. It is infinity if none is large enough.
         rows_to_match: The number of rows from which on privacy adds no more than sampling does, with this budget. It is
             0 in the local model, where that is hardly ever so, and in the shuffle model, which is planned for one
@@ -84,7 +86,7 @@ class Outlook:
     traffic: Traffic | None = None
 
     def __str__(self) -> str:
-        ratio = self.error / self.sampling_error
+        ratio, least = self.error / self.sampling_error, "at least " * (self.verdict is Verdict.HOPELESS)
         budget = self.budget
         notion = "rho" if isinstance(budget, Zcdp) else "epsilon"
         amount = float(budget.rho if isinstance(budget, Zcdp) else budget.epsilon)
@@ -94,11 +96,10 @@ class Outlook:
             Verdict.HOPELESS: "too few rows: centre and radius could not be found",
         }[self.verdict]
         lines = [
-            f"{self.n} rows in {self.d} dimension{'s' if self.d > 1 else ''}, {notion} = {amount:.4g}"
+            f"{plural(self.n, 'row')} in {plural(self.d, 'dimension')}, {notion} = {amount:.4g}"
             f"{f', {self.trust} model' * (self.trust is not Trust.CENTRAL)}: {verdict}",
-            f"  privacy adds an error of {'at least ' * (self.verdict is Verdict.HOPELESS)}{self.error:.3g} spreads "
-            "(l2 norm, for rows that look normal),",
-            f"    {ratio:.2g} times the {self.sampling_error:.3g} that the rows have anyway as a sample",
+            f"  privacy adds an error of {least}{self.error:.3g} spreads (l2 norm, for rows that look normal)",
+            f"  the sampling error is {self.sampling_error:.3g} spreads; privacy adds {least}{ratio:.2g} times that",
         ]
         if ratio > 1 and self.rows_to_match >= self.rows_needed:  # fewer would not do well in any case
             lines.append(f"  from {self.rows_to_match} rows on, privacy adds no more than sampling")
@@ -106,7 +107,7 @@ class Outlook:
             other = f"or {notion} = {self.budget_needed:.3g} with these rows"
             if math.isinf(self.budget_needed):
                 other = "and no budget is large enough for these rows"
-            lines.append(f"  {self.rows_needed} rows would do well with this budget, {other}")
+            lines.append(f"  {self.rows_needed} rows are recommended with this budget, {other}")
         if self.traffic is not None:
             lines.append(str(self.traffic))
         return "\n".join(lines)

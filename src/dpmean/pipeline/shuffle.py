@@ -13,6 +13,7 @@ from dpmean.arguments.request import Request
 from dpmean.arguments.rows import check_columns
 from dpmean.arguments.terms import Terms
 from dpmean.enums import Fidelity
+from dpmean.errors import plural
 from dpmean.estimators.feasibility import Need
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
 from dpmean.pipeline.devices import read_devices
@@ -33,7 +34,7 @@ def run(X: Any, request: Request) -> Release:
     noise, coins = read_randomness(request.seed)
     need = Need(*clients_needed(d, budget, terms.honest))
     setting = f"d={d}, {budget} and the shuffle model"
-    few_rows = check_rows(need, n, f"{n} rows", setting, allow_few_rows=request.allow_few_rows)
+    few_rows = check_rows(need, n, plural(n, "row"), setting, allow_few_rows=request.allow_few_rows)
     warn(few_rows, terms.delta, n)
 
     plan = design(n, d, budget, terms.honest, few_rounds=terms.few_rounds)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NoReturn, final
 
 from dpmean.enums import Sizes, Trust, read_name
-from dpmean.errors import ArgumentError, ArgumentTypeError, display_name
+from dpmean.errors import ArgumentError, ArgumentTypeError, display_name, plural
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.conversions import rounded_up, tight_epsilon
 from dpmean.privacy.neighbours import Neighbours
@@ -26,10 +26,14 @@ MOVED = 4
 In its own group it is one row less and another more, two steps, whose cost grows with the square: four times. If it
 moves to another group, each of two separate releases changes by one step: twice.
 """
+_CHECK_LABELS = (
+    "if a group has fewer rows than you expected, check its label: labels must match exactly, including upper and "
+    "lower case"
+)
 _PROTECTED = {
-    (Sizes.PRIVATE, Neighbours.ADD_OR_REMOVE_ONE): "whether any one is there, and in which group",
-    (Sizes.PRIVATE, Neighbours.REPLACE_ONE): "what any one contributed, and in which group",
-    (Sizes.PUBLIC, Neighbours.REPLACE_ONE): "what any one contributed; who is in which group is public",
+    (Sizes.PRIVATE, Neighbours.ADD_OR_REMOVE_ONE): "whether any one {one} is there, and in which group",
+    (Sizes.PRIVATE, Neighbours.REPLACE_ONE): "what any one {one} contributed, and in which group",
+    (Sizes.PUBLIC, Neighbours.REPLACE_ONE): "what any one {one} contributed; who is in which group is public",
 }
 """What is protected; public sizes tell who is there."""
 
@@ -42,7 +46,7 @@ class Refusal:
     Attributes:
         reason: Why there is no mean.
         receipts: What was paid to know that.
-        rows_needed: The number of rows that would be enough.
+        rows_needed: The number of rows, or persons, that is needed at least.
 
     """
 
@@ -54,6 +58,9 @@ class Refusal:
     def rho(self) -> Fraction:
         """The zCDP budget that was spent, exactly."""
         return total_cost(self.receipts).rho if self.receipts else Fraction(0)
+
+    def __str__(self) -> str:
+        return f"no mean: {self.reason}"
 
 
 @final
@@ -210,34 +217,33 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     def __str__(self) -> str:
         facts, remarks = self.told()
-        lines = [self.title(), *summary.lines_of(facts)]
+        lines = [*summary.wrapped("", self.title(), 2), *summary.lines_of(facts)]
         for label, found in self.groups.items():
-            words = f"no mean: {found.reason}" if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
+            words = str(found) if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
             lines += summary.wrapped("  ", f"{label}: {words}", 4)
         return "\n".join([*lines, *summary.lines_of(remarks)])
 
     def title(self) -> str:
         """Return what this is, in one line."""
-        return f"Private means of {len(self)} groups by {display_name(self.by)}"
+        return f"Private means of {plural(len(self), 'group')} by {display_name(self.by)}"
 
     def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
         """Return what is to be known of all groups, and what a reader must not miss: labels and words."""
-        what = _PROTECTED[self.sizes, self.neighbours]
+        what = _PROTECTED[self.sizes, self.neighbours].format(one="row" if self.unit is None else "person")
         epsilon = f"epsilon = {summary.four_digits_up(self.epsilon(self.delta)):.4g} at delta = {self.delta:g}"
         facts = [
             ("privacy", f"rho = {float(self.rho):.6g} zCDP for all together, that is {epsilon}"),
-            ("", f"neighbours: {self.neighbours}; sizes of groups: {self.sizes}; protected: {what}"),
+            ("", f"{summary.PROTECTED}{what} ({self.neighbours}); sizes of groups: {self.sizes}"),
         ]
         if self.unit is not None:
-            facts.append(
-                ("", f"every {display_name(self.unit)} counts in one group; what they have in others is left out")
-            )
+            unit = display_name(self.unit)
+            facts.append(("", f"every {unit} counts in one group; rows of the same {unit} in other groups are ignored"))
         if self.refused:
-            facts.append(("labels", "where more were expected, check the spelling: labels must match, also in case"))
+            facts.append(("labels", _CHECK_LABELS))
         one = next(iter(self.released.values()), None)
         return facts, summary.remarks(Settings() if one is None else one.settings, exact=True, seeded=self.seeded)
 
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""
-        groups = f"{len(self)} groups, {len(self.refused)} refused"
+        groups = f"{plural(len(self), 'group')}, {len(self.refused)} refused"
         return f"<GroupedRelease by {display_name(self.by)}: {groups}, rho={float(self.rho):.6g}{seeded}>"

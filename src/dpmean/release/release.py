@@ -171,7 +171,8 @@ class Release:
         The unit is that of ``radius``: yours, or half-widths of the bounds when columns have different ones. The
         bound covers the noise, the bias that was measured, and that of the few rows beyond the ceiling if the tail
         goes on as it began. It does not cover ``found.unseen`` rows, or fewer, that are much farther out than all
-        others, nor bounds that cut off rows, and for a population not the rare values of a heavy tail.
+        others, nor bounds that cut off rows, and for a population not the rare values of a heavy tail. It is no bound
+        at all where ``settings.few_rows`` is True: the error is not known then.
 
         Args:
             confidence: The probability with which the bound holds.
@@ -194,7 +195,8 @@ class Release:
     def column_bounds(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """Return a bound on the error of each column to the mean of these rows, in your units, each at this confidence.
 
-        What ``error_bound`` does not cover, these do not cover either.
+        What ``error_bound`` does not cover, these do not cover either, and where ``settings.few_rows`` is True they
+        are no bounds.
 
         Args:
             confidence: The probability with which each of the bounds holds.
@@ -229,11 +231,13 @@ class Release:
         return codec.decode_release(text)
 
     def __str__(self) -> str:
+        from dpmean.release.statistics import other_statistics  # here, as few need it
+
         facts, remarks = self.told()
         lines = [
-            self.title(),
+            *summary.wrapped("", self.title(), 2),
             *summary.warning(self.settings),
-            *summary.estimate(self.columns, self.mean, self.noise_std, self._bounds_to_tell()),
+            *summary.estimate(self.columns, self.mean, self.noise_std, self._bounds_to_tell(), other_statistics(self)),
             *summary.lines_of(facts),
             *summary.wrapped("    ", "what it paid for:"),
             *summary.paid(self.receipts),
@@ -259,11 +263,13 @@ class Release:
         return facts, summary.remarks(settings, exact=self.exact, seeded=self.seeded)
 
     def in_brief(self) -> str:
-        """Return one line: how many rows, and the mean, with what it is within at 95 % confidence if that is known."""
+        """Return one line: how many rows, and the mean, with its error at 95 % confidence if that is known."""
         if self.d > summary.FEW_COLUMNS:
             return f"{self._number()}: {summary.numbers(self.mean)}"
+        if self.settings.few_rows:
+            return f"{self._number()}: {summary.in_one_line(self.columns, self.mean, None)} (too few to know the error)"
         errors = self.noise_std * 1.96 if self.found is None else self.column_bounds()
-        return f"{self._number()}: {summary.with_errors(self.columns, self.mean, errors)}"
+        return f"{self._number()}: {summary.in_one_line(self.columns, self.mean, errors)}"
 
     def _number(self) -> str:
         return summary.number(self.n, self.neighbours, self.unit)
@@ -275,11 +281,15 @@ class Release:
 
     def _radius(self) -> list[summary.Paragraph]:
         unit, one = self.settings.radius_unit, "row" if self.unit is None else "person"
+        not_known = [summary.NOT_KNOWN] if self.settings.few_rows else []
         if self.found is None:
-            return summary.clipping(self.radius, unit)
+            return [*summary.clipping(self.radius, unit), *not_known]
+        found = summary.findings(self.found, self.radius, unit, one)
+        if not_known:
+            return [*found, *not_known]
         bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}
         imputed = bool(self.settings.imputed)
-        return summary.findings(self.found, self.radius, unit, one, **bounds, imputed=imputed)
+        return [*found, *summary.errors(self.found, unit, one, **bounds, imputed=imputed)]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Release.from_json, (self.to_json(),)

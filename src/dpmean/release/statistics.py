@@ -1,4 +1,4 @@
-"""The statistics that are shown of every column: data frames, CSV files, tables and pages read this list.
+"""The statistics that are shown of every column: data frames, CSV files, tables, pages and print read this list.
 
 Each is a function of numbers that are published already, so it costs no privacy. To add one, write a function and a
 line of STATISTICS.
@@ -70,3 +70,11 @@ STATISTICS: list[Statistic] = [
     Statistic("within", "within, at 95 %", within, sign="± ", needs_rows=True),
 ]
 """All statistics, in the order in which they are shown."""
+_IN_WORDS = ("mean", "noise_std", "within")
+"""What ``print(release)`` has sentences for; it appends all others."""
+
+
+def other_statistics(release: Release) -> list[tuple[Statistic, NDArray[np.float64]]]:
+    """Return the statistics beside mean, noise and error that may be relied upon, with their numbers."""
+    known = [(one, one.reliable(release)) for one in STATISTICS if one.name not in _IN_WORDS]
+    return [(one, numbers) for one, numbers in known if numbers is not None]

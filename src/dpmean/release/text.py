@@ -1,16 +1,20 @@
-"""A release in words, as it is printed in 80 columns: each function makes the lines for one of its parts."""
+"""A release in words, as it is printed in 80 columns: each function makes the lines for one of its parts.
+
+This is one file because all that ``print`` says of a release is to be read together.
+"""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.enums import Fidelity, Trust
-from dpmean.errors import display_name
+from dpmean.errors import display_name, plural
 from dpmean.privacy.budgets import PureDp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
@@ -18,13 +22,20 @@ from dpmean.privacy.renyi import Renyi, compose, renyi_of
 from dpmean.release.diagnostics import Found
 from dpmean.release.settings import VARIANTS, CollectionSettings, NormBound, Settings
 
-FEW_COLUMNS = 10
-"""So many are told one by one; of more, some."""
-_PLAYED = "played in one process, which saw all rows"
-
+if TYPE_CHECKING:
+    from dpmean.release.statistics import Statistic
 
 Paragraph = tuple[str, str]
 """A label, or nothing, and what is said under it."""
+FEW_COLUMNS = 10
+"""So many are told one by one; of more, some."""
+_PLAYED = "played in one process, which saw all rows"
+_WIDEST_NAME = 26
+"""Names of columns up to this length stand before their numbers, longer ones above them."""
+PROTECTED = "protected: "
+"""How the words on who is protected begin."""
+NOT_KNOWN: Paragraph = ("error", "not known, since there are too few rows")
+"""What is said of errors where rows are few."""
 
 
 def lines_of(paragraphs: Sequence[Paragraph]) -> list[str]:
@@ -35,21 +46,22 @@ def lines_of(paragraphs: Sequence[Paragraph]) -> list[str]:
 def wrapped(start: str, words: str, indent: int | None = None) -> list[str]:
     """Return words in lines of 80 columns, the first after a start, the others below it."""
     rest = " " * (len(start) if indent is None else indent)
-    maker = textwrap.TextWrapper(80, start, rest, break_long_words=False, break_on_hyphens=False)
+    maker = textwrap.TextWrapper(80, start, rest, break_on_hyphens=False)
     return maker.wrap(words)
 
 
 def number(n: int, neighbours: Neighbours, unit: str | None) -> str:
     """Return how many there are, and of what; a private number is not exact."""
     private = neighbours is Neighbours.ADD_OR_REMOVE_ONE
-    return f"{'about ' * private}{n} {'rows' if unit is None else f'persons ({display_name(unit)})'}"
+    about = "about " * private
+    return f"{about}{plural(n, 'row')}" if unit is None else f"{about}{plural(n, 'person')} ({display_name(unit)})"
 
 
 def warning(settings: Settings) -> list[str]:
     """Return what a reader should know before any number."""
     if not settings.few_rows:
         return []
-    return ["  FEW ROWS: the mean may be far off, and what is said of its error worthless"]
+    return ["  FEW ROWS: do not rely on the mean or on any error given for it"]
 
 
 def estimate(
@@ -57,28 +69,48 @@ def estimate(
     mean: NDArray[np.float64],
     noise_std: NDArray[np.float64],
     bounds: NDArray[np.float64] | None,
+    others: Sequence[tuple[Statistic, NDArray[np.float64]]] = (),
 ) -> list[str]:
-    """Return the mean and its noise, column by column if there are few, with bounds on their errors if known."""
+    """Return the mean and its noise, column by column if there are few, with bounds on their errors if known.
+
+    ``others`` are statistics beside these.
+    """
     d = len(mean)
-    if d <= FEW_COLUMNS:
-        within = [""] * d if bounds is None else [f", within {bound:.3g} at 95 % confidence" for bound in bounds]
-        names = columns or [f"mean[{j}]" for j in range(d)]
-        width = min(max(10, *(len(name) for name in names)), 30)
-        found = zip(names, mean, noise_std, within, strict=True)
-        return [
-            f"  {name:<{width}} {value:.6g} with noise of std {std:.3g}{words}" for name, value, std, words in found
-        ]
-    lines = [f"  mean       {numbers(mean)}", f"  noise_std  {numbers(noise_std)}"]
-    if np.ptp(noise_std) == 0:
-        noise = math.hypot(*noise_std.tolist())
-        lines.append(f"             that is {noise:.4g} in l2 norm, all columns together")
+    if d > FEW_COLUMNS:
+        return _arrays(mean, noise_std, others)
+    names = columns or [f"mean[{j}]" for j in range(d)]
+    width = max(10, *(len(name) for name in names if len(name) <= _WIDEST_NAME), 0)
+    lines = []
+    for j, name in enumerate(names):
+        words = f"{mean[j]:.6g}" if bounds is None else f"{mean[j]:.6g} ± {bounds[j]:.3g} (95 % confidence)"
+        words += f"; noise std {noise_std[j]:.3g}"
+        words += "".join(f"; {one.words} {one.sign}{values[j]:.{one.digits}g}" for one, values in others)
+        if len(name) > width:  # the numbers of all columns are to begin at the same place
+            lines += wrapped("  ", name)
+            name = ""
+        lines += wrapped(f"  {name:<{width}} ", words)
     return lines
 
 
-def with_errors(columns: tuple[str, ...] | None, mean: NDArray[np.float64], errors: NDArray[np.float64]) -> str:
-    """Return the mean in one line, column by column."""
+def _arrays(
+    mean: NDArray[np.float64],
+    noise_std: NDArray[np.float64],
+    others: Sequence[tuple[Statistic, NDArray[np.float64]]],
+) -> list[str]:
+    lines = [*wrapped("  mean       ", numbers(mean)), *wrapped("  noise_std  ", numbers(noise_std))]
+    if np.ptp(noise_std) == 0:
+        noise = math.hypot(*noise_std.tolist())
+        lines.append(f"             that is {noise:.4g} in l2 norm, all columns together")
+    for one, values in others:
+        lines += wrapped(f"  {one.name:<10} ", numbers(values), 13)
+    return lines
+
+
+def in_one_line(columns: tuple[str, ...] | None, mean: NDArray[np.float64], errors: NDArray[np.float64] | None) -> str:
+    """Return the mean in one line, column by column, with errors if these are known."""
     names = [f"{name} " for name in columns] if columns else [""] * len(mean)
-    return ", ".join(f"{name}{value:.6g} ± {error:.2g}" for name, value, error in zip(names, mean, errors, strict=True))
+    around = [""] * len(mean) if errors is None else [f" ± {error:.2g}" for error in errors]
+    return ", ".join(f"{name}{value:.6g}{words}" for name, value, words in zip(names, mean, around, strict=True))
 
 
 def bound(settings: Settings) -> str:
@@ -102,23 +134,25 @@ def clipping(radius: float, unit: str) -> list[Paragraph]:
     return [("radius", f"{radius:.5g}{unit} around the centre; {beyond}")]
 
 
-def findings(
-    found: Found, radius: float, unit: str, one: str, *, rows: float, population: float, imputed: bool
-) -> list[Paragraph]:
-    """Return what was found out on the way, and the bounds on the errors that follow from it."""
+def findings(found: Found, radius: float, unit: str, one: str) -> list[Paragraph]:
+    """Return what was found out on the way."""
     times = f"released {found.rounds} times, around better and better centres" if found.rounds > 1 else "released once"
-    error = (
-        f"at 95 % confidence the mean of these {one}s is within {rows:.3g}{unit} of this, in l2 norm over all columns"
-    )
-    sample = f"that of the population they are a sample of, within {population:.3g}{unit}"
-    missing = f"not covered: {'missing values, ' * imputed}up to {found.unseen} {one}s far beyond all others"
-    rare = "for a population rare large values, which add to its variance but not to the spread"
     return [
         ("spread", f"{found.spread:.4g}{unit}: the typical distance of a {one} from the mean of all"),
         ("radius", f"{radius:.4g}{unit}: {one}s farther from the centre were clipped; the mean was {times}"),
-        ("error", f"{error}; {sample}"),
-        ("", f"{missing}, bounds that cut rows off, and {rare}"),
     ]
+
+
+def errors(found: Found, unit: str, one: str, *, rows: float, population: float, imputed: bool) -> list[Paragraph]:
+    """Return the bounds on the errors, and what these cover."""
+    error = (
+        f"at 95 % confidence, the mean of these {one}s differs from this estimate by at most {rows:.3g}{unit} "
+        f"(l2 norm, all columns); population mean, if they are an independent sample: at most {population:.3g}{unit}"
+    )
+    covered = "covered: noise, and the bias of clipping as far as it was measured"
+    missing = f"{'missing values, ' * imputed}up to {plural(found.unseen, one)} far beyond all others"
+    rare = "for the population mean also rare large values, which the spread does not show"
+    return [("error", error), ("", f"{covered}; not covered: {missing}, bounds that cut {one}s off; {rare}")]
 
 
 def price(receipts: Sequence[Receipt], delta: float) -> str:
@@ -143,29 +177,44 @@ def protected(neighbours: Neighbours, unit: str | None) -> str:
     """Return who is protected."""
     one = "one row" if unit is None else f"all rows of one {display_name(unit)}"
     what = "rows" if unit is None else "persons"
-    number = {
-        Neighbours.REPLACE_ONE: "public",
-        Neighbours.ADD_OR_REMOVE_ONE: "private, and told with noise",
+    change, number = {
+        Neighbours.REPLACE_ONE: ("replaced by any other" if unit is None else "replaced by any others", "public"),
+        Neighbours.ADD_OR_REMOVE_ONE: ("present or absent", "published with noise"),
     }[neighbours]
-    return f"neighbours: {neighbours}, that is, {one}; the number of {what} is {number}"
+    return f"{PROTECTED}{one}, {change} ({neighbours}); the number of {what} is {number}"
 
 
 def protocol(trust: Trust, collection: CollectionSettings | None) -> list[Paragraph]:
     """Return what devices did, if every row is one."""
-    if trust is Trust.CENTRAL or collection is None:
+    if collection is None:
         return []
-    rounds, size = collection.rounds, f"{collection.bytes_per_user:.0f} bytes per user"
-    if trust is Trust.LOCAL:
-        sent = (
-            f"{rounds} rounds, {collection.messages_per_user:g} message of {size}; {collection.answered} users answered"
-        )
-        apart = "each device randomized its own answer, only messages were added up"
-        return [("protocol", f"{sent}; {_PLAYED if collection.played_in_one_process else apart}")]
-    sent = f"{rounds} rounds, {collection.messages_per_user:.1f} messages and {size}"
+    match trust:
+        case Trust.CENTRAL:
+            return []
+        case Trust.LOCAL:
+            return [("protocol", _local(collection))]
+        case Trust.SHUFFLE:
+            return [("protocol", _shuffle(collection))]
+        case _:
+            assert_never(trust)  # a new trust model needs words of its own
+
+
+def _local(collection: CollectionSettings) -> str:
+    sent = (
+        f"{collection.rounds} rounds, {collection.messages_per_user:g} message of "
+        f"{collection.bytes_per_user:.0f} bytes per user; {collection.answered} users answered"
+    )
+    apart = "each device randomized its own answer, only messages were added up"
+    return f"{sent}; {_PLAYED if collection.played_in_one_process else apart}"
+
+
+def _shuffle(collection: CollectionSettings) -> str:
+    messages, size = f"{collection.messages_per_user:.1f} messages", f"{collection.bytes_per_user:.0f} bytes per user"
+    sent = f"{collection.rounds} rounds, {messages} and {size}"
     sealed = f"{collection.sealed_bytes_per_user or 0:.0f} when sealed; centre by {VARIANTS[collection.variant or '']}"
     honest = f"{collection.answered} users answered, of whom {collection.honest} must be honest"
     played = f"; {_PLAYED}, by {collection.fidelity or Fidelity.MESSAGES}" if collection.played_in_one_process else ""
-    return [("protocol", f"{sent}, {sealed}; {honest}; shuffler and analyzer must not collude{played}")]
+    return f"{sent}, {sealed}; {honest}; shuffler and analyzer must not collude{played}"
 
 
 def paid(receipts: Sequence[Receipt]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpmean.errors import plural
 from dpmean.release import text
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds, Settings
@@ -26,14 +27,23 @@ def accuracy(release: Release) -> Html:
 
 def uncovered(unseen: int | None, settings: Settings) -> Html:
     """Return what errors do not cover; ``unseen`` rows may be cut off, None if not even that was measured."""
+    one = "row" if settings.privacy_unit is None else "person"
+    tight = (
+        f"A bound that is too tight. Rows beyond the bound ({bound_in_words(settings)}) were first shortened to it. If "
+        "it cuts"
+    )
+    if isinstance(settings.bound, BoxBounds):
+        tight = (
+            f"Bounds that are too tight. Values outside the bounds ({bound_in_words(settings)}) were first moved to "
+            "the nearest bound. If they cut"
+        )
     texts = [
-        "The bias of clipping: if rows lean to one side, the mean is moved to the other. It was not measured."
+        f"The bias of clipping: if {one}s lean to one side, the mean is moved to the other. It was not measured."
         if unseen is None
-        else f"Up to {unseen} rows much farther out than all others: they may have been clipped without anybody "
-        "noticing, and their weight in the mean is then lost.",
-        f"Bounds that cut. First of all, values beyond the bounds ({bound_in_words(settings)}) were moved to them. If "
-        "the bounds cut through the data, the mean is biased, and nothing on this page can tell.",
-        "Who is in the data. Errors are about the mean of these rows, not about people who were never asked"
+        else f"Up to {plural(unseen, one)} much farther out than all others: they may have been clipped without "
+        "anybody noticing, and their weight in the mean is then lost.",
+        f"{tight} through the data, the mean is biased, and nothing on this page can tell.",
+        f"Who is in the data. Errors are about the mean of these {one}s, not about people who were never asked"
         + ("" if unseen is None else ", and a population may have rare large values that no sample shows")
         + ".",
         "Estimates are not forced into their bounds: noise may carry a small one below its lower bound.",
@@ -45,22 +55,28 @@ def uncovered(unseen: int | None, settings: Settings) -> Html:
 
 def _sizes(release: Release) -> list[tuple[str, str]]:
     columns, found = columns_of(release), release.found
-    unit = _unit(release)
-    clipped = ("Clipped at", f"{plain(release.radius, 3)}{unit} from the centre: rows farther out were moved closer")
+    unit, one = _unit(release), "row" if release.unit is None else "person"
+    clipped = ("Clipped at", f"{plain(release.radius, 3)}{unit} from the centre: {one}s farther out were moved closer")
     each = "" if columns.d == 1 else "in each column, "
     if found is None or not columns.measured:
         return [("Noise", f"{each}a standard deviation of {from_to(columns.noise_std)}"), clipped]
     rows, population = release.error_bound(), release.error_bound(of="population")
     lengths = [
-        ("To the mean of these rows", f"at most {plain(rows, 3)}{unit}, at 95 % confidence"),
-        ("To that of a population", f"at most {plain(population, 3)}{unit}, if rows were drawn from it independently"),
-        ("Spread of the rows", f"{plain(found.spread, 3)}{unit}: how far a row typically lies from the mean of all"),
+        (f"To the mean of these {one}s", f"at most {plain(rows, 3)}{unit}, at 95 % confidence"),
+        (
+            "To that of a population",
+            f"at most {plain(population, 3)}{unit}, if {one}s were drawn from it independently",
+        ),
+        (
+            f"Spread of the {one}s",
+            f"{plain(found.spread, 3)}{unit}: how far a {one} typically lies from the mean of all",
+        ),
         clipped,
     ]
     if columns.d == 1:
         return lengths
     alone = f"at most {from_to(columns.error)}, at 95 % confidence" if columns.share_a_unit else "as drawn above"
-    names = ("All columns together", "To that of a population", "Spread of the rows", "Clipped at")
+    names = ("All columns together", "To that of a population", f"Spread of the {one}s", "Clipped at")
     together = [(name, words) for name, (_, words) in zip(names, lengths, strict=True)]
     together[0] = ("All columns together", f"{lengths[0][1]}, as the length of the vector of all errors")
     return [("Each column alone", alone), *together]

@@ -36,6 +36,7 @@ class Columns:
         lower: the lower bounds, if columns have bounds, and
         upper: the upper ones.
         few: whether there are too few rows to know the error, which is zero then.
+        one: what the estimate is a mean of, a row or a person.
         others: the other statistics of a release, with their numbers, or None where these are not known.
 
     """
@@ -49,6 +50,7 @@ class Columns:
     lower: Floats | None
     upper: Floats | None
     few: bool = False
+    one: str = "row"
     others: tuple[tuple[Statistic, Values], ...] = ()
 
     @property
@@ -82,6 +84,7 @@ def columns_of(release: Release, given: Sequence[str] | None = None) -> Columns:
         lower=None if bound is None else np.array(bound.lower),
         upper=None if bound is None else np.array(bound.upper),
         few=few,
+        one="row" if release.unit is None else "person",
         others=tuple(
             (statistic, statistic.reliable(release)) for statistic in STATISTICS if statistic.name not in ROUNDED
         ),

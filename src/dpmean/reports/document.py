@@ -1,4 +1,4 @@
-"""A release as one page that needs nothing else: no network, no script, no theory."""
+"""A release as one page that needs no network and no other file, and is complete with scripts switched off."""
 
 from __future__ import annotations
 
@@ -60,6 +60,8 @@ def report(
     if isinstance(release, GroupedRelease) and not release.rho:
         raise ArgumentError("no group has a mean, and nothing was spent: there is nothing to report")
     where = Path(path)
+    if not where.parent.is_dir():
+        raise ArgumentError(f"there is no folder {where.parent}: make it first")
     if isinstance(release, Release):
         name = "A private mean" if title is None else title
         shape, names = _shape(image, release.d), _names(columns, release.d)

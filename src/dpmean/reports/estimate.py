@@ -139,13 +139,13 @@ def covered(columns: Columns) -> str:
     """Return what error bars cover, in words."""
     if columns.few:
         return (
-            "There were too few rows to know the error: none is drawn, and the noise, whose standard deviation is in "
-            "the table, is only a part of it."
+            f"There were too few {columns.one}s to know the error: none is drawn, and the noise, whose standard "
+            "deviation is in the table, is only a part of it."
         )
     if columns.measured:
         words = (
-            "At 95 % confidence, the mean of these rows lies within the error: it covers the noise, and the bias of "
-            "clipping as far as it could be measured."
+            f"At 95 % confidence, the mean of these {columns.one}s lies within the error: it covers the noise, and "
+            "the bias of clipping as far as it could be measured."
         )
     else:
         words = (

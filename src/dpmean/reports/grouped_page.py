@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpmean.errors import display_name
+from dpmean.errors import display_name, plural
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
 from dpmean.reports import wording
@@ -63,7 +63,7 @@ def body(
 def _subtitle(release: GroupedRelease, promise: Promise) -> str:
     one = "row" if promise.unit is None else "person"
     by = "" if release.by == "group" else f", by {display_name(release.by)}"
-    means = f"The means of {len(release)} groups{by}"
+    means = f"The {'mean' if len(release) == 1 else 'means'} of {plural(len(release), 'group')}{by}"
     if promise.broken:
         return f"{means}, with noise that protects nobody in them."
     return f"{means}, with noise that protects every single {one} in them. Everything on this page may be published."
@@ -154,7 +154,8 @@ def _accuracy(release: GroupedRelease) -> Html:
     length = "" if found[0].d == 1 else "All columns of a group together, as the length of the vector of all errors. "
     halves = found[0].settings.radius_unit.startswith(" half")
     unit = "In half-widths: halves of the way from a column's lower bound to its upper one. " if halves else ""
-    confidence = "At 95 % confidence; in brackets, to the mean of a population of which rows are independent draws."
+    one = "row" if release.unit is None else "person"
+    confidence = f"At 95 % confidence; in brackets, to the mean of a population of which {one}s are independent draws."
     return join(
         tag("p", f"{length}{unit}{confidence}", class_="soft") if measured else None,
         entries(((str(label), _error(one)) for label, one in release.released.items()), "sizes"),

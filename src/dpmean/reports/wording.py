@@ -18,7 +18,7 @@ STEPS = {
     "spread": "how far apart rows typically are",
     "reach": "how far from zero, or from the middle of the bounds, rows lie",
     "extremes": "how far out the outermost rows are",
-    "locate": "a first, rough mean, to look from",
+    "locate": "an intermediate mean, used as the next centre",
     "outline": "how many rows lie how far out",
     "far": "how far out the farthest rows are",
     "alarm": "whether some rows lie far beyond all others",
@@ -51,13 +51,10 @@ def in_brief(promise: Promise) -> str:
 def who_is_protected(promise: Promise) -> str:
     """Return, in plain words, which two worlds are hard to tell apart."""
     seen = TRUST_MODELS[promise.trust].seen
-    told = "can hardly be told"
+    told = f"can be guessed from {seen} at most as well as the bet below says, even by"
     if _epsilon(promise) > _LARGE:
-        told = "is not hidden to speak of, at such a cost: it may well be told"
-    return (
-        f"{_hidden(promise)}, {told} from {seen}, even by somebody who knows everything else in the data. "
-        f"{_numbers(promise)}"
-    )
+        told = f"is practically not hidden at such a cost: it may well be told from {seen} by"
+    return f"{_hidden(promise)} {told} somebody who knows everything else in the data. {_numbers(promise)}"
 
 
 def _epsilon(promise: Promise) -> float:
@@ -65,14 +62,14 @@ def _epsilon(promise: Promise) -> float:
 
 
 def _hidden(promise: Promise) -> str:
-    group = ", and in which group" if promise.sizes is Sizes.PRIVATE else ""
+    group = " and in which group" if promise.sizes is Sizes.PRIVATE else ""
     if promise.unit is None:
-        what = "row is as it is, or has any other values instead" if promise.replaced else "row is in the data at all"
-        group += ", in the same group" * (promise.sizes is Sizes.PUBLIC)
+        what = "row is as it is or has any other values instead" if promise.replaced else "row is in the data at all"
+        group += " in the same group" * (promise.sizes is Sizes.PUBLIC)
     elif promise.replaced:
-        what = "person's rows are as they are, or are any others instead"
+        what = "person's rows are as they are or are any others instead"
     else:
-        what = "person is in the data at all, with one row or many"
+        what = "person is in the data at all (with one row or many)"
     return f"Whether any one {what}{group}"
 
 
@@ -120,10 +117,9 @@ def how_well(promise: Promise) -> list[str]:
     other = "any other of its group" if same else "any other"
     change = f"with that {one} replaced by {other}" if promise.replaced else f"if that {one} were added or left out"
     asked = (
-        f"and has two candidates for that {one}{', both of its group' * same}, each as likely as the other, names the "
-        "right one"
+        f"which of two candidates{', both of its group,' * same} that {one} is"
         if promise.replaced
-        else f"and has to say whether that {one} is in it, which is as likely as not, says the truth"
+        else f"whether that {one} is in the data"
     )
     name, also = f"{in_brief(promise)}, pure differential privacy", ""
     if pure is None:
@@ -132,13 +128,12 @@ def how_well(promise: Promise) -> list[str]:
         meaning = "a number so large that it rules out next to nothing"
     else:
         meaning = (
-            "whatever anybody might conclude, they come to conclude it at most "
-            f"{times_up(math.exp(epsilon))} times as often as they would {change}{also}"
+            f"any conclusion is at most {times_up(math.exp(epsilon))} times as likely as it would be {change}{also}"
         )
     return [
         f"This is {name}: {meaning}.",
-        f"As a bet: somebody who knows all the rest, {asked} in at most {percent_up(best_guess(promise))} of cases; "
-        "guessing blindly is right in 50 %.",
+        f"As a bet: somebody who knows all the rest must guess {asked}, at even odds, and is right in at most "
+        f"{percent_up(best_guess(promise))} of cases; guessing blindly is right in 50 %.",
     ]
 
 
@@ -167,10 +162,13 @@ def of_groups(promise: Promise) -> str | None:
     if promise.sizes is None:
         return None
     one = "row" if promise.unit is None else "person"
-    words = f"A {one} is in one group alone, so the costs of groups do not add up: the dearest group counts for all"
+    words = f"A {one} is in one group alone, so the costs of groups do not add up: the total is"
     if promise.replaced and promise.sizes is Sizes.PRIVATE:
-        return f"{words}, four times, because a {one} that is replaced is missing in one place and new in another."
-    return f"{words}."
+        return (
+            f"{words} four times the cost of the most expensive group, because a {one} that is replaced is missing in "
+            "one place and new in another."
+        )
+    return f"{words} the cost of the most expensive group."
 
 
 def whom_to_trust(promise: Promise) -> list[str]:
@@ -199,7 +197,8 @@ def _besides(promise: Promise) -> str:
 def number_of(release: Release) -> tuple[str, str]:
     """Return how many there are, and of what."""
     about = {Neighbours.REPLACE_ONE: "", Neighbours.ADD_OR_REMOVE_ONE: "about "}[release.neighbours]
-    return f"{about}{release.n}", "rows" if release.unit is None else "persons"
+    one = "row" if release.unit is None else "person"
+    return f"{about}{release.n}", one if release.n == 1 else f"{one}s"
 
 
 def _up(epsilon: float) -> str:

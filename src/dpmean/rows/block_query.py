@@ -24,7 +24,7 @@ BLOCK_BYTES = 256 << 10
 _NOTHING = np.empty((0, 0))
 NOT_FINITE = (
     "the rows contain NaN or infinity, so nothing was released: "
-    'clean them, or pass nan="impute" to put the public centre in their place'
+    'clean them, or pass nan="impute" to count them as the middle of the bounds (zero with norm_bound)'
 )
 
 

@@ -8,12 +8,13 @@ from typing import Any, Protocol, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.errors import DataError
+from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.queries.domain import Domain
 from dpmean.queries.protocols import Rows
 from dpmean.queries.queries import Ball, Bins, Coordinates, Ints, Pairs, Query, Question, Radial, Shells
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows.block_query import Kernel
+from dpmean.rows.dtype_names import KINDS
 from dpmean.rows.memory import MemoryRows
 
 
@@ -118,9 +119,9 @@ class StreamedRows:
         if not len(positions):
             return MemoryRows(np.empty((0, self.d)), self.domain)
         order = np.argsort(positions, kind="stable")
-        found = self.engine.gather(positions[order])
+        found = _check_gathered(self.engine.gather(positions[order]), self.d)
         if len(found) != len(positions):
-            raise DataError(CHANGED)
+            raise DataError(_MISCOUNTED)
         back = np.empty(len(positions), dtype=np.int64)
         back[order] = np.arange(len(positions))
         return MemoryRows(found, self.domain, back)
@@ -151,10 +152,50 @@ class StreamedRows:
         kernel = Kernel(question, self.domain)
         if not self.n:
             return kernel.total(kernel.zeros())
-        total, seen = self.engine.add_up(kernel)
+        total, seen = _check_total(self.engine.add_up(kernel), kernel)
         if seen != self.n:
-            raise DataError(CHANGED)
+            raise DataError(_MISCOUNTED)
         return kernel.total(total)
+
+
+def _check_total(found: object, kernel: Kernel) -> tuple[Ints, int]:
+    """Refuse what is not a total and a number of rows; no error tells a shape or a number, which may be private."""
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise ArgumentTypeError(
+            "add_up of the engine must return the total and the number of rows, got "
+            f"{'a tuple of another length' if isinstance(found, tuple) else type(found).__name__}: return total, count"
+        )
+    total, seen = found
+    if not isinstance(total, np.ndarray) or total.dtype != np.int64 or total.shape != kernel.shape:
+        right = isinstance(total, np.ndarray) and total.dtype == np.int64
+        raise ArgumentTypeError(
+            "add_up of the engine must return a total of int64 in the shape kernel.shape, got "
+            f"{'another shape' if right else _kind(total)}: begin with kernel.zeros(), and merge totals by +"
+        )
+    if isinstance(seen, bool) or not isinstance(seen, int | np.integer):
+        raise ArgumentTypeError(
+            f"add_up of the engine must return the number of rows as an integer, got {type(seen).__name__}: count the "
+            "rows of each block"
+        )
+    return total, int(seen)
+
+
+def _check_gathered(found: object, d: int) -> NDArray[Any]:
+    """Refuse what is not an array of rows; no error tells how many there are."""
+    if isinstance(found, np.ndarray) and found.dtype.kind in "biuf" and found.ndim == 2 and found.shape[1] == d:
+        return found
+    numbers = isinstance(found, np.ndarray) and found.dtype.kind in "biuf"
+    raise ArgumentTypeError(
+        "gather of the engine must return an array of numbers with a line for each position and all columns, got "
+        f"{'another shape' if numbers else _kind(found)}: return a NumPy array of shape (len(positions), d)"
+    )
+
+
+def _kind(found: object) -> str:
+    """Return what an engine returned, and no more: an exact type may tell of a single row."""
+    if not isinstance(found, np.ndarray):
+        return type(found).__name__
+    return f"an array of {'floats' if found.dtype.kind == 'f' else KINDS.get(found.dtype.kind, 'objects')}"
 
 
 CHANGED = (
@@ -162,3 +203,5 @@ CHANGED = (
     "or read a copy"
 )
 """What is said when passes over the rows do not agree on what is there."""
+_MISCOUNTED = f"{CHANGED}; an engine of your own must read each row exactly once"
+"""The same where the engine may be the caller's own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Protocol, cast, final
@@ -51,6 +51,7 @@ class EngineEntry:
     """What its inputs are called, for people."""
     recognises: Callable[[Any], bool]
     """Whether an input is its own; this imports no library that the caller has not imported."""
+    _: KW_ONLY
     module: str | None = None
     """An ``EngineModule``, imported when an input is recognised. None: an array, which is read with the arguments."""
     columns: bool = False
@@ -100,23 +101,47 @@ def _is_array(X: Any) -> bool:
 _ROWS = "dpmean.rows"
 ENGINES: list[EngineEntry] = [
     EngineEntry(
-        "files", "files", _is_name, f"{_ROWS}.files.formats", columns=True, newlines=True, keys=True, extra="files"
+        "files",
+        "files",
+        _is_name,
+        module=f"{_ROWS}.files.formats",
+        columns=True,
+        newlines=True,
+        keys=True,
+        extra="files",
     ),
-    EngineEntry("spark", "Spark data frames", comes_from("pyspark"), f"{_ROWS}.clusters.spark", True, extra="spark"),
-    EngineEntry("dask", "Dask arrays and data frames", _is_dask, f"{_ROWS}.clusters.dask", True, extra="dask"),
-    EngineEntry("opened", "sources opened before", comes_from("dpmean"), f"{_ROWS}.opened", keys=True),
+    EngineEntry(
+        "spark",
+        "Spark data frames",
+        comes_from("pyspark"),
+        module=f"{_ROWS}.clusters.spark",
+        columns=True,
+        extra="spark",
+    ),
+    EngineEntry(
+        "dask", "Dask arrays and data frames", _is_dask, module=f"{_ROWS}.clusters.dask", columns=True, extra="dask"
+    ),
+    EngineEntry("opened", "sources opened before", comes_from("dpmean"), module=f"{_ROWS}.opened", keys=True),
     EngineEntry(
         "duckdb",
         "DuckDB relations",
         comes_from("duckdb", "_duckdb"),
-        f"{_ROWS}.duckdb",
-        True,
+        module=f"{_ROWS}.duckdb",
+        columns=True,
         keys=True,
         extra="duckdb",
     ),
-    EngineEntry("frames", "data frames", _is_frame, f"{_ROWS}.tables.dataframes", True, keys=True, extra="frames"),
-    EngineEntry("sparse", "sparse matrices", comes_from("scipy"), f"{_ROWS}.sparse", extra="sparse"),
-    EngineEntry("torch", "PyTorch tensors", comes_from("torch"), f"{_ROWS}.torch.source", extra="torch"),
+    EngineEntry(
+        "frames",
+        "data frames",
+        _is_frame,
+        module=f"{_ROWS}.tables.dataframes",
+        columns=True,
+        keys=True,
+        extra="frames",
+    ),
+    EngineEntry("sparse", "sparse matrices", comes_from("scipy"), module=f"{_ROWS}.sparse", extra="sparse"),
+    EngineEntry("torch", "PyTorch tensors", comes_from("torch"), module=f"{_ROWS}.torch.source", extra="torch"),
     EngineEntry("memory", "arrays", _is_array, keys=True),
 ]
 """All engines. The first one that recognises an input reads it."""

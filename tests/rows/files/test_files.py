@@ -1,5 +1,6 @@
 """Rows in files: read as often as a release says, in constant memory, and refused when they change or make no sense."""
 
+import doctest
 import json
 import os
 import resource
@@ -16,6 +17,7 @@ import pytest
 from pyarrow import csv
 
 import dpmean
+import dpmean.engines
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.numerics.grid import Grid
 from dpmean.queries.domain import Domain
@@ -118,6 +120,7 @@ CAPPED = """
 import resource, sys
 import numpy as np
 import dpmean
+import dpmean.engines
 from pathlib import Path
 
 def data():
@@ -369,9 +372,9 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
     (tmp_path / "head.csv").write_text("a,b\n")
     (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
     for name, words in (
-        ("nothing.npy", "no file of rows is called"),
-        ("*.nothing", "no file of rows is called"),
-        ("empty", "no file of rows is called"),
+        ("nothing.npy", "there is no file .*: give a file, a folder, or a pattern"),
+        ("*.nothing", "there is no file .*: give a file, a folder, or a pattern"),
+        ("empty", "there is no file .*: give a file, a folder, or a pattern"),
         ("rows.txt", "give a file that ends in .npy"),
         ("text.npy", "one array of real numbers"),
         ("cube.npy", "got 3 dimensions"),
@@ -553,8 +556,9 @@ def test_a_release_from_a_file_is_json_like_any_other(npy, rows):
 
 
 def test_the_engine_in_the_documents_is_one():
-    names = {}
-    exec((ROOT / "docs" / "scale.md").read_text().split("```python")[1].split("```")[0], names)  # noqa: S102  our own text
+    example = doctest.DocTestParser().get_doctest(dpmean.engines.__doc__ or "", {}, "engines", None, 0)
+    assert doctest.DocTestRunner().run(example, clear_globs=False) == (0, len(example.examples))
+    names = example.globs
     release = names["release"]
     assert (release.d, release.settings.passes) == (4, 2)
     assert abs(release.n - 27_000) < 100  # told with noise of std 5

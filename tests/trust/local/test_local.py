@@ -614,7 +614,9 @@ def test_arguments_are_checked(arguments, words):
 
 def test_too_few_users_are_told_how_many_would_do():
     rows = np.zeros((10_000, 64))
-    with pytest.raises(dpmean.TooFewRowsError, match=r"the local model: [0-9]+ would do") as caught:
+    with pytest.raises(
+        dpmean.TooFewRowsError, match=r"the local model: at least [0-9]+ are needed, [0-9]+ are rec"
+    ) as caught:
         dpmean.mean(rows, trust="local", rho=0.5, norm_bound=1.0)
     assert 10_000 < caught.value.rows_needed < 40_000
 
@@ -696,7 +698,7 @@ def test_the_plan_says_what_to_expect_and_how_many_users_it_takes():
     assert str(fine).startswith("100000 rows in 8 dimensions, epsilon = 1, local model: enough rows")
     hopeless = dpmean.plan(10_000, 64, rho=0.5, trust="local")
     assert "too few rows" in str(hopeless)
-    assert f"{hopeless.rows_needed} rows would do" in str(hopeless)
+    assert f"{hopeless.rows_needed} rows are recommended" in str(hopeless)
     assert dpmean.plan(10_000, 64, rho=hopeless.budget_needed * 1.2, trust="local").verdict < hopeless.verdict
     assert dpmean.plan(100_000, 8, rho=0.5, trust="local", rounds="few").error > 0
     with pytest.raises(ArgumentError, match="trust must be"):

@@ -73,7 +73,7 @@ def _paths(name: str | os.PathLike[str]) -> list[Path]:
         matching, home = sorted(map(Path, glob.glob(str(path), recursive=True))), _spelled_out(path)
         found = [inner for inner in matching if _is_data(inner, home)]
     if not found:
-        raise DataError(f"no file of rows is called {name}: give one, a folder, or a pattern such as 'data/*.parquet'")
+        raise DataError(f"there is no file {name}: give a file, a folder, or a pattern such as 'data/*.parquet'")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The loops of ``kernels`` as operations on tensors: whatever device they are on, the same whole numbers.
+"""The loops of ``numba_kernels`` as operations on tensors: whatever device they are on, the same whole numbers.
 
 Every operation on floats is a single IEEE operation on float64, in the order of the loops; none may be contracted.
 """

@@ -47,8 +47,8 @@ class NoisyCounter:
         return found
 
 
-def count_rows(n: int, budget: Zcdp, noise: Noise, step: str) -> tuple[int, Receipt]:
-    """Pay for the number of rows itself, where it is private; it is told as one row at least."""
+def count_rows(n: int, budget: Zcdp, noise: Noise, step: str, what: str = "rows") -> tuple[int, Receipt]:
+    """Pay for the number of rows, or persons, where it is private; it is told as one at least."""
     variance = variance_at(1, budget.rho)
-    receipt = Receipt(step, "number of rows", f"{describe_noise(variance)} on a count of sensitivity 1", budget)
+    receipt = Receipt(step, f"number of {what}", f"{describe_noise(variance)} on a count of sensitivity 1", budget)
     return max(n + int(noise.at(step).gaussian(variance, 1)[0]), 1), receipt

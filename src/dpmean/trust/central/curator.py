@@ -226,7 +226,9 @@ class Curator:
         shells = sums.shells
         sensitivity = layers.bias_gap_sensitivity(shells, k, factors, self.neighbours.contributions)
         variance = variance_at(sensitivity**2, cost)
-        asked = f"bias of clipping at {shells.radii[k]} instead of {shells.radii[0]} units of {shells.unit:.4g}"
+        share = shells.radii[k] / shells.radii[0]
+        exactly = f"{shells.radii[k]} instead of {shells.radii[0]} units of {shells.unit:.4g}"
+        asked = f"bias of clipping at {share:.3g} of the largest radius, that is at {exactly}"
         self._purse.pay(step, asked, f"{describe_noise(variance)} units, sensitivity {sensitivity} units", cost)
         exact = layers.bias_gap(self._sums[sums], shells, k, factors)
         return Answer(exact + self._draw(step, variance), math.sqrt(variance))

@@ -1,4 +1,4 @@
-"""Messages and public hashes of many users at once, in arrays: what ``schema`` says of one."""
+"""Messages and public hashes of many users at once, in arrays: what ``trust.local.schema`` says of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where many rows lie, in arrays: what ``place`` says of one."""
+"""Where many rows lie, in arrays: what ``lattice`` says of one."""
 
 from __future__ import annotations
 
