@@ -225,8 +225,7 @@ def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
         assert "Whether any one row is as it is or has any other values instead can be guessed from" in words[kind]
         assert "is public, and not protected" in words[kind]
     assert (
-        "Whether any one person is in the data at all (with one row or many) can be guessed from this page"
-        in words["persons"]
+        "Whether any one person is in the data at all, with any rows, can be guessed from this page" in words["persons"]
     )
     assert "How many persons there are is protected as well" in words["persons"]
     assert "Every person counts once" in words["persons"]
@@ -343,10 +342,8 @@ def test_groups_without_a_number_say_why(grouped, tmp_path):
 
 def test_the_promise_of_groups_is_theirs(grouped, tmp_path):
     few = _words(dpmean.report(grouped["few"], tmp_path / "page.html"))
-    assert (
-        "Whether any one row is in the data at all and in which group can be guessed from this page at most as well as"
-        in few
-    )
+    assert "Whether any one row is in the data at all can be guessed from this page at most as well as" in few
+    assert "Which group a row is in is protected, too, at twice the rho." in few
     assert "How many rows a group has is protected as well" in few
     assert "the total is the cost of the most expensive group." in few
     assert "rho = 0.1." in few
@@ -364,6 +361,8 @@ def test_the_promise_of_groups_is_theirs(grouped, tmp_path):
     words = _words(dpmean.report(moved, tmp_path / "page.html"))
     assert "rho = 0.4." in words
     assert "the total is four times the cost of the most expensive group" in words
+    assert "has any other values instead, in this group or in another, can be guessed" in words
+    assert "at twice the rho" not in words
 
 
 def test_persons_in_groups_count_with_their_rows_in_one(grouped, tmp_path):

@@ -152,7 +152,7 @@ def errors(found: Found, unit: str, one: str, *, rows: float, population: float,
     covered = "covered: noise, and the bias of clipping as far as it was measured"
     missing = f"{'missing values, ' * imputed}up to {plural(found.unseen, one)} far beyond all others"
     rare = "for the population mean also rare large values, which the spread does not show"
-    return [("error", error), ("", f"{covered}; not covered: {missing}, bounds that cut {one}s off; {rare}")]
+    return [("error", error), ("", f"{covered}; not covered: {missing}, bounds that are too tight; {rare}")]
 
 
 def price(receipts: Sequence[Receipt], delta: float) -> str:

@@ -62,15 +62,15 @@ def _epsilon(promise: Promise) -> float:
 
 
 def _hidden(promise: Promise) -> str:
-    group = " and in which group" if promise.sizes is Sizes.PRIVATE else ""
-    if promise.unit is None:
-        what = "row is as it is or has any other values instead" if promise.replaced else "row is in the data at all"
-        group += " in the same group" * (promise.sizes is Sizes.PUBLIC)
-    elif promise.replaced:
+    """Return what is hidden from neighbours that differ in one step, which the bet is about."""
+    if not promise.replaced:
+        what = "row is in the data at all" if promise.unit is None else "person is in the data at all, with any rows,"
+        return f"Whether any one {what}"
+    what = "row is as it is or has any other values instead"
+    if promise.unit is not None:
         what = "person's rows are as they are or are any others instead"
-    else:
-        what = "person is in the data at all (with one row or many)"
-    return f"Whether any one {what}{group}"
+    groups = {Sizes.PRIVATE: ", in this group or in another,", Sizes.PUBLIC: " in the same group", None: ""}
+    return f"Whether any one {what}{groups[promise.sizes]}"
 
 
 def _numbers(promise: Promise) -> str:
@@ -78,7 +78,9 @@ def _numbers(promise: Promise) -> str:
     if promise.sizes is Sizes.PUBLIC:
         return f"How many {several} each group has, and who is in which, is public, and not protected."
     if promise.sizes is Sizes.PRIVATE:
-        return f"How many {several} a group has is protected as well, and told with noise."
+        one = "row" if promise.unit is None else "person"
+        moved = "" if promise.replaced else f"Which group a {one} is in is protected, too, at twice the rho. "
+        return f"{moved}How many {several} a group has is protected as well, and told with noise."
     if promise.replaced:
         return f"How many {several} there are is public, and not protected."
     return f"How many {several} there are is protected as well, and told with noise."
