@@ -183,11 +183,11 @@ def test_a_ledger_about_others_refuses_before_rows_are_read(trust):
     budget = {"rho": 0.1} if trust == "local" else {"epsilon": 1.0, "delta": 1e-9}
     terms = {"rho": 9.0} if trust == "local" else {"epsilon": 9.0, "delta": 1e-6}
     ledger = dpmean.Ledger(**terms, neighbours="add-or-remove-one")
-    with pytest.raises(ArgumentError, match="costs do not add up"):
+    with pytest.raises(ArgumentError, match="Their costs cannot be added"):
         dpmean.mean(Untouchable(), norm_bound=60.0, trust=trust, ledger=ledger, **budget)
     persons = dpmean.Ledger(rho=9.0)
     persons.charge(dpmean.Zcdp(0.1), "before", neighbours="add-or-remove-one", unit="patient")
-    with pytest.raises(ArgumentError, match="costs do not add up"):
+    with pytest.raises(ArgumentError, match="Their costs cannot be added"):
         dpmean.mean(Untouchable(), **ENOUGH, ledger=persons)
 
 
