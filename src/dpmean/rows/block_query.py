@@ -39,9 +39,10 @@ def innermost(domain: Domain, view: Distances) -> int:
     return radius_index(space) - 1 if space > 0 else view.low - 1
 
 
-def block_rows(d: int) -> int:
-    """Return how many converted rows fit a cache."""
-    return max(numba_kernels.LANES, BLOCK_BYTES // (8 * d))
+def block_rows(domain: Domain) -> int:
+    """Return how many converted rows fit a cache: whole groups, if there is space for one."""
+    rows, group = max(numba_kernels.LANES, BLOCK_BYTES // (8 * domain.d)), domain.lines.shape[1] // domain.d
+    return rows - rows % group if rows > group else rows
 
 
 def as_it_is(rows: NDArray[Any], domain: Domain) -> bool:
@@ -187,7 +188,7 @@ class Kernel:
         if as_it_is(rows, self.domain):
             yield rows
             return
-        count = block_rows(self.domain.d)
+        count = block_rows(self.domain)
         buffer = np.empty((min(count, len(rows)), self.domain.d))
         for start in range(0, len(rows), count):
             some = rows[start : start + count]

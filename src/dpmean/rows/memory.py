@@ -152,7 +152,7 @@ class MemoryRows:
         if self.positions is None and isinstance(self.array, np.ndarray) and as_it_is(self.array, self.domain):
             yield span.start, self.array[span.start : span.stop]
             return
-        rows = block_rows(self.d)
+        rows = block_rows(self.domain)
         buffer = np.empty((min(rows, len(span)), self.d))
         for start in range(span.start, span.stop, rows):
             stop = min(start + rows, span.stop)
