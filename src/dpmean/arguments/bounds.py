@@ -36,6 +36,13 @@ class Bound:
     norm_bound: float | None
     bounds: Bounds | None
 
+    @property
+    def width(self) -> int | None:
+        """How many columns there are, if there is a bound for each of them in order."""
+        if self.bounds is None or isinstance(self.bounds, Mapping):
+            return None
+        return next((len(side) for side in _read_sides(self.bounds) if side.ndim), None)
+
     def domain(self, d: int, names: tuple[str, ...] | None, *, impute: bool) -> Domain:
         """Return what rows of d columns can be."""
         if self.bounds is None:

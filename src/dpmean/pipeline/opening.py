@@ -28,7 +28,7 @@ def open_keyed(X: Any, request: Request, *keys: Key) -> Table:
 
 
 def _select(X: Any, request: Request) -> Selection:
-    """Return which columns to use: those with bounds, if nobody said otherwise."""
+    """Return which columns to use: those with bounds, if nobody said otherwise; bounds may say how many there are."""
     chosen = request.selection
     columns = columns_bounded(X, chosen.columns, chosen.vector_column, request.bound.bounds)
-    return replace(chosen, columns=columns)
+    return replace(chosen, columns=columns, width=request.bound.width)

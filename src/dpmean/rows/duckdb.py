@@ -10,7 +10,7 @@ import importlib.util
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -20,7 +20,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.queries.queries import Floats, Ints
 from dpmean.rows.block_query import Kernel, copy_as_floats
 from dpmean.rows.engine import CHANGED, Streamed
-from dpmean.rows.files.arrow import RAGGED, Columns
+from dpmean.rows.files.arrow import RAGGED, Columns, find_width
 from dpmean.rows.fingerprint import fingerprint
 from dpmean.rows.registry import Selection
 from dpmean.rows.tables.dataframes import FrameTable
@@ -42,7 +42,8 @@ def open_source(X: Any, selection: Selection) -> Streamed:
     """Choose columns of a relation, and count its rows."""
     query, columns = _choose(X, selection)
     n = int(_run(lambda: query.relation().aggregate("count(*)").fetchall())[0][0])
-    engine = RelationEngine(query, columns, (n, _width(query, columns, n)))
+    width = find_width(columns, _first_vectors(query))
+    engine = RelationEngine(query, replace(columns, width=width), (n, width))
     return Streamed(engine, None if columns.is_vector else columns.names)
 
 
@@ -111,7 +112,7 @@ def _choose(X: Any, selection: Selection) -> tuple[_Query, Columns]:
     coordinates: Sequence[str] | None = selection.columns
     if coordinates is None and selection.vector_column is None and selection.keys:
         coordinates = [name for name in names if name not in selection.keys]
-    columns = Columns.choose(schema, coordinates, selection.vector_column)
+    columns = Columns.choose(schema, coordinates, selection.vector_column, selection.width)
     return _Query(X, tuple(dict.fromkeys((*columns.names, *selection.keys))), casts), columns
 
 
@@ -121,19 +122,9 @@ def _cast(kind: str) -> str:
     return f"::DOUBLE{wide['vector'] or ''}" if wide else ""
 
 
-def _width(query: _Query, columns: Columns, n: int) -> int:
-    """Return how many coordinates a row has: as the relation declares, or as the first vector has."""
-    width = columns.width
-    if width is None and not n:
-        raise DataError("the relation has no rows, and nothing says how many columns there are: use DOUBLE[3], say")
-    if width is None:
-        found = _run(lambda: query.relation().filter("#1 IS NOT NULL").project("len(#1)").limit(1).fetchall())
-        if not found:
-            raise DataError(RAGGED)
-        width = int(found[0][0])
-    if not width:
-        raise DataError("the vectors in the relation have no coordinates")
-    return width
+def _first_vectors(query: _Query) -> Iterator[Any]:
+    """Yield the first vector that is not missing, if there is one."""
+    yield from _run(lambda: _as_table(query.relation().filter("#1 IS NOT NULL").limit(1))).column(0).chunks
 
 
 @final

@@ -27,6 +27,8 @@ class Selection:
     newlines: Newlines = Newlines.RECORDS
     keys: tuple[str, ...] = ()
     """Columns that tell persons or groups apart, and so are no coordinates."""
+    width: int | None = None
+    """How many coordinates a vector has, if an argument says so: then no row has to."""
 
 
 class EngineModule(Protocol):

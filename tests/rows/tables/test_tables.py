@@ -548,7 +548,7 @@ def test_nothing_in_unlisted_groups_is_an_error():
 
 def test_vectors_of_which_none_is_listed_have_private_sizes_too():
     frame = pd.DataFrame({"v": [[1.0, 2.0]] * 50, "clinic": "unlisted"})
-    settings = {"by": "clinic", "vector_column": "v", "rho": 0.5, "norm_bound": 9.0}
+    settings = {"by": "clinic", "vector_column": "v", "rho": 0.5, "bounds": ([0.0, 0.0], [9.0, 9.0])}
     assert "about" in dpmean.mean_by(frame, groups=["A"], **settings).refused["A"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -15,8 +15,14 @@ from dpmean.rows.dtype_names import in_words, is_list, is_number
 
 _LAYOUT_BYTES = 1 << 20  # columns are put side by side in pieces that a cache holds until they are worked on
 RAGGED = (
-    "the vectors in the rows differ in length or are all missing, so nothing was released: pad them, or leave them out"
+    "the vectors in the rows differ in length, or bounds has another number of columns, so nothing was released: pad "
+    "them, or leave them out"
 )
+_NO_VECTOR = (
+    "no row has a vector, and nothing says how many columns there are, so nothing was released: declare a fixed length "
+    "(fixed-size lists, in DuckDB DOUBLE[3]), or give bounds with a number for each column"
+)
+"""Also where there are no rows: whether there are some without a vector is not told apart from it."""
 
 
 @final
@@ -27,11 +33,15 @@ class Columns:
     names: tuple[str, ...]
     is_vector: bool
     width: int | None
-    """How many coordinates a row has, if the table says so, or a vector of it does."""
+    """How many coordinates a row has; None: as many as the vectors of the rows that are used."""
+    asked: int | None = None
+    """How many coordinates these must have, if an argument says so."""
 
     @staticmethod
-    def choose(schema: Any, columns: Sequence[str] | None, vector_column: str | None) -> Columns:
-        """Choose columns of an Arrow schema by name, or all of them."""
+    def choose(
+        schema: Any, columns: Sequence[str] | None, vector_column: str | None, width: int | None = None
+    ) -> Columns:
+        """Choose columns of an Arrow schema by name, or all; ``width`` is that of vectors which declare none."""
         import pyarrow.types as kinds
 
         if columns is not None and vector_column is not None:
@@ -51,11 +61,11 @@ class Columns:
         if len(lists) == 1 and len(fields) == 1:
             kind = lists[0]
             _number(names[0], kind.value_type)
-            return Columns(names, True, kind.list_size if kinds.is_fixed_size_list(kind) else None)
+            return Columns(names, True, kind.list_size if kinds.is_fixed_size_list(kind) else None, width)
         if not names:
             raise DataError("the table has no columns")
         if vector_column is not None and kinds.is_null(fields[0]):
-            raise DataError(RAGGED)
+            raise DataError(_NO_VECTOR)
         for name, kind in zip(names, fields, strict=True):
             _number(name, kind)
         return Columns(names, False, len(names))
@@ -96,7 +106,7 @@ class Columns:
         flat, count = _numbers(known.flatten()), len(known)
         width = self.width if self.width is not None or not count else len(flat) // count
         if width is None and len(column):
-            raise DataError(RAGGED)
+            raise DataError(_NO_VECTOR)
         fixed = kinds.is_fixed_size_list(column.type)
         if not fixed and np.any(compute.list_value_length(known).to_numpy(zero_copy_only=False) != width):
             raise DataError(RAGGED)
@@ -111,12 +121,25 @@ class Columns:
         return [_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.names]
 
 
-def find_width(column: Any) -> int | None:
-    """Return how long the first vector of a column is that is not missing; None if all are."""
+def find_width(columns: Columns, vectors: Iterable[Any]) -> int:
+    """Return how many coordinates a row has: as declared or asked, or as the first of the vectors that is not missing.
+
+    The vectors must be those of the rows that are used, and no others: all of these must be of one length, or the call
+    is refused, so that which one comes first does not matter.
+    """
     import pyarrow.compute as compute
 
-    lengths = compute.list_value_length(column).drop_null()
-    return int(lengths[0].as_py()) if len(lengths) else None
+    width = columns.width
+    if width is None:
+        lengths = (compute.list_value_length(some).drop_null() for some in vectors)
+        width = next((int(found[0].as_py()) for found in lengths if len(found)), columns.asked)
+        if columns.asked not in (None, width):
+            raise DataError(RAGGED)
+    if width is None:
+        raise DataError(_NO_VECTOR)
+    if not width:
+        raise DataError("the vectors in the rows have no coordinates, so nothing was released: leave empty ones out")
+    return width
 
 
 def _side_by_side(arrays: Sequence[NDArray[Any]], block: NDArray[Any]) -> NDArray[Any]:

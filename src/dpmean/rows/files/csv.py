@@ -20,7 +20,6 @@ from dpmean.queries.queries import Ints
 from dpmean.rows.column_names import UncertainNames, list_names
 from dpmean.rows.files.arrow import Columns
 from dpmean.rows.files.csv_records import (
-    MISSING,
     RAGGED,
     STRAY,
     UNCLOSED,
@@ -29,6 +28,8 @@ from dpmean.rows.files.csv_records import (
     Fields,
     Scan,
     find_records,
+    is_number,
+    is_value,
     read_fields,
 )
 from dpmean.rows.files.reader import BLOCK_ROWS, stamp
@@ -91,7 +92,7 @@ class TextReader:
         fields = _first_line(head, path, dialect)
         if len(fields) == 1 and fields[0].count(";") > 0:
             raise DataError(f"{path.name} seems to have semicolons between its columns: use commas, or tabs (.tsv)")
-        named = not all(_is_value(field) for field in fields)
+        named = not all(is_value(field) for field in fields)
         if named and any(_NO_NAME.search(field) for field in fields):  # a row of a file without names, perhaps
             raise DataError(_FIRST_LINE.format(path.name))
         names = tuple(fields) if named else tuple(f"column {j}" for j in range(len(fields)))
@@ -130,6 +131,9 @@ class TextReader:
         """Return the rows of a part at some places; other records are not read."""
         text, records = self._records(part)
         return self._numbers(text, records[places[places < len(records)]])
+
+    def only(self, rows: NDArray[np.bool_]) -> None:
+        """Return nothing: a file must be text that can be read, in all of its records."""
 
     def fingerprint(self) -> object:
         """Return what tells whether the file has changed."""
@@ -176,7 +180,7 @@ class TextReader:
 
 def _is_named_by(second: list[str], first: list[str]) -> bool:
     """Whether the first line names the columns for certain: the next one is as long, and holds a number."""
-    return len(second) == len(first) and any(_is_number(field) for field in second)
+    return len(second) == len(first) and any(is_number(field) for field in second)
 
 
 def _unknown(name: str, names: tuple[str, ...]) -> ArgumentError:
@@ -211,19 +215,6 @@ def _first_line(head: bytes, path: Path, dialect: Dialect) -> list[str]:
     if isinstance(found, Fields) and words.replace("\t", "").rstrip("\r\n").isprintable():
         return [str(field).strip().strip('"') for field in found.as_arrow().to_pylist()]
     raise DataError(_FIRST_LINE.format(path.name))
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_value(field: str) -> bool:
-    """Whether something is a number, or what is written in place of one that is missing."""
-    return _is_number(field) or field in MISSING
 
 
 def _find_parts(path: Path, start: int, dialect: Dialect, *, blank: bool) -> tuple[int, Ints]:

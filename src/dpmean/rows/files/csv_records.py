@@ -227,3 +227,17 @@ def _trim(packed: Bytes, start: int, stop: int) -> int:
         for k in range(start, stop - skip):
             packed[k] = packed[k + skip]
     return stop - skip
+
+
+def is_number(field: str) -> bool:
+    """Whether a field is written as a number."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def is_value(field: str) -> bool:
+    """Whether a field is a number, or what is written in place of one that is missing."""
+    return is_number(field) or field in MISSING

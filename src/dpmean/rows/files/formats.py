@@ -50,7 +50,7 @@ def _reader(paths: list[Path], kind: str, selection: Selection) -> Reader:
     if kind != ".npy" and importlib.util.find_spec("pyarrow") is None:
         raise ArgumentError(f"{kind} files need pyarrow: pip install 'dpmean[files]'")
     if kind in _TABLES:
-        return TableReader.open(paths, columns, vector_column, selection.keys)
+        return TableReader.open(paths, columns, vector_column, selection.keys, selection.width)
     if len(paths) > 1:
         raise ArgumentError(f"one {kind} file at a time, got {len(paths)}: several files may be Parquet or Arrow")
     if vector_column is not None or (kind == ".npy" and columns is not None):

@@ -39,6 +39,9 @@ class NpyReader:
         """Refuse: an array has no columns by name."""
         raise ArgumentError(f"there is no column {name!r}: {self.path.name} holds one array; pass one key per row")
 
+    def only(self, rows: NDArray[np.bool_]) -> None:
+        """Return nothing: any row of an array can be read, and those that are used are chosen by their positions."""
+
     @staticmethod
     def open(path: Path) -> NpyReader:
         """Read the header of a file."""

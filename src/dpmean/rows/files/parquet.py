@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, DataError
 from dpmean.queries.queries import Ints
-from dpmean.rows.files.arrow import RAGGED, Columns, as_good_as, find_width
+from dpmean.rows.files.arrow import Columns, as_good_as, find_width
 from dpmean.rows.files.reader import BLOCK_ROWS, guarded, stamp
 from dpmean.rows.tables.keys import Keys
 from dpmean.rows.threads import threads_to_use
@@ -25,27 +25,32 @@ _BUFFER_BYTES = 1 << 18  # read from a column at a time
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TableReader:
-    """Parquet or Arrow files with the same columns, one after another."""
+    """Parquet or Arrow files with the same columns, one after another; all rows, or some."""
 
     files: tuple[_File, ...]
     columns: Columns
-    shape: tuple[int, int]
     parts: list[range]
     places: list[tuple[int, int]]
     """Of each part: which file, and which row group or batch of it."""
+    chosen: list[NDArray[np.bool_]] | None = None
+    """Of each part: which of its rows are read. None: all."""
 
     @staticmethod
     def open(
-        paths: Sequence[Path], columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str] = ()
+        paths: Sequence[Path],
+        columns: Sequence[str] | None,
+        vector_column: str | None,
+        apart: Sequence[str] = (),
+        width: int | None = None,
     ) -> TableReader:
         """Read the ends of all files, where they say what is in them; columns set ``apart`` are no coordinates."""
         files = tuple(_File(path) for path in paths)
         first = files[0].schema
         if columns is None and vector_column is None and apart:
             columns = [name for name in first.names if name not in apart]
-        chosen = Columns.choose(first, columns, vector_column)
+        chosen = Columns.choose(first, columns, vector_column, width)
         for file in files[1:]:
             schema = file.schema
             for name in chosen.names:
@@ -57,16 +62,19 @@ class TableReader:
         places = [(number, group) for number, file in enumerate(files) for group in range(file.groups)]
         counts = [files[number].count(group) for number, group in places]
         places = [place for place, count in zip(places, counts, strict=True) if count]
-        stops = list(accumulate(count for count in counts if count))
-        parts = [range(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
-        width = chosen.width
-        if width is None and not places:
-            raise DataError("the files have no rows, and nothing says how many columns there are: use fixed-size lists")
-        if width is None:
-            width = _find_width(files, places, chosen)
-        if not width:
-            raise DataError("the vectors in the files have no coordinates")
-        return TableReader(files, replace(chosen, width=width), (sum(map(len, parts)), width), parts, places)
+        return TableReader(files, chosen, _side_by_side(count for count in counts if count), places)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many columns there are: as declared, or as the vectors of these rows have."""
+        return sum(map(len, self.parts)), self._measure()
+
+    def only(self, rows: NDArray[np.bool_]) -> TableReader:
+        """Return a reader of some of all rows; how many columns these have, no other row tells."""
+        chosen = [rows[part.start : part.stop] for part in self.parts]
+        return TableReader(
+            self.files, self.columns, _side_by_side(int(some.sum()) for some in chosen), self.places, chosen
+        )
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -86,40 +94,58 @@ class TableReader:
             raise DataError(f"column {name!r} has several types in the files: write them with one")
         for kind in kinds.values():  # one at most; of a file in which the column is missing throughout, none
             columns = [column.cast(kind) if pa.types.is_null(column.type) else column for column in columns]
-        return Keys.of_column(name, pa.chunked_array([chunk for column in columns for chunk in column.chunks]))
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        keys = Keys.of_column(name, pa.chunked_array(chunks, columns[0].type))
+        return keys if self.chosen is None else replace(keys, codes=keys.codes[np.concatenate(self.chosen)])
 
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:
         """Yield the rows of a part."""
-        number, group = self.places[part]
-        for batch in self.files[number].batches(group, self.columns):
+        self._measure()
+        for batch in self._batches(part):
             yield from self.columns.blocks(batch)
             del batch  # before the next one is decoded
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
         """Return the rows of a part at some places; others are decoded, but not laid out."""
-        number, group = self.places[part]
-        found, start = [], 0
-        for batch in self.files[number].batches(group, self.columns):
+        width, found, start = self._measure(), [], 0
+        for batch in self._batches(part):
             first, last = np.searchsorted(places, [start, start + batch.num_rows])
             if last > first:
                 found.append(self.columns.pick(batch, places[first:last] - start))
             start += batch.num_rows
             del batch
-        return np.concatenate(found) if found else np.empty((0, self.shape[1]))
+        return np.concatenate(found) if found else np.empty((0, width))
+
+    def _measure(self) -> int:
+        """Find the number of columns, once."""
+        vectors = (batch.column(0) for part in range(len(self.parts)) for batch in self._batches(part))
+        width = find_width(self.columns, vectors)
+        self.columns = replace(self.columns, width=width)
+        return width
+
+    def _batches(self, part: int) -> Iterator[Any]:
+        """Yield the rows of a part as batches of Arrow."""
+        import pyarrow as pa
+
+        (number, group), start = self.places[part], 0
+        for batch in self.files[number].batches(group, self.columns):
+            if self.chosen is None:
+                yield batch
+            else:
+                stop = start + batch.num_rows
+                yield batch.filter(pa.array(self.chosen[part][start:stop]))
+                start = stop
+            del batch
 
     def fingerprint(self) -> object:
         """Return what tells whether a file has changed: what the file system says, and how the file ends."""
         return tuple((stamp(file.path), _ending(file.path)) for file in self.files)
 
 
-def _find_width(files: Sequence[_File], places: Sequence[tuple[int, int]], columns: Columns) -> int:
-    """Return how long the first vector is that is not missing, wherever it is."""
-    for number, group in places:
-        for batch in files[number].batches(group, columns):
-            width = find_width(batch.column(batch.schema.get_field_index(columns.names[0])))
-            if width is not None:
-                return width
-    raise DataError(RAGGED)
+def _side_by_side(counts: Iterable[int]) -> list[range]:
+    """Return the positions of rows in parts that hold so many of them."""
+    stops = list(accumulate(counts))
+    return [range(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 def _ending(path: Path) -> bytes:
@@ -166,7 +192,8 @@ class _File:
         if self.is_parquet:
             found = self._open().read(columns=[name]).column(0)
         else:
-            found = pa.Table.from_batches([self._open().get_batch(group) for group in range(self.groups)]).column(name)
+            batches = [self._open().get_batch(group) for group in range(self.groups)]
+            found = pa.Table.from_batches(batches, self.schema).column(name)
         return found.cast(found.type.value_type) if pa.types.is_dictionary(found.type) else found
 
     def batches(self, group: int, columns: Columns) -> Iterator[Any]:

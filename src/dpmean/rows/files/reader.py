@@ -52,6 +52,10 @@ class Reader(Protocol):
         """Return a column that tells rows apart."""
         ...
 
+    def only(self, rows: NDArray[np.bool_]) -> Reader | None:
+        """Return a reader of some rows, whatever is in others; None if a row cannot be read without the others."""
+        ...
+
     def fingerprint(self) -> object:
         """Return what tells whether the files have changed."""
         ...
@@ -76,8 +80,8 @@ class FileEngine:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
-        return self.shape[0]
+        """How many rows there are; how long their vectors are need not be known."""
+        return sum(map(len, self.reader.parts))
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -92,6 +96,15 @@ class FileEngine:
     def keys(self, name: str) -> Keys:
         """Return a column that tells rows apart."""
         return self.reader.keys(name)
+
+    def only(self, rows: NDArray[np.bool_]) -> FileEngine | None:
+        """Return the table of some rows; None if a row cannot be read without the others."""
+        reader = self.reader.only(rows)
+        if reader is None:
+            return None
+        part = FileEngine(reader, self.threads)
+        part.mark = self.mark
+        return part
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows, in order, some thousand at a time; a block may be overwritten by the next."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any, final
 
 import numpy as np
@@ -25,7 +26,7 @@ def open_source(frame: Any, selection: Selection) -> InMemory:
 
 def open_table(frame: Any, selection: Selection) -> FrameTable:
     """Read a frame as a table."""
-    return FrameTable.open(frame, selection.columns, selection.vector_column, selection.keys)
+    return FrameTable.open(frame, selection.columns, selection.vector_column, selection.keys, selection.width)
 
 
 @final
@@ -35,14 +36,16 @@ class FrameTable:
 
     table: Any
     columns: Columns
-    whole: FrameTable | None = None
-    """The table of which this is a part."""
     objects: Mapping[str, list[Any]] = field(default_factory=dict)
     """Keys of any kind, one by one: as a column of Arrow they would all become the same kind."""
 
     @staticmethod
     def open(
-        frame: Any, columns: Sequence[str] | None, vector_column: str | None, apart: Sequence[str] = ()
+        frame: Any,
+        columns: Sequence[str] | None,
+        vector_column: str | None,
+        apart: Sequence[str] = (),
+        width: int | None = None,
     ) -> FrameTable:
         """Read a frame; columns that are set ``apart`` are no coordinates."""
         if isinstance(columns, str):
@@ -51,7 +54,9 @@ class FrameTable:
         table, objects = _as_arrow(frame, wanted, apart)
         if columns is None and vector_column is None and apart:
             columns = [name for name in table.column_names if name not in apart]
-        return FrameTable(table, Columns.choose(table.schema, columns, vector_column), objects=objects)
+        if vector_column is not None:
+            table = _with_vectors(table, vector_column)
+        return FrameTable(table, Columns.choose(table.schema, columns, vector_column, width), objects=objects)
 
     @property
     def n(self) -> int:
@@ -64,19 +69,16 @@ class FrameTable:
         return None if self.columns.is_vector else self.columns.names
 
     @property
-    def width(self) -> int | None:
-        """How many coordinates there are, if the table says so, or has a vector to tell."""
-        if self.whole is not None:
-            return self.whole.width
-        if self.columns.width is not None:
-            return self.columns.width
-        return find_width(self.table.column(self.columns.names[0]))
+    def width(self) -> int:
+        """How many coordinates there are: as the table says, or as its vectors have."""
+        return find_width(self.columns, self.table.column(self.columns.names[0]).chunks)
 
     def only(self, rows: NDArray[np.bool_]) -> FrameTable:
-        """Return the table of some rows."""
+        """Return the table of some rows; how many coordinates it has, no other row tells."""
         import pyarrow as pa
 
-        return FrameTable(self.table.filter(pa.array(rows)), self.columns, self.whole or self)
+        objects = {name: list(compress(keys, rows)) for name, keys in self.objects.items()}
+        return FrameTable(self.table.filter(pa.array(rows)), self.columns, objects)
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows, some at a time."""
@@ -88,10 +90,8 @@ class FrameTable:
     def array(self) -> NDArray[Any]:
         """Return all rows as one array."""
         blocks = list(self.blocks())
-        if not blocks and self.width is None:
-            raise DataError("the frame is empty, and nothing says how many columns there are: use fixed-size lists")
         if not blocks:
-            return np.empty((0, self.width or 0))
+            return np.empty((0, self.width))
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def keys(self, name: str) -> Keys:
@@ -133,6 +133,16 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
         "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
         "columns=[...], or convert it, with frame[columns].astype(float), say"
     )
+
+
+def _with_vectors(table: Any, name: str) -> Any:
+    """Return a table in which a column that is missing throughout holds vectors: one row more might have had one."""
+    import pyarrow as pa
+
+    place = table.schema.get_field_index(name)
+    if not pa.types.is_null(table.schema.field(place).type):
+        return table
+    return table.set_column(place, name, pa.nulls(table.num_rows, pa.list_(pa.float64())))
 
 
 def _one_by_one(frame: Any, names: Sequence[str]) -> Any:

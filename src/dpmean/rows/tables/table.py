@@ -13,7 +13,6 @@ from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Ints
 from dpmean.rows.opening import InMemory, refuse_names
 from dpmean.rows.registry import Selection, find_engine
-from dpmean.rows.tables.dataframes import FrameTable
 from dpmean.rows.tables.keys import ABSENT, Keys, one_group_each
 from dpmean.rows.tables.persons import means_of_persons
 
@@ -35,8 +34,8 @@ class Table(Protocol):
         ...
 
     @property
-    def width(self) -> int | None:
-        """How many coordinates there are, if the table says so."""
+    def width(self) -> int:
+        """How many coordinates there are; a DataError if nothing says so."""
         ...
 
     def blocks(self) -> Iterator[NDArray[Any]]:
@@ -45,6 +44,10 @@ class Table(Protocol):
 
     def keys(self, name: str) -> Keys:
         """Return a column that tells rows apart."""
+        ...
+
+    def only(self, rows: NDArray[np.bool_]) -> Table | None:
+        """Return the table of some rows, whatever is in others; None if a row cannot be read without the others."""
         ...
 
 
@@ -73,6 +76,9 @@ class ArrayTable:
     def keys(self, name: str) -> Keys:
         """Refuse: an array has no columns by name."""
         raise ArgumentError(f"there is no column {name!r}: X is an array; pass one key per row, as an array")
+
+    def only(self, rows: NDArray[np.bool_]) -> None:
+        """Return nothing: rows are chosen by their positions, and the array is not copied."""
 
 
 Key = str | ArrayLike
@@ -110,9 +116,10 @@ def groups(
     keys = keys_of(table, by, "group")
     places = keys.among(labels)
     persons = None if unit is None else keys_of(table, unit, "privacy_unit")
-    if isinstance(table, FrameTable):  # what is wrong with other rows does not matter
-        listed = places != ABSENT
-        table, places = table.only(listed), places[listed]
+    listed = places != ABSENT
+    part = table.only(listed)
+    if part is not None:  # what is in other rows does not matter, not even how long their vectors are
+        table, places = part, places[listed]
         persons = None if persons is None else Keys(persons.name, persons.codes[listed], persons.values)
     if persons is None:
         array, name = _all(table), None
@@ -131,7 +138,7 @@ def _averages(table: Table, persons: Ints, count: int, strict: Strict) -> NDArra
     blocks = table.blocks()
     first = next(blocks, None)
     if first is None:
-        return np.empty((count, table.width or 0))
+        return np.empty((count, table.width))
     d = first.shape[1]
 
     def each() -> Iterator[NDArray[Any]]:
@@ -144,5 +151,5 @@ def _averages(table: Table, persons: Ints, count: int, strict: Strict) -> NDArra
 def _all(table: Table) -> NDArray[Any]:
     blocks = [block.copy() if not isinstance(table, ArrayTable) else block for block in table.blocks()]
     if not blocks:
-        return np.empty((0, table.width or 0))
+        return np.empty((0, table.width))
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
