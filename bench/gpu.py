@@ -25,7 +25,7 @@ from dpmean.numerics.grid import Grid, power_of_two_at_most
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.domain import Domain
-from dpmean.queries.protocols import Rows
+from dpmean.queries.interfaces import Rows
 from dpmean.release.estimate import Estimate
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.torch.source import TensorSource

@@ -191,3 +191,20 @@ def texts(said):
     parts = said.values if isinstance(said, ast.Dict) else [said]
     whole = ["".join(str(node.value) for node in ast.walk(part) if isinstance(node, ast.Constant)) for part in parts]
     return [text for text in whole if len(text) > 20]
+
+
+ALIKE = {("figure", "figures"), ("shuffle", "shuffler")}
+"""The command is called figure, and what it draws is in figures.toml; a shuffler is a party of the shuffle model."""
+
+
+def differ_by_a_letter(one, other):
+    short, long = sorted((one, other), key=len)
+    if len(short) == len(long):
+        return sum(a != b for a, b in zip(short, long, strict=True)) == 1
+    return any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
+
+
+def test_no_two_modules_differ_by_a_letter():
+    names = sorted({path.stem for path in MODULES if not path.stem.startswith("__")})
+    alike = {(one, other) for i, one in enumerate(names) for other in names[i + 1 :] if differ_by_a_letter(one, other)}
+    assert alike == ALIKE

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dpmean.privacy.budgets import Number
     from dpmean.release.grouped import GroupedRelease
     from dpmean.release.release import Release
-    from dpmean.rows.tables.table import Key
+    from dpmean.rows.tables.keyed_table import Key
 
 
 def mean(

@@ -27,7 +27,7 @@ from dpmean.audit.attacks.target import MakeNoise, Target
 from dpmean.noise.source import seeded
 from dpmean.privacy.budgets import PureDp, Zcdp
 from dpmean.queries.domain import Domain
-from dpmean.queries.protocols import Sampler
+from dpmean.queries.interfaces import Sampler
 from dpmean.queries.queries import Ball, Ints
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central.curator import Curator

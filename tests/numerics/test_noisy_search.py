@@ -12,7 +12,7 @@ from dpmean.numerics.noisy_search import questions, rank_error, search
 from dpmean.queries.domain import Domain
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central.costs import count_variance
-from dpmean.trust.central.counter import NoisyCounter
+from dpmean.trust.central.noisy_counter import NoisyCounter
 
 
 class Counts:

@@ -12,8 +12,8 @@ import numpy as np
 from dpmean.arguments.selection import read_key
 from dpmean.enums import Sizes, read_name
 from dpmean.errors import ArgumentError
+from dpmean.rows.tables.keyed_table import Key
 from dpmean.rows.tables.keys import written_labels
-from dpmean.rows.tables.table import Key
 
 
 @final

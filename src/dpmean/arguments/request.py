@@ -22,7 +22,7 @@ from dpmean.ledger.ledger import Ledger
 from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 from dpmean.rows.engine import Source
 from dpmean.rows.registry import Selection
-from dpmean.rows.tables.table import Key
+from dpmean.rows.tables.keyed_table import Key
 from dpmean.trust.registry import TrustModel
 
 SMALLEST_TO_COUNT = Fraction(1, 10**6)

@@ -8,7 +8,7 @@ from collections.abc import Set as AnySet
 from dpmean.enums import Newlines, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.rows.registry import Selection
-from dpmean.rows.tables.table import Key
+from dpmean.rows.tables.keyed_table import Key
 
 
 def read_selection(columns: Sequence[str] | None, vector_column: str | None, newlines: str) -> Selection:

@@ -9,9 +9,9 @@ True
 They take ``rho`` (or ``epsilon`` and ``delta``), ``norm_bound``, ``nan`` and ``seed`` as ``dpmean.mean`` does.
 """
 
+from dpmean.baselines.clipping import adaptive_clipping, gaussian_mechanism, quantile_clipping
 from dpmean.baselines.coinpress import coinpress_covariance_mean, coinpress_mean
 from dpmean.baselines.gaboardi import known_variance, unknown_variance
-from dpmean.baselines.plain import adaptive_clipping, gaussian_mechanism, quantile_clipping
 from dpmean.baselines.skewed import plan_mean
 
 __all__ = [

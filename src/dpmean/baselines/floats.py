@@ -20,10 +20,10 @@ from dpmean.numerics.noisy_search import questions, search
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt
-from dpmean.queries.protocols import Noise, Rows
+from dpmean.queries.interfaces import Noise, Rows
 from dpmean.queries.queries import Floats, Ints
 from dpmean.rows.memory import MemoryRows
-from dpmean.trust.central.purse import Purse
+from dpmean.trust.central.budget_filter import BudgetFilter
 
 _UNIT_BITS = 30  # noise is drawn in multiples of 2^-30 standard deviations
 
@@ -49,17 +49,17 @@ class FloatCurator:
             raise ArgumentTypeError(f"this baseline needs its rows in memory, got {type(held).__name__}")
         self._tables: WeakKeyDictionary[Table, Floats] = WeakKeyDictionary()
         self.rows = self._keep(held.values())
-        self._purse, self._noise = Purse(budget), noise
+        self._filter, self._noise = BudgetFilter(budget), noise
 
     @property
     def left(self) -> Fraction:
         """What is left of the budget."""
-        return self._purse.left
+        return self._filter.left
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
         """What was asked so far, and what it cost."""
-        return tuple(self._purse.receipts)
+        return tuple(self._filter.receipts)
 
     def times(self, table: Table, matrix: Floats) -> Table:
         """Multiply rows with a public matrix."""
@@ -90,7 +90,7 @@ class FloatCurator:
         """
         n, d, rows = table.n, table.d, self._tables[table]
         std = 2 * radius / (n * math.sqrt(2 * cost))
-        self._purse.pay(step, f"mean of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
+        self._filter.pay(step, f"mean of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
         squares = np.einsum("ij,ij->i", rows, rows) - 2 * (rows @ centre) + centre @ centre
         weights = radius / np.maximum(np.sqrt(np.maximum(squares, 0)), radius)
         mean: Floats = (weights @ rows) / n + centre * (1 - weights.mean()) + std * self._normal(step, d)
@@ -104,7 +104,7 @@ class FloatCurator:
         """
         n, d = table.n, table.d
         std = radius**2 / (n * math.sqrt(cost))
-        self._purse.pay(step, f"second moments of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
+        self._filter.pay(step, f"second moments of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
         short = clipped(self._tables[table], radius)
         upper = np.triu_indices(d)
         matrix: Floats = short.T @ short / n
@@ -122,7 +122,7 @@ class FloatCurator:
         """
         d, asked = table.d, questions(points)
         std = math.sqrt(asked * d / (2 * cost))
-        self._purse.pay(step, f"{d} binary searches of {asked} counts", _mechanism(std), cost, exact=False)
+        self._filter.pay(step, f"{d} binary searches of {asked} counts", _mechanism(std), cost, exact=False)
         counter = _FloatCounter(np.sort(self._tables[table], axis=0), point, points, asked, std, self._normal, step)
         return point(search(counter, rank))
 

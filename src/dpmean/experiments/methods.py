@@ -22,7 +22,7 @@ from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Coordinates, Floats
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central.costs import count_variance
-from dpmean.trust.central.counter import NoisyCounter
+from dpmean.trust.central.noisy_counter import NoisyCounter
 
 TOO_FEW_ROWS = "too few rows"
 """dpmean.mean would have refused."""

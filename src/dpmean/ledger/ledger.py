@@ -74,32 +74,32 @@ class Ledger:
         if path is not None and not isinstance(path, str | os.PathLike):
             raise ArgumentTypeError(f"path must be the name of a file, got {path!r} of type {type(path).__name__}")
         self.dataset = read_name(dataset)
-        self._shelf: Memory | File = Memory() if path is None else File(path)
-        self.path = self._shelf.name or None
+        self._storage: Memory | File = Memory() if path is None else File(path)
+        self.path = self._storage.name or None
         self.budget = self._begin(read_limit(rho, epsilon, delta), kind := read_kind(neighbours))
         if kind is not None and self._account().kind != kind:
-            self._shelf.change(lambda old: {**old, self.dataset: of_kind(self._account(old), kind, self.dataset)})
+            self._storage.change(lambda old: {**old, self.dataset: of_kind(self._account(old), kind, self.dataset)})
 
     def _begin(self, asked: Zcdp | ApproxDp | None, kind: str | None) -> Zcdp | ApproxDp:
-        found = self._shelf.read()
+        found = self._storage.read()
         if self.dataset not in found:
             if asked is None:
-                raise ArgumentError(unknown(self.dataset, found, self._shelf.name))
+                raise ArgumentError(unknown(self.dataset, found, self._storage.name))
             fresh = Account(asked, neighbours=kind)
-            self._shelf.change(lambda old: old if self.dataset in old else {**old, self.dataset: fresh})
-        budget = self._shelf.read()[self.dataset].budget
+            self._storage.change(lambda old: old if self.dataset in old else {**old, self.dataset: fresh})
+        budget = self._storage.read()[self.dataset].budget
         if asked is not None and asked != budget:
             raise ArgumentError(
-                f"the budget of {self.dataset!r} in {self._shelf.name} is {said(budget)}, got {said(asked)}: "
+                f"the budget of {self.dataset!r} in {self._storage.name} is {said(budget)}, got {said(asked)}: "
                 "leave it out, or give another data set another name"
             )
         return budget
 
     def _account(self, found: Accounts | None = None) -> Account:
-        found = self._shelf.read() if found is None else found
+        found = self._storage.read() if found is None else found
         if self.dataset not in found or found[self.dataset].budget != self.budget:
             raise LedgerError(
-                f"{self.dataset!r} has gone from {self._shelf.name}, or has another budget: restore the file "
+                f"{self.dataset!r} has gone from {self._storage.name}, or has another budget: restore the file "
                 "from a copy"
             )
         return found[self.dataset]
@@ -203,7 +203,7 @@ class Ledger:
             with self._named():
                 return {**old, self.dataset: account.with_entry(paid, what)}
 
-        self._shelf.change(add)
+        self._storage.change(add)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
@@ -220,7 +220,7 @@ class Ledger:
                 "a ledger in memory stays in its process, since a copy could be spent twice: give it a file, or leave "
                 "it out of what you store"
             )
-        return _reopen, (self._shelf.place, self.dataset, self.budget)
+        return _reopen, (self._storage.place, self.dataset, self.budget)
 
     def __copy__(self) -> Self:
         return self  # two budgets for the same rows are none

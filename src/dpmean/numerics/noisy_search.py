@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpmean.queries.protocols import RankCounter
+from dpmean.queries.interfaces import RankCounter
 from dpmean.queries.queries import Ints
 
 

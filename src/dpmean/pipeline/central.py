@@ -23,7 +23,7 @@ from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.queries.domain import Domain
-from dpmean.queries.protocols import Noise, Rows
+from dpmean.queries.interfaces import Noise, Rows
 from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
 from dpmean.release.settings import Settings
@@ -34,8 +34,8 @@ from dpmean.rows.pass_counter import PassCounter
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, split
-from dpmean.trust.central.counter import count_rows
 from dpmean.trust.central.curator import Curator
+from dpmean.trust.central.noisy_counter import count_rows
 
 Curate = Callable[[Rows, Zcdp, Noise, Neighbours], Any]
 """How a curator is given rows, a budget and noise."""

@@ -20,7 +20,7 @@ from dpmean.pipeline.payment import Payment
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import MOVED, GroupedRelease, Refusal
 from dpmean.release.release import Release
-from dpmean.rows.tables.table import groups as rows_of_groups
+from dpmean.rows.tables.keyed_table import groups as rows_of_groups
 from dpmean.trust.central.costs import COUNT_SHARES
 
 

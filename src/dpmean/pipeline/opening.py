@@ -11,7 +11,7 @@ from dpmean.arguments.request import Request
 from dpmean.arguments.rows import read_array, read_rows
 from dpmean.rows.engine import Source
 from dpmean.rows.registry import Selection
-from dpmean.rows.tables.table import Key, Table, open_table, people
+from dpmean.rows.tables.keyed_table import Key, Table, open_table, people
 
 
 def open_rows(X: Any, request: Request) -> Source:

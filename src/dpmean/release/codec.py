@@ -19,7 +19,9 @@ from dpmean.privacy.codec import decode_receipt, encode_receipt
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.strict_json import convert, parse, shorten
 from dpmean.release.diagnostics import Found
-from dpmean.release.documents import (
+from dpmean.release.grouped import GroupedRelease, Refusal
+from dpmean.release.release import Release
+from dpmean.release.schema import (
     FORMAT,
     GROUPED_FORMAT,
     FoundDocument,
@@ -27,8 +29,6 @@ from dpmean.release.documents import (
     GroupedDocument,
     ReleaseDocument,
 )
-from dpmean.release.grouped import GroupedRelease, Refusal
-from dpmean.release.release import Release
 from dpmean.release.settings import VARIANTS, BoxBounds
 from dpmean.release.settings_codec import decode_settings, encode_settings
 

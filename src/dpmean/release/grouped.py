@@ -193,7 +193,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
 
         """
-        from dpmean.release.dataframe import frame_of_groups  # here, as few need it
+        from dpmean.release.frame_export import frame_of_groups  # here, as few need it
 
         return frame_of_groups(self, library)
 

@@ -152,7 +152,7 @@ class Release:
             library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
 
         """
-        from dpmean.release.dataframe import frame_of_release  # here, as few need it
+        from dpmean.release.frame_export import frame_of_release  # here, as few need it
 
         return frame_of_release(self, library)
 

@@ -9,7 +9,7 @@ import msgspec
 
 from dpmean.enums import Fidelity, read_name
 from dpmean.privacy.strict_json import shorten
-from dpmean.release.documents import BoundDocument, SettingsDocument
+from dpmean.release.schema import BoundDocument, SettingsDocument
 from dpmean.release.settings import VARIANTS, BoxBounds, CollectionSettings, NormBound, Settings
 
 _ALIKE = tuple(name for name in Settings.__slots__ if name in SettingsDocument.__struct_fields__ and name != "bound")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.queries.domain import Domain
-from dpmean.queries.protocols import Rows
+from dpmean.queries.interfaces import Rows
 from dpmean.queries.queries import Ball, Bins, Coordinates, Ints, Pairs, Query, Question, Radial, Shells
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows.block_query import Kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, final
 
-from dpmean.queries.protocols import Rows
+from dpmean.queries.interfaces import Rows
 from dpmean.queries.queries import Ints, Query
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpmean.queries.protocols import Noise
+from dpmean.queries.interfaces import Noise
 from dpmean.queries.queries import Ints
 
 _FURTHEST = 256  # rows that one word can pass over

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final, overload
 
-from dpmean.queries.protocols import Noise, Rows
+from dpmean.queries.interfaces import Noise, Rows
 from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Ints, Pairs, Query, Radial, Shells, Sides
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows.permutation import sampled, shuffled

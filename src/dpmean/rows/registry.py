@@ -14,7 +14,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.rows.engine import Source
 
 if TYPE_CHECKING:
-    from dpmean.rows.tables.table import Table
+    from dpmean.rows.tables.keyed_table import Table
 
 
 @final
@@ -123,7 +123,7 @@ ENGINES: list[EngineEntry] = [
     EngineEntry(
         "dask", "Dask arrays and data frames", _is_dask, module=f"{_ROWS}.clusters.dask", columns=True, extra="dask"
     ),
-    EngineEntry("opened", "sources opened before", comes_from("dpmean"), module=f"{_ROWS}.opened", keys=True),
+    EngineEntry("opened", "sources opened before", comes_from("dpmean"), module=f"{_ROWS}.passthrough", keys=True),
     EngineEntry(
         "duckdb",
         "DuckDB relations",

@@ -23,8 +23,8 @@ from dpmean.queries.queries import Shells
 from dpmean.queries.totals import Histogram, ShellSums
 from dpmean.rows import private_size
 from dpmean.rows.memory import MemoryRows
+from dpmean.trust.central.budget_filter import BudgetFilter
 from dpmean.trust.central.curator import WEIGHT_ONE, Curator
-from dpmean.trust.central.purse import Purse
 from tests.support import runs
 from tests.support.curators import Answering
 from tests.support.recorder import RecordingNoise, Shelled, Summed
@@ -219,7 +219,7 @@ def test_mean_weights_are_bounded():
         curator.mean_weights(histogram(1, 2), np.full((1, 41), WEIGHT_ONE + 1), Fraction(1, 2), "shrinkage")
 
 
-def test_the_purse_is_never_overdrawn_and_no_step_is_asked_twice():
+def test_the_filter_is_never_overdrawn_and_no_step_is_asked_twice():
     curator = Answering(Zcdp(1), seeded(1))
     counts = histogram(1, 2, 3)
     curator.count_beyond(counts, 2, Fraction(3, 4), "alarm")
@@ -231,7 +231,7 @@ def test_the_purse_is_never_overdrawn_and_no_step_is_asked_twice():
         curator.quantile(counts, 1.0, Fraction(0), "spread")
     for nothing in (Fraction(0), Fraction(-1, 2), Fraction(-2)):
         with pytest.raises(OverspendError):
-            Purse(Zcdp(1)).pay("free", "?", "!", nothing)
+            BudgetFilter(Zcdp(1)).pay("free", "?", "!", nothing)
     assert curator.left == Fraction(1, 4)
     ball = Grid(2.0**-9, 2.0, 1).ball(np.zeros(1), 1.0)
     with pytest.raises(OverspendError):

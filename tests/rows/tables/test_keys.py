@@ -19,8 +19,8 @@ import dpmean
 from dpmean import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.tables.dataframes import FrameTable
 from dpmean.rows.tables.key_encoding import MISSING, encode
+from dpmean.rows.tables.keyed_table import ArrayTable, people
 from dpmean.rows.tables.keys import ABSENT, Keys, one_group_each
-from dpmean.rows.tables.table import ArrayTable, people
 
 
 class Colour(enum.Enum):

@@ -24,9 +24,9 @@ from dpmean.noise.source import seeded
 from dpmean.rows.dtype_names import in_words
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.tables.dataframes import FrameTable
+from dpmean.rows.tables.keyed_table import ArrayTable, groups, people
 from dpmean.rows.tables.keys import ABSENT, Keys, one_group_each
 from dpmean.rows.tables.persons import means_of_persons
-from dpmean.rows.tables.table import ArrayTable, groups, people
 from tests.rows.conformance.problems import assert_same
 from tests.support.public import REPLACED
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from dpmean import Neighbours, OverspendError, Zcdp
+from dpmean.trust.central.budget_filter import BudgetFilter
 from dpmean.trust.central.costs import left_for_mean, variance_at
-from dpmean.trust.central.purse import Purse
 
 
 def test_an_answer_must_cost_something():
@@ -23,9 +23,9 @@ def test_a_private_number_of_rows_is_paid_for_before_the_mean():
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_receipt_says_whether_its_noise_is_exact(exact):
-    purse = Purse(Zcdp(1))
-    purse.reserve("one", Fraction(1, 4))
-    purse.note("one", "a number", "noise", Fraction(1, 4), **({} if exact else {"exact": False}))
-    purse.pay("two", "a number", "noise", Fraction(1, 4), **({} if exact else {"exact": False}))
-    assert [receipt.exact for receipt in purse.receipts] == [exact, exact]
-    assert purse.left == Fraction(1, 2)
+    spending = BudgetFilter(Zcdp(1))
+    spending.reserve("one", Fraction(1, 4))
+    spending.note("one", "a number", "noise", Fraction(1, 4), **({} if exact else {"exact": False}))
+    spending.pay("two", "a number", "noise", Fraction(1, 4), **({} if exact else {"exact": False}))
+    assert [receipt.exact for receipt in spending.receipts] == [exact, exact]
+    assert spending.left == Fraction(1, 2)

@@ -22,7 +22,7 @@ from dpmean.privacy.receipts import total_cost
 from dpmean.queries.domain import Domain
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central.costs import count_variance, rows_to_clip
-from dpmean.trust.central.counter import NoisyCounter, count_rows
+from dpmean.trust.central.noisy_counter import NoisyCounter, count_rows
 from tests.support import runs
 from tests.support.recorder import Counted, Histogrammed, Summed
 from tests.support.runs import REACH, assert_paid_for, nasty

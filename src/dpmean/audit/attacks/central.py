@@ -18,8 +18,8 @@ from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Ball, Distances, Floats
 from dpmean.rows.memory import MemoryRows
 from dpmean.trust.central.costs import count_std
-from dpmean.trust.central.counter import count_rows
 from dpmean.trust.central.curator import Curator
+from dpmean.trust.central.noisy_counter import count_rows
 
 REACH = 1.0
 REPLACED, UNCOUNTED = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE

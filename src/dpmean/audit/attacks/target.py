@@ -10,7 +10,7 @@ import numpy as np
 
 from dpmean.audit.judge import Finding, judge
 from dpmean.privacy.renyi import Renyi
-from dpmean.queries.protocols import Noise
+from dpmean.queries.interfaces import Noise
 from dpmean.trust.local.randomizers import Budget
 
 MakeNoise = Callable[[int], Noise]

@@ -23,8 +23,8 @@ from dpmean.queries.queries import Distances, Floats, Ints
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central.costs import COUNT_SHARES, count_std, rows_to_clip, split
-from dpmean.trust.central.counter import count_rows
 from dpmean.trust.central.curator import Curator
+from dpmean.trust.central.noisy_counter import count_rows
 
 CLAIM = Zcdp(1)
 GRID = Grid(2.0**-20, FAR, 2)

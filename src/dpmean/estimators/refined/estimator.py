@@ -1,7 +1,7 @@
 """The refined mean: scale, centre, radius, release. No parameter, no rotation, near the oracle.
 
 Every number it uses comes from the curator, who answers with noise and keeps the receipts; budgets and queries depend
-on earlier answers, and the curator's purse bounds what they cost together. Each step returns what it found, and the
+on earlier answers, and the curator's filter bounds what they cost together. Each step returns what it found, and the
 next one goes on from there.
 """
 

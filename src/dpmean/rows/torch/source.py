@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.queries.domain import Domain
-from dpmean.queries.protocols import Rows
+from dpmean.queries.interfaces import Rows
 from dpmean.rows.engine import Source
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.opening import InMemory

@@ -25,14 +25,14 @@ from dpmean.numerics.noisy_search import questions, search
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt
-from dpmean.queries.protocols import Noise, Rows
+from dpmean.queries.interfaces import Noise, Rows
 from dpmean.queries.queries import Ball, Bins, Coordinates, Floats, Ints, Pairs, Radial, Shells, VectorSum
 from dpmean.queries.totals import BinSums, Histogram, ShellSums
-from dpmean.trust.central.choice import CHOICE_UNIT, Exponents
+from dpmean.trust.central.budget_filter import BudgetFilter
 from dpmean.trust.central.costs import count_variance, describe_noise, variance_at
-from dpmean.trust.central.counter import NoisyCounter
+from dpmean.trust.central.exponents import CHOICE_UNIT, Exponents
 from dpmean.trust.central.handles import Binned, Counts, Sample, Sums, check_positions
-from dpmean.trust.central.purse import Purse
+from dpmean.trust.central.noisy_counter import NoisyCounter
 
 WEIGHT_ONE = 1 << 12
 """Weights of rows are integer multiples of one WEIGHT_ONE-th, from zero to one."""
@@ -65,7 +65,7 @@ class Curator:
 
     def __init__(self, rows: Rows, budget: Zcdp, noise: Noise, neighbours: Neighbours) -> None:
         self.neighbours, self.rows = neighbours, Sample(rows.n, rows.d)
-        self._purse, self._noise = Purse(budget), noise
+        self._filter, self._noise = BudgetFilter(budget), noise
         self._rows: WeakKeyDictionary[Sample, Rows] = WeakKeyDictionary({self.rows: rows})
         self._counts: WeakKeyDictionary[Counts, Histogram] = WeakKeyDictionary()
         self._sums: WeakKeyDictionary[Sums, ShellSums] = WeakKeyDictionary()
@@ -74,12 +74,12 @@ class Curator:
     @property
     def left(self) -> Fraction:
         """What is left of the budget."""
-        return self._purse.left
+        return self._filter.left
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
         """What was asked so far, and what it cost."""
-        return tuple(self._purse.receipts)
+        return tuple(self._filter.receipts)
 
     # --- handles: nothing is told, and nothing is paid --------------------------------------------------------
 
@@ -131,7 +131,7 @@ class Curator:
         points = counts.points - start
         variance = count_variance(points, 1, cost)
         asked = f"binary search of {questions(points)} counts"
-        self._purse.pay(step, asked, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
+        self._filter.pay(step, asked, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
         tally = _From(self._counts[counts].counts[line, start:])
         return start + int(search(NoisyCounter(tally, points, variance, self._noise, step), rank)[0])
 
@@ -145,7 +145,7 @@ class Curator:
     ) -> Floats:
         """Search for the median of every one of ``width`` rotated coordinates, which the views show in portions."""
         rows, medians, asked, variance = self._rows[sample], np.empty(width), 0, Fraction(0)
-        self._purse.reserve(step, cost)
+        self._filter.reserve(step, cost)
         covered = 0
         for view in views:
             if view.first != covered or covered + view.size > width:
@@ -157,7 +157,7 @@ class Curator:
             found = search(counter, rank=sample.n // 2)
             medians[view.first : view.first + view.size] = view.low + (found - 0.5) * view.spacing
         searches = f"medians after a rotation, {width} x {asked} counts of {sample.n} rows"
-        self._purse.note(step, searches, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
+        self._filter.note(step, searches, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
         return medians
 
     def upper_end(self, counts: Counts, line: int, start: int, slope: float, cost: Fraction, step: str) -> int:
@@ -169,7 +169,7 @@ class Curator:
         """
         epsilon = math.isqrt(math.floor(8 * cost * CHOICE_UNIT**2))
         rise = max(1, round(slope * math.log(2) / RADII_PER_OCTAVE * CHOICE_UNIT))
-        self._purse.pay(
+        self._filter.pay(
             step,
             f"one of {counts.points - start} radii, by the rows beyond it",
             f"exponential mechanism, epsilon {epsilon / CHOICE_UNIT:.4g} per row",
@@ -182,7 +182,7 @@ class Curator:
     def count_beyond(self, counts: Counts, index: int, cost: Fraction, step: str) -> Answer:
         """Count the rows beyond a point."""
         variance = variance_at(1, cost)
-        self._purse.pay(step, "number of rows beyond a radius", f"{describe_noise(variance)}, sensitivity 1", cost)
+        self._filter.pay(step, "number of rows beyond a radius", f"{describe_noise(variance)}, sensitivity 1", cost)
         exact = self._counts[counts].counts[0]
         return Answer(int(exact[-1] - exact[index]) + self._draw(step, variance), math.sqrt(variance))
 
@@ -195,7 +195,7 @@ class Curator:
             raise ArgumentError("a weight must lie between zero and one")
         variance = variance_at(len(weights) * WEIGHT_ONE**2, cost)
         asked = f"mean weight of the rows at {len(weights)} radii"
-        self._purse.pay(step, asked, f"{describe_noise(variance / WEIGHT_ONE**2)} rows", cost)
+        self._filter.pay(step, asked, f"{describe_noise(variance / WEIGHT_ONE**2)} rows", cost)
         exact = weights @ np.diff(self._counts[counts].counts[0], prepend=0)
         noisy = exact + self._noise.at(step).gaussian(variance, len(weights))
         return noisy / (counts.n * WEIGHT_ONE), math.sqrt(variance) / (counts.n * WEIGHT_ONE)
@@ -229,14 +229,14 @@ class Curator:
         share = shells.radii[k] / shells.radii[0]
         exactly = f"{shells.radii[k]} instead of {shells.radii[0]} units of {shells.unit:.4g}"
         asked = f"bias of clipping at {share:.3g} of the largest radius, that is at {exactly}"
-        self._purse.pay(step, asked, f"{describe_noise(variance)} units, sensitivity {sensitivity} units", cost)
+        self._filter.pay(step, asked, f"{describe_noise(variance)} units, sensitivity {sensitivity} units", cost)
         exact = layers.bias_gap(self._sums[sums], shells, k, factors)
         return Answer(exact + self._draw(step, variance), math.sqrt(variance))
 
     def _pay_for_sum(self, radius: int, unit: float, sensitivity: int, cost: Fraction, step: str) -> Fraction:
         variance = variance_at(sensitivity**2, cost)
         asked = f"sum of clipped rows, of norm at most {radius} units of {unit:.4g}"
-        self._purse.pay(step, asked, f"{describe_noise(variance)} units, sensitivity {sensitivity} units", cost)
+        self._filter.pay(step, asked, f"{describe_noise(variance)} units, sensitivity {sensitivity} units", cost)
         return variance
 
     def _draw(self, step: str, variance: Fraction) -> int:

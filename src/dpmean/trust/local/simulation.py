@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.privacy.budgets import Zcdp
-from dpmean.queries.protocols import Noise
+from dpmean.queries.interfaces import Noise
 from dpmean.queries.queries import Floats, Ints
 from dpmean.release.estimate import Estimate
 from dpmean.trust.devices import lattice_numpy

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.noise.jit import compiled
-from dpmean.queries.protocols import Noise
+from dpmean.queries.interfaces import Noise
 from dpmean.queries.queries import Floats, Ints
 from dpmean.release.estimate import Estimate
 from dpmean.trust.devices import lattice_numpy

@@ -10,7 +10,7 @@ from dpmean.errors import OverspendError
 from dpmean.numerics.noisy_search import questions
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.receipts import Receipt
-from dpmean.queries.protocols import Noise
+from dpmean.queries.interfaces import Noise
 from dpmean.queries.queries import Ints
 from dpmean.queries.totals import Tally
 from dpmean.trust.central.costs import describe_noise, variance_at

@@ -11,7 +11,7 @@ from dpmean.privacy.receipts import Receipt
 
 
 @final
-class Purse:
+class BudgetFilter:
     """Pays for steps, each once, and never more than there is."""
 
     def __init__(self, budget: Zcdp) -> None:
@@ -20,12 +20,12 @@ class Purse:
         self._steps: set[str] = set()
 
     def pay(self, step: str, asked: str, mechanism: str, cost: Fraction, *, exact: bool = True) -> None:
-        """Take the price of a step from the purse, before it is answered, and write the receipt."""
+        """Take the price of a step from what is left, before it is answered, and write the receipt."""
         self.reserve(step, cost)
         self.note(step, asked, mechanism, cost, exact=exact)
 
     def reserve(self, step: str, cost: Fraction) -> None:
-        """Take the price of a step from the purse; the receipt is written when it is known what was asked."""
+        """Take the price of a step from what is left; the receipt is written when it is known what was asked."""
         if not 0 < cost <= self.left:
             raise OverspendError(f"{step} costs {cost}, and {self.left} of the budget is left")
         if step in self._steps:

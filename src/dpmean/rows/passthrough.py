@@ -8,7 +8,7 @@ from dpmean.errors import ArgumentTypeError
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory
 from dpmean.rows.registry import Selection
-from dpmean.rows.tables.table import ArrayTable
+from dpmean.rows.tables.keyed_table import ArrayTable
 
 
 def open_source(X: Source, selection: Selection) -> Source:  # noqa: ARG001  one signature for all engines
