@@ -54,3 +54,9 @@ class EntropyError(DpMeanError, RuntimeError):
 def display_name(name: str) -> str:
     """Return the name of a column as people read it; a blank one is a name too, and stands in quotes."""
     return name if name.strip() else repr(name)
+
+
+def describe(given: object) -> str:
+    """Return a wrong argument as an error may show it: of all but plain values the type alone, as it may hold rows."""
+    plain = given is None or type(given) in (bool, int, float, str)
+    return repr(given) if plain else f"an object of type {type(given).__name__}"

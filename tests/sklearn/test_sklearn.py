@@ -468,3 +468,10 @@ def test_dates_are_no_numbers():
         with pytest.raises(DataError, match="of real numbers"):
             nearest(ledger=ledger).fit(rows, ["a"] * 301)
     assert not ledger.entries
+
+
+@pytest.mark.parametrize("y", [{0: "Anna Secret"}, {"Anna Secret"}, "Anna Secret", pd.Series(["Anna Secret"]).items])
+def test_errors_about_labels_name_a_type_and_quote_no_label(y):
+    with pytest.raises(ArgumentTypeError, match="y must name a column, or hold one key per row, got an") as caught:
+        PrivateNearestCentroid(classes=["a", "b"], norm_bound=9.0, rho=1.0).fit(np.ones((1, 2)), y)
+    assert "Anna" not in str(caught.value)
