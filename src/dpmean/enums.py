@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum
 from typing import TypeVar
 
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, describe
 
 _Kind = TypeVar("_Kind", bound=StrEnum)
 
@@ -74,4 +74,6 @@ def read_name(kind: type[_Kind], value: object, argument: str, hint: str = "") -
         if isinstance(value, str) and value == member:
             return member
     *names, last = (f'"{member}"' for member in kind)
-    raise ArgumentError(f"{argument} must be {', '.join(names)} or {last}, got {value!r}{hint and f' ({hint})'}")
+    raise ArgumentError(
+        f"{argument} must be {', '.join(names)} or {last}, got {describe(value)}{hint and f' ({hint})'}"
+    )

@@ -74,3 +74,9 @@ def display_name(name: str) -> str:
 def plural(count: int, one: str, several: str | None = None) -> str:
     """Return a number and what there is of it, in singular or plural."""
     return f"{count} {one if count == 1 else several or f'{one}s'}"
+
+
+def describe(given: object) -> str:
+    """Return a wrong argument as an error may show it: of all but plain values the type alone, as it may hold rows."""
+    plain = given is None or type(given) in (bool, int, float, str)
+    return repr(given) if plain else f"an object of type {type(given).__name__}"

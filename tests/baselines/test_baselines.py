@@ -69,7 +69,7 @@ def test_a_ledger_takes_what_is_exact_and_refuses_floats_and_seeds(name):
         ledger.record(release(name, seed=None))
         assert ledger.left == Fraction(2, 10)
         assert repr(ledger) == "<Ledger: rho = 0.5 spent, 0.2 left>"
-        with pytest.raises(TypeError, match=r"a release is needed, got 0.5 of type float"):
+        with pytest.raises(TypeError, match=r"a release is needed, got 0.5$"):
             ledger.record(0.5)
         with pytest.raises(dpmean.OverspendError, match=r"only rho = 0.2 is left"):
             ledger.record(release(name, seed=None))

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpmean.enums import Rounds, Sizes, read_name
-from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe
 from dpmean.ledger.ledger import Ledger
 from dpmean.noise.entropy import entropy
 from dpmean.noise.public import PublicCoins
@@ -50,14 +50,14 @@ def read_honest(honest: Number) -> Fraction:
 def read_flag(value: bool, name: str) -> bool:
     """Read a yes or a no."""
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentTypeError(f"{name} must be True or False, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be True or False, got {describe(value)}")
     return bool(value)
 
 
 def read_integer(value: int, name: str) -> int:
     """Read a number of rows or columns."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise ArgumentTypeError(f"{name} must be an integer, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be an integer, got {describe(value)}")
     if value < 1:
         raise ArgumentError(f"{name} must be at least 1, got {value}")
     return int(value)
@@ -69,7 +69,7 @@ def read_ledger(ledger: Ledger | None, seed: int | None) -> Ledger | None:
         return None
     if not isinstance(ledger, Ledger):
         raise ArgumentTypeError(
-            f'ledger must be a dpmean.Ledger, got {ledger!r}: give dpmean.Ledger("b.json", rho=1.0)'
+            f'ledger must be a dpmean.Ledger, got {describe(ledger)}: give dpmean.Ledger("b.json", rho=1.0)'
         )
     if seed is not None:
         raise ArgumentError("a release made with a seed protects nobody and is not recorded: leave out seed, or ledger")
@@ -83,8 +83,7 @@ def read_seed(seed: int | None) -> int | None:
     try:
         return operator.index(_not_boolean(seed))
     except TypeError:
-        kind = type(seed).__name__
-        raise ArgumentTypeError(f"seed must be an integer, got {seed!r} of type {kind}") from None
+        raise ArgumentTypeError(f"seed must be an integer, got {describe(seed)}") from None
 
 
 def _not_boolean(seed: int) -> int:

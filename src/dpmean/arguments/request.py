@@ -15,7 +15,7 @@ from dpmean.arguments.groups import Groups
 from dpmean.arguments.rows import check_nan, read_nan_of_columns
 from dpmean.arguments.selection import read_key, read_selection
 from dpmean.arguments.terms import Terms, check_options, read_terms
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, describe
 from dpmean.estimators.registry import Build, find_estimator
 from dpmean.ledger.entries import relation_of
 from dpmean.ledger.ledger import Ledger
@@ -161,7 +161,7 @@ def read_request(
 def _read_method(model: TrustModel, method: str | None, passes: int) -> Build:
     if model.methods and method not in (None, *model.methods):
         only = " or ".join(f'"{name}"' for name in model.methods)
-        raise ArgumentError(f"in the {model.name} model the method is {only}, got {method!r}: leave it out")
+        raise ArgumentError(f"in the {model.name} model the method is {only}, got {describe(method)}: leave it out")
     return find_estimator(method, passes)
 
 

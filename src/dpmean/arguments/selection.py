@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AnySet
 
 from dpmean.enums import Newlines, read_name
-from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe
 from dpmean.rows.registry import Selection
 from dpmean.rows.tables.keyed_table import Key
 
@@ -14,7 +14,7 @@ from dpmean.rows.tables.keyed_table import Key
 def read_selection(columns: Sequence[str] | None, vector_column: str | None, newlines: str) -> Selection:
     """Read which columns to use; whether they are there is checked when the input is opened."""
     if vector_column is not None and not isinstance(vector_column, str):
-        raise ArgumentTypeError(f"vector_column must be the name of a column, got {vector_column!r}")
+        raise ArgumentTypeError(f"vector_column must be the name of a column, got {describe(vector_column)}")
     if columns is not None and vector_column is not None:
         raise ArgumentError("give columns or vector_column, not both: a row is one vector, or one number per column")
     return Selection(
@@ -28,7 +28,7 @@ def read_key(key: Key, argument: str) -> Key:
     plain = hasattr(key, "__iter__") and not isinstance(key, bytes | Mapping | AnySet)
     if isinstance(key, str) or ((several or plain) and getattr(key, "shape", None) != ()):
         return key
-    raise ArgumentTypeError(f"{argument} must name a column, or hold one key per row, got {key!r}")
+    raise ArgumentTypeError(f"{argument} must name a column, or hold one key per row, got {describe(key)}")
 
 
 def _read_names(columns: Sequence[str]) -> tuple[str, ...]:
@@ -36,7 +36,10 @@ def _read_names(columns: Sequence[str]) -> tuple[str, ...]:
         raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
     names = tuple(columns) if isinstance(columns, Iterable) else None
     if names is None or not all(isinstance(name, str) for name in names):
-        raise ArgumentTypeError(f"columns must be names of columns, got {columns!r}: give a list")
+        odd = columns if names is None else next(name for name in names if not isinstance(name, str))
+        raise ArgumentTypeError(
+            f"columns must be names of columns, got an object of type {type(odd).__name__}: give a list of text"
+        )
     if not names:
         raise ArgumentError("columns is empty: name one column at least, or leave it out to use all of them")
     if len(set(names)) < len(names):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, describe
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.feasibility import Estimator
 from dpmean.estimators.refined.estimator import RefinedMean
@@ -43,8 +43,8 @@ def find_estimator(method: str | None, passes: int) -> Build:
     method = DEFAULT if method is None else method
     if not isinstance(method, str) or method not in ESTIMATORS:
         known = "; ".join(f"{name} {entry.words}" for name, entry in ESTIMATORS.items())
-        raise ArgumentError(f"method must be one of {', '.join(ESTIMATORS)}, got {method!r}: {known}")
+        raise ArgumentError(f"method must be one of {', '.join(ESTIMATORS)}, got {describe(method)}: {known}")
     if type(passes) is not int or passes not in (1, 2):
-        raise ArgumentError(f"passes must be 1 or 2, got {passes!r}")
+        raise ArgumentError(f"passes must be 1 or 2, got {describe(passes)}")
     make = ESTIMATORS[method].make
     return lambda grid, coins: make(grid, coins, passes == 1)

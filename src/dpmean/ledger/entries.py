@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from dpmean.enums import Sizes
-from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe
 from dpmean.ledger.account import Entry, as_paid
 from dpmean.ledger.filter import Cost
 from dpmean.ledger.relations import WITHIN
@@ -106,7 +106,7 @@ def _now() -> str:
 
 def _check(release: object) -> None:
     if not all(hasattr(release, name) for name in ("receipts", "seeded", "exact", "method")):
-        raise ArgumentTypeError(f"a release is needed, got {release!r} of type {type(release).__name__}")
+        raise ArgumentTypeError(f"a release is needed, got {describe(release)}")
     if getattr(release, "seeded", True):
         raise ArgumentError("this release was made with a seed and protects nobody: make it again without one")
     if not getattr(release, "exact", False):

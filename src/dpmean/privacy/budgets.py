@@ -8,7 +8,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import final
 
-from dpmean.errors import ArgumentError, ArgumentTypeError
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe
 
 Number = int | float | Fraction | Decimal
 
@@ -18,8 +18,7 @@ _SMALLEST, _LARGEST = Fraction(1, 10**300), Fraction(10**300)
 def exact(value: object, name: str) -> Fraction:
     """Read a number exactly; a float stands for the decimal it prints as (0.1 is one tenth)."""
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
-        kind = type(value).__name__
-        raise ArgumentTypeError(f"{name} must be a number, got {value!r} of type {kind}")
+        raise ArgumentTypeError(f"{name} must be a number, got {describe(value)}")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     try:

@@ -451,3 +451,48 @@ def test_flags_that_are_no_member_are_refused():
     flags = enum.Flag("flags", ["A"], boundary=enum.KEEP)
     with pytest.raises(ArgumentTypeError, match="to tell rows apart"):
         read([flags.A, flags(8), flags(16)])
+
+
+PERSON = "Anna Secret"
+HOLDERS = {
+    "dict": pd.Series([PERSON, 71.25]).to_dict(),
+    "set": {PERSON, 71.25},
+    "method": pd.Series([PERSON, 71.25]).items,
+    "bytes": PERSON.encode(),
+    "scalar": np.array(71.25),
+    "object": np.array(PERSON, dtype=object),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+def test_errors_about_keys_name_a_type_and_quote_no_key(kind):
+    given, right = HOLDERS[kind], {"rho": 0.5, "norm_bound": 1.0}
+    calls = [
+        lambda: dpmean.mean(np.ones((2, 1)), privacy_unit=given, **right),
+        lambda: dpmean.mean_by(np.ones((2, 1)), by=given, groups=[1], **right),
+        lambda: dpmean.mean_by(np.ones((2, 1)), by=[1, 2], groups=[1], privacy_unit=given, **right),
+        lambda: Keys.of_array("y", given, 2),
+    ]
+    for call in calls:
+        with pytest.raises(dpmean.DpMeanError, match=r"one key per row|to tell rows apart") as caught:
+            call()
+        assert PERSON not in str(caught.value)
+        assert "71.25" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [np.array([[71.25], [3.0]]), pd.Series([71.25, 3.0]), pd.DataFrame({"a": [71.25]})])
+@pytest.mark.parametrize("argument", ["ledger", "seed", "vector_column", "allow_few_rows", "rho", "method", "nan"])
+def test_errors_about_other_arguments_quote_no_rows_that_are_given_in_their_place(argument, given):
+    with pytest.raises(dpmean.DpMeanError) as caught:
+        dpmean.mean(np.ones((2, 1)), **{"rho": 0.5, "norm_bound": 1.0, argument: given})
+    assert argument in str(caught.value)
+    assert "71.25" not in str(caught.value)
+
+
+def test_errors_about_columns_and_ledgers_quote_no_rows_that_are_given_in_their_place():
+    rows = pd.Series([71.25, 3.0])
+    with pytest.raises(ArgumentTypeError, match="columns must be names of columns, got an object of type float") as one:
+        dpmean.mean(pd.DataFrame({"a": rows}), columns=rows, rho=0.5, norm_bound=1.0)
+    with pytest.raises(ArgumentTypeError, match="a release is needed, got an object of type Series") as other:
+        dpmean.Ledger(rho=1.0).record(rows)
+    assert "71.25" not in f"{one.value} {other.value}"

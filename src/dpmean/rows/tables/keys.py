@@ -135,7 +135,8 @@ def _read(name: str, given: Any) -> Keys | None:
         return Keys.of_column(name, given if isinstance(given, pa.ChunkedArray) else pa.chunked_array([given]))
     if not hasattr(given, "__array__"):
         if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__iter__"):
-            raise ArgumentTypeError(f"{name} must name a column, or hold one key per row, got {given!r}")
+            kind = type(given).__name__  # and no more of it: it may hold keys
+            raise ArgumentTypeError(f"{name} must name a column, or hold one key per row, got an object of type {kind}")
         return _of_objects(name, list(given))
     if hasattr(given, "tolist") and not isinstance(getattr(given, "dtype", np.dtype(object)), np.dtype):
         return _of_objects(name, given.tolist())  # pandas: of integers beside a missing one NumPy would make floats
