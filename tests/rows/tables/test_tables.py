@@ -128,7 +128,7 @@ def test_missing_values_column_by_column():
 @pytest.mark.parametrize(
     ("bounds", "words"),
     [
-        ({"age": (0, 120)}, "bounds: column 'bmi' has none"),
+        ({"age": (0, 120)}, "bounds has no entry for column 'bmi': add one"),
         ({"age": 5, "bmi": (1, 2)}, r"give \(lower, upper\) for every column"),
     ],
 )
@@ -221,7 +221,9 @@ def test_a_person_is_one_vector_wherever_the_table_is(tmp_path):
     assert np.abs(wanted.mean - averages.mean()).max() < 0.3
     assert wanted.settings.privacy_unit == "patient"
     assert f"{len(averages)} persons (patient)" in str(wanted)
-    assert "all rows of one patient; the number of persons is public" in " ".join(str(wanted).split())
+    assert "all rows of one patient, replaced by any others (replace-one); the number of persons is public" in " ".join(
+        str(wanted).split()
+    )
     for given_as in everywhere(frame, tmp_path):
         found = dpmean.mean(given_as, privacy_unit="patient", seed=1, **SETTINGS, **REPLACED)
         assert found.n == wanted.n
@@ -437,7 +439,7 @@ def test_a_replaced_row_may_move_so_every_group_gets_a_quarter():
     assert all(release.rho == Fraction(1, 8) for release in found.released.values())
     assert all(release.neighbours is Neighbours.ADD_OR_REMOVE_ONE for release in found.released.values())
     assert found.rho == Fraction(1, 2)
-    assert "what any one contributed, and in which group" in " ".join(str(found).split())
+    assert "what any one row contributed, and in which group" in " ".join(str(found).split())
 
 
 def test_groups_have_noise_of_their_own():
@@ -725,7 +727,9 @@ def test_a_grouped_release_is_paid_for_once():
     assert ledger.left == Fraction(1, 2)
     with pytest.raises(ArgumentError, match="seed"):
         dpmean.mean_by(table(), by="clinic", groups=LISTED, ledger=ledger, seed=1, **SETTINGS)
-    with pytest.raises(ArgumentError, match=r"about replace-one of rows, and earlier ones .* about add-or-remove-one"):
+    with pytest.raises(
+        ArgumentError, match=r"protects rows \(replace-one\); earlier .* protect rows \(add-or-remove-one\)"
+    ):
         dpmean.mean(table(), ledger=ledger, **SETTINGS, **REPLACED)
     dpmean.mean(table(), ledger=ledger, **SETTINGS)
     with pytest.raises(dpmean.OverspendError, match="left"):
