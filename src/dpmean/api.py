@@ -261,7 +261,7 @@ def plan(
     """Tell what the mean of n rows in d dimensions would be worth, before any data are touched.
 
     Args:
-        n: The number of rows that there will be.
+        n: The number of rows that there will be, or of persons if you will give a ``privacy_unit``.
         d: The number of columns.
         rho: The privacy budget in zCDP. Give either ``rho`` or ``epsilon``.
         epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``,

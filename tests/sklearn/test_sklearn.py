@@ -311,7 +311,7 @@ def test_nothing_in_rows_of_unlisted_classes_is_an_error(value):
 def test_a_class_with_too_few_rows_is_never_answered():
     rows, labels = labelled(classes=("a", "b", "c"))
     few = (labels != "c") | (np.cumsum(labels == "c") <= 5)
-    with pytest.warns(TooFewRowsWarning, match=r"never answer class 'c': about (1 row is|\d+ rows are) too few"):
+    with pytest.warns(TooFewRowsWarning, match=r"never answer class 'c': about \d+ (rows are|row is) too few"):
         fitted = nearest(classes=["a", "b", "c"]).fit(rows[few], labels[few])
     assert fitted.classes_.tolist() == ["a", "b", "c"]
     assert np.isnan(fitted.centroids_).all(axis=1).tolist() == [False, False, True]
@@ -326,9 +326,7 @@ def test_a_class_with_too_few_rows_is_never_answered():
 def test_if_no_class_is_left_that_is_an_error_and_paid_for():
     rows, labels = labelled(n=10)
     ledger = dpmean.Ledger(rho=1.0)
-    with pytest.raises(
-        TooFewRowsError, match=r"not one class has a centroid: class 'a': about (1 row is|\d+ rows are)"
-    ) as caught:
+    with pytest.raises(TooFewRowsError, match=r"not one class has a centroid: class 'a': about \d+ rows?") as caught:
         nearest(ledger=ledger).fit(rows, labels)
     assert ledger.spent == Fraction(1, 50)  # the count of a class: a row is in one
     assert len(caught.value.receipts) == 2

@@ -128,7 +128,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     @property
     def cost(self) -> Zcdp:
-        """What was spent, exactly: a row is in one group, so groups do not add up, and the dearest one counts.
+        """What was spent, exactly: a row is in one group, so groups do not add up, and the most expensive one counts.
 
         If the neighbours of private sizes replace a row, that may change one group twice, or two groups (see MOVED).
         """

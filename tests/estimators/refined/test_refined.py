@@ -175,7 +175,7 @@ def test_columns_have_bounds_of_their_own():
         assert found.column_bounds()[1] / found.column_bounds()[0] == pytest.approx(200_000 / 130)
         assert np.all(found.column_bounds() < 12 * found.noise_std)
     assert missed.max() <= 9
-    assert "within" in str(found)
+    assert f"± {found.column_bounds()[0]:.3g} (95 % confidence)" in str(found)
 
 
 def test_a_bound_grows_with_confidence_and_is_refused_where_bias_is_unknown():

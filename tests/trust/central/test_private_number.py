@@ -341,7 +341,9 @@ def test_nothing_that_is_shown_depends_on_the_number_of_rows_otherwise():
 @pytest.mark.parametrize("n", [0, 1, 5, 40])
 def test_few_rows_are_refused_by_their_noisy_number_and_that_is_paid_for(n):
     ledger = dpmean.Ledger(rho=1.0)
-    with pytest.raises(TooFewRowsError, match=r"^about (1 row is|\d+ rows are) too few") as caught:
+    with pytest.raises(
+        TooFewRowsError, match=r"^about (1 row is|\d+ rows are) too few for .* The noisy count cost rho = 0\.02$"
+    ) as caught:
         dpmean.mean(np.zeros((n, 3)), rho=0.5, norm_bound=1.0, neighbours="add-or-remove-one", ledger=ledger)
     assert caught.value.receipts[0].cost.rho == Fraction(1, 50) == ledger.spent
 
