@@ -356,7 +356,7 @@ def test_times_with_a_time_zone_are_no_keys(connection, argument):
     X = filled(connection, "TIMETZ", ["00:00:00+00", "00:00:00+05"]).project("x, 1.0::DOUBLE AS y")
     ask = dpmean.mean if argument == "privacy_unit" else dpmean.mean_by
     more = {} if argument == "privacy_unit" else {"groups": ["a"]}
-    with pytest.raises(ArgumentTypeError, match="column 'x' must hold .* got times with a time zone: convert"):
+    with pytest.raises(ArgumentTypeError, match=r"column 'x' must hold .* got times with a time zone: convert"):
         ask(X, rho=1.0, norm_bound=1.0, **{argument: "x"}, **more)
     text = X.project("x::VARCHAR AS x, y")
     assert len(open_table(text, Selection(keys=("x",))).keys("x").values) == 2
