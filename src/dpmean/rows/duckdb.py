@@ -7,7 +7,6 @@ computes a fingerprint of all rows and their positions, and one that differs end
 from __future__ import annotations
 
 import importlib.util
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.queries.queries import Floats, Ints
 from dpmean.rows.block_query import Kernel, copy_as_floats
+from dpmean.rows.duckdb_types import read_coordinate, read_key
 from dpmean.rows.engine import CHANGED, Streamed
 from dpmean.rows.files.arrow import RAGGED, Columns, find_width
 from dpmean.rows.fingerprint import fingerprint
@@ -28,8 +28,6 @@ from dpmean.rows.threads import each, threads_to_use
 
 _Held = TypeVar("_Held")
 _BATCH_ROWS = 1 << 16
-_WIDE_INTEGER = re.compile(r"U?HUGEINT(?P<vector>\[\d*\])?")
-"""Integers of 128 bits, and vectors of them: Arrow has no type for them, and DuckDB would send decimals."""
 MOVED = (
     "the rows changed or came in another order while they were read, so nothing was released: store the result of the "
     'query in a table, with X.create("name"), and give that table; nobody may write to it meanwhile, and '
@@ -61,7 +59,7 @@ class _Query:
     source: Any
     names: tuple[str, ...]
     casts: tuple[str, ...]
-    """Of every column of the relation, the type that it is read as; "" for its own."""
+    """Of every column of the relation, how it is read, where {} stands for its value."""
 
     def relation(self) -> Any:
         """Return a new relation, which has not run: columns by their position, as names differ in capitals at times."""
@@ -70,7 +68,7 @@ class _Query:
             raise DataError(CHANGED)
         places = [found.index(name) for name in self.names]
         quoted = [name.replace('"', '""') for name in self.names]
-        chosen = [f'#{at + 1}{self.casts[at]} AS "{name}"' for at, name in zip(places, quoted, strict=True)]
+        chosen = [f'{self.casts[at].format(f"#{at + 1}")} AS "{name}"' for at, name in zip(places, quoted, strict=True)]
         return self.source.project(", ".join(chosen))
 
     def table(self) -> Any:
@@ -104,7 +102,10 @@ def _choose(X: Any, selection: Selection) -> tuple[_Query, Columns]:
     names, kinds = _run(lambda: (tuple(X.columns), [str(kind) for kind in X.types]))
     if len(set(names)) < len(names):
         raise DataError("two columns of the relation have the same name: rename one")
-    casts = tuple("" if name in selection.keys else _cast(kind) for name, kind in zip(names, kinds, strict=True))
+    kind_of = dict(zip(names, kinds, strict=True))
+    casts = tuple(
+        read_key(name, kind) if name in selection.keys else read_coordinate(kind) for name, kind in kind_of.items()
+    )
     schema = _run(_Query(X, names, casts).schema)
     for name in selection.keys:
         if name not in names:
@@ -114,12 +115,6 @@ def _choose(X: Any, selection: Selection) -> tuple[_Query, Columns]:
         coordinates = [name for name in names if name not in selection.keys]
     columns = Columns.choose(schema, coordinates, selection.vector_column, selection.width)
     return _Query(X, tuple(dict.fromkeys((*columns.names, *selection.keys))), casts), columns
-
-
-def _cast(kind: str) -> str:
-    """Return how to read a column as a type that Arrow has: 128-bit integers become the nearest float64, one by one."""
-    wide = _WIDE_INTEGER.fullmatch(kind)
-    return f"::DOUBLE{wide['vector'] or ''}" if wide else ""
 
 
 def _first_vectors(query: _Query) -> Iterator[Any]:

@@ -12,8 +12,9 @@ from fuzz.seen import vectors, watch
 
 import dpmean
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.duckdb import open_source
+from dpmean.rows.duckdb import open_source, open_table
 from dpmean.rows.registry import Selection
+from dpmean.rows.tables.keys import ABSENT
 from tests.rows.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, needed, release, rows
 from tests.rows.conformance.test_files import table
 
@@ -154,6 +155,25 @@ def test_a_number_of_any_type_is_the_nearest_float_by_itself(connection, kind, v
     assert seen(X.filter("x IS NOT NULL"), columns=["x"]) == vectors(wanted[:-1])
     doubled = X.project("[x, x] AS v") if kind != "BOOLEAN" else X.project("[x::TINYINT, x::TINYINT] AS v")
     assert seen(doubled, vector_column="v") == vectors([[one, one] for (one,) in wanted])
+
+
+@pytest.mark.parametrize(("kind", "bits"), [("HUGEINT", 127), ("UHUGEINT", 128)])
+def test_integers_of_128_bits_are_rounded_once(connection, kind, bits):
+    """Of any size, and halfway between two floats or next to it, where rounding twice gives the other one."""
+    rng = np.random.default_rng(7)
+    lengths = [*range(1, bits + 1)] * 8
+    values = [int.from_bytes(rng.bytes(16)) % 2**length for length in lengths]
+    for length in range(54, bits + 1):
+        odd = int(rng.integers(2**52, 2**53)) << (length - 53)
+        half = 1 << (length - 54)
+        values += [odd + half, odd + half + 1, odd + half - 1, odd + half + (half >> 11), 2**length - 1]
+    values += [] if kind == "UHUGEINT" else [-value for value in values]
+    X = filled(connection, kind, values)
+    wanted = [[float(value)] for value in values]
+    assert seen(X) == vectors(wanted)
+    doubled = vectors([[one, one] for (one,) in wanted])
+    assert seen(X.project("[x, x] AS v"), vector_column="v") == doubled
+    assert seen(X.project(f"[x, x]::{kind}[2] AS v"), vector_column="v") == doubled
 
 
 def filled(connection, kind, values):
@@ -312,6 +332,34 @@ def test_persons_and_groups_are_those_of_a_frame(connection, kind):
             assert json.loads(one.to_json()) == json.loads(other.to_json())
     with pytest.raises(ArgumentError, match="there is no column 'whom'"):
         dpmean.mean(X, **settings, privacy_unit="whom")
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("HUGEINT", [0, -1, 2**127 - 1, -(2**127), 10**38, -(10**38), 2**53 + 1, 2**53]),
+        ("UHUGEINT", [0, 2**127 - 1, 2**127, 2**127 + 1, 2**128 - 1, 10**38, 2**64]),
+    ],
+)
+def test_keys_of_128_bits_are_numbers_of_their_own(connection, kind, keys):
+    X = filled(connection, kind, [*keys, keys[0]])
+    found = open_table(X.project("x, 1.0::DOUBLE AS y"), Selection(keys=("x",))).keys("x")
+    assert found.codes.tolist() == [*range(len(keys)), 0]
+    assert found.among(keys).tolist() == [*range(len(keys)), 0]
+    assert found.among([str(key) for key in keys]).tolist() == [*range(len(keys)), 0]
+    assert found.among([-key for key in keys[1:] if -key not in keys]).max() == ABSENT
+
+
+@pytest.mark.parametrize("argument", ["privacy_unit", "by"])
+def test_times_with_a_time_zone_are_no_keys(connection, argument):
+    """DuckDB sends them without it, so that midnight in one zone would be the same person as in another."""
+    X = filled(connection, "TIMETZ", ["00:00:00+00", "00:00:00+05"]).project("x, 1.0::DOUBLE AS y")
+    ask = dpmean.mean if argument == "privacy_unit" else dpmean.mean_by
+    more = {} if argument == "privacy_unit" else {"groups": ["a"]}
+    with pytest.raises(ArgumentTypeError, match=r"column 'x' must hold .* got times with a time zone: convert"):
+        ask(X, rho=1.0, norm_bound=1.0, **{argument: "x"}, **more)
+    text = X.project("x::VARCHAR AS x, y")
+    assert len(open_table(text, Selection(keys=("x",))).keys("x").values) == 2
 
 
 def test_persons_keep_their_rows_in_whatever_order_they_come(connection):
