@@ -77,3 +77,14 @@ def test_a_wrong_number_of_rows_is_refused_and_no_number_is_told(toy):
     with pytest.raises(DataError, match=words) as caught:
         dpmean.mean(Streamed(toy), **SETTINGS)
     assert not re.search(r"\d", str(caught.value))
+
+
+def test_a_block_is_an_array():
+    class Listed(Toy):
+        def add_up(self, kernel):
+            total = kernel.zeros()
+            kernel.add(ROWS.tolist(), total)
+            return total, len(ROWS)
+
+    with pytest.raises(ArgumentTypeError, match=r"kernel\.add takes an array of rows, got list: use numpy\.asarray"):
+        dpmean.mean(Streamed(Listed()), **SETTINGS)

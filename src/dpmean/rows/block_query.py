@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.errors import DataError
+from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.numerics.grid import norm_bits, radius_index
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Ball, Bins, Distances, Floats, Ints, Question, Shells, Sides
@@ -136,6 +136,8 @@ class Kernel:
             total: The total, an array as ``zeros`` returns it. It is changed in place.
 
         """
+        if not isinstance(rows, np.ndarray):
+            raise ArgumentTypeError(f"kernel.add takes an array of rows, got {type(rows).__name__}: use numpy.asarray")
         for block in self._readable(rows):
             self.add_block(block, total)
 
