@@ -15,7 +15,7 @@ from dpmean.arguments.groups import Groups
 from dpmean.arguments.rows import check_nan, read_nan_of_columns
 from dpmean.arguments.selection import read_key, read_selection
 from dpmean.arguments.terms import Terms, check_options, read_terms
-from dpmean.errors import ArgumentError, describe
+from dpmean.errors import ArgumentError, DataError, describe
 from dpmean.estimators.registry import Build, find_estimator
 from dpmean.ledger.entries import relation_of
 from dpmean.ledger.ledger import Ledger
@@ -77,6 +77,8 @@ class Request:
     def of(self, source: Source) -> Job:
         """Check what the arguments say about the columns of these rows."""
         n, d = source.shape
+        if not d:
+            raise DataError("X has no columns, and needs at least one")
         finite = self.finite(source.names, d)
         domain = self.bound.domain(d, source.names, impute=not finite.all())
         setting = Setting(domain, self.sigmas, self.step)

@@ -10,6 +10,7 @@ import pytest
 
 import dpmean
 from dpmean import ArgumentError, DataError
+from dpmean.rows.opening import InMemory
 from tests.support.public import REPLACED
 
 LISTS = pa.list_(pa.float64())
@@ -155,3 +156,13 @@ def test_rows_of_files_are_those_of_the_table_whichever_are_listed(tmp_path):
             for sizes in ({"sizes": "public", **REPLACED}, {"privacy_unit": "who"}):
                 settings = SETTINGS | NORM | chosen | {"by": "place", "groups": ["A", "B"], "seed": 1} | sizes
                 assert dpmean.mean_by(X, **settings).to_json() == dpmean.mean_by(table, **settings).to_json()
+
+
+@pytest.mark.parametrize("n", [0, 5])
+def test_a_source_without_columns_is_refused_before_a_call_is_charged(n):
+    X, settings = InMemory(np.empty((n, 0))), {"rho": 5.0, "allow_few_rows": True, **NORM}
+    for keys in ({}, {"privacy_unit": [1] * n}):
+        refused_at_no_cost(lambda ledger, keys=keys: dpmean.mean(X, **settings, **keys, ledger=ledger), "no columns")
+    refused_at_no_cost(
+        lambda ledger: dpmean.mean_by(X, by=[1] * n, groups=[1], **settings, ledger=ledger), "no columns"
+    )
