@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 
 from dpmean.arguments.rows import read_rows
+from dpmean.rows.registry import Selection
 from tests.rows.conformance.problems import (
     DTYPES,
     FEW,
@@ -127,7 +128,7 @@ def test_a_private_number_of_rows_gives_the_same_bits(engine, tmp_path):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_domains_of_every_kind(engine, tmp_path):
     array = rows("float64", FEW)
-    source = read_rows(ENGINES[engine](array, tmp_path), vector_column=_vectors(engine))
+    source = read_rows(ENGINES[engine](array, tmp_path), Selection(vector_column=_vectors(engine)))
     for domain in domains(D).values():
         assert answers(source.rows(domain), domain) == wanted_answers(array, domain)
 
