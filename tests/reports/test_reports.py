@@ -47,6 +47,14 @@ def _named(release, names):
     return _set(release, columns=tuple(names))
 
 
+def as_if_real(release):
+    """Return a seeded release that says it is not, to look like a real one."""
+    if isinstance(release, GroupedRelease):
+        groups = {label: as_if_real(one) if label in release.released else one for label, one in release.groups.items()}
+        return replace(release, seeded=False, coins=COINS, groups=groups)
+    return replace(release, seeded=False, settings=replace(release.settings, coins=COINS))
+
+
 @pytest.fixture(scope="session")
 def releases():
     """One of each kind; those without "seeded" in the name say that they were not, to look like real ones."""
@@ -69,9 +77,10 @@ def releases():
         ),
         "floats": baselines.plan_mean(rows[:, :4], rho=0.5, norm_bound=600.0, seed=7),
     }
-    return {"seeded": seeded, **{name: replace(release, seeded=False) for name, release in real.items()}}
+    return {"seeded": seeded, **{name: as_if_real(release) for name, release in real.items()}}
 
 
+COINS = "0123456789abcdef" * 2
 KINDS = ["seeded", "columns", "vector", "one", "local", "shuffle", "few", "floats", "persons"]
 
 
@@ -85,7 +94,7 @@ def grouped():
     few = dpmean.mean_by(rows, by=labels, groups=groups, rho=0.1, bounds=bounds, seed=1)
     wide = random.normal(5, 1, (6000, 16))
     many = dpmean.mean_by(wide, by=labels, groups=groups[:3], rho=0.5, norm_bound=60.0, sizes="public", seed=1)
-    return {"few": replace(few, seeded=False), "many": replace(many, seeded=False), "seeded": few}
+    return {"few": as_if_real(few), "many": as_if_real(many), "seeded": few}
 
 
 def _words(path):

@@ -72,12 +72,15 @@ def read(content: bytes | None, name: str) -> dict[str, Account]:
         found = parse(content)
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise LedgerError(f"{name} is no ledger of the format {FORMAT}: name another file; it was left as it is")
+        json.dumps(found, ensure_ascii=False).encode()  # half a character could be read, and never be written again
         datasets = convert(found, _Ledger).datasets
         if any(title != clean(title) for title in datasets):
             raise ValueError("the name of a data set is not as this library writes it")
         return {title: _account(account) for title, account in datasets.items()}
     except LedgerError:
         raise
+    except UnicodeEncodeError:
+        raise LedgerError(f"{name} is damaged (it is not text in UTF-8): {_CURE}") from None
     except (ArithmeticError, ValueError) as error:
         raise LedgerError(f"{name} is damaged ({error}): {_CURE}") from None
 

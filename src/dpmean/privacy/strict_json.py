@@ -10,7 +10,6 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 _LONGEST = 40
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`( - at `[^`]*`)?", re.DOTALL)
 _Document = TypeVar("_Document", bound=msgspec.Struct)
 
@@ -19,12 +18,9 @@ def parse(text: str | bytes) -> Any:
     """Read JSON; a ValueError says what is wrong with it, in words that quote at most 40 characters."""
     try:
         words = text.decode() if isinstance(text, bytes | bytearray) else text  # json would guess at other encodings
-        found = json.loads(
+        return json.loads(
             words, object_pairs_hook=_read_object, parse_constant=_refuse_constant, parse_float=_read_float
         )
-        if _SURROGATE.search(words):  # half of a character, which nothing can print or store
-            json.dumps(found, ensure_ascii=False).encode()
-        return found
     except TypeError:
         raise ValueError("it is not text") from None
     except UnicodeError:
