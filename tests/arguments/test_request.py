@@ -191,6 +191,14 @@ def test_a_ledger_about_others_refuses_before_rows_are_read(trust):
         dpmean.mean(Untouchable(), **ENOUGH, ledger=persons)
 
 
+def test_a_ledger_of_rho_refuses_the_shuffle_model_before_rows_are_read():
+    asked = {"norm_bound": 60.0, "trust": "shuffle", "epsilon": 1.0, "delta": 1e-9}
+    with pytest.raises(ArgumentError, match="has no rho"):
+        dpmean.mean(Untouchable(), ledger=dpmean.Ledger(rho=9.0), **asked)
+    with pytest.raises(AssertionError, match="was looked at"):
+        dpmean.mean(Untouchable(), ledger=dpmean.Ledger(epsilon=9.0, delta=1e-6), **asked)
+
+
 @pytest.mark.parametrize("key", ["who", np.arange(4000) % 40])
 def test_groups_and_persons_by_the_same_column_are_refused_before_anything_is_spent(key):
     """Every group would be one person, whose noisy count was released and charged."""

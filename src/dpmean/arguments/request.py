@@ -67,7 +67,8 @@ class Request:
         relation = relation_of(self.terms.neighbours, None if groups is None else groups.sizes, name)
         person = unit if unit is None or isinstance(unit, str) else "privacy_unit"
         budget = self.terms.budget
-        cost = _LEAST if isinstance(budget, ApproxDp) else budget  # a curve within the former may cost less
+        curve = isinstance(budget, ApproxDp) and isinstance(self.ledger.budget, ApproxDp)
+        cost = _LEAST if curve else budget  # what a curve costs of an epsilon and a delta is known in the end
         self.ledger.check(cost, neighbours=relation, unit=person)
 
     def finite(self, names: tuple[str, ...] | None, d: int) -> np.typing.NDArray[np.bool_]:

@@ -37,7 +37,7 @@ _TYPED = {
     'pass nan="impute"': "give --nan impute",
     "(zero with norm_bound)": "(zero with --norm-bound)",
     "Give neighbours and privacy_unit as before": "Give --neighbours and --privacy-unit as before",
-    "Leave neighbours out; or open": "Leave --neighbours out; or open",
+    "Leave neighbours out in the central": "Leave --neighbours out in the central",
     'with neighbours="replace-one" before its first release': "with --ledger-neighbours replace-one at its first use",
     "exactly one of norm_bound and bounds is": "exactly one of --norm-bound and --bounds (or --lower and --upper) is",
 }

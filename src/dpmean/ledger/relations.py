@@ -57,7 +57,7 @@ def refusal(what: str, asked: str, known: str, *, same_unit: bool, first: bool) 
     if same_unit and known.endswith(f"({_ADDED})"):
         return (
             f"{words}. Neighbours that replace one publish the number of rows, which add-or-remove-one keeps private, "
-            "so there is no price. Leave neighbours out; or open the ledger of a data set with "
+            "so there is no price. Leave neighbours out in the central model; or open the ledger of a data set with "
             'neighbours="replace-one" before its first release: it takes both kinds'
         )
     return (
