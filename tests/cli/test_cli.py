@@ -354,7 +354,8 @@ def test_a_ledger_of_other_people_is_told_in_options(run):
     assert "this release protects rows (add-or-remove-one); earlier releases of this data set protect patient" in words
     assert "Give --neighbours and --privacy-unit as before" in words
     words = run(f"{command} --privacy-unit patient --neighbours replace-one", 2).stderr
-    assert "Leave --neighbours out; or open the ledger of a data set with --ledger-neighbours replace-one" in words
+    assert "Leave --neighbours out in the central model; or open the ledger of a data set with" in words
+    assert "with --ledger-neighbours replace-one at its first use" in words
 
 
 def test_a_release_is_not_lost_when_the_folder_of_its_page_vanishes(run, home, monkeypatch):
