@@ -29,6 +29,8 @@ from dpmean.trust.central.curator import Curator
 
 NEAR = 0.6
 """In spreads: a centre is near enough to look at distances from it."""
+ASTRAY = 0.25
+"""In distances at which rows end, if that is far: a centre found from clipped rows may be so far from the mean."""
 
 
 @final
@@ -85,6 +87,8 @@ def _ball(problem: Problem, scale: Scale, centre: Centre) -> Estimate:
     if problem.all_find_the_centre:
         heavy = outline.radius > WELL_BEYOND * expected
         width = far.radius / 1.05 if far else outline.radius / 1.1 if heavy else scale.spread
+        if far or heavy:
+            centre = replace(centre, error=max(centre.error, ASTRAY * width))
         found = locate(problem, centre, scale.spread, until=0.0, width=width)
         seen = seen if found is centre else measure(problem, scale, found.at)
         centre = found

@@ -18,7 +18,7 @@ from dpmean.queries.queries import Floats
 
 ROUNDS = 8
 GROWTH = (1.0, 1.2, 1.4, 1.7, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 40.0, 80.0, 200.0, 500.0, 2000.0, 1e4)
-WORTHWHILE = 0.998  # a plan of more rounds must promise at least this improvement
+CREDIT = 0.95  # for the precision of earlier rounds: the last may clip at another radius, and do without them
 _SHARE_UNIT = 1 << 30
 
 
@@ -104,13 +104,11 @@ def rounds(n: int, m: int, d: int, rho: float, error: float) -> list[Round]:
 
     All but the last are made from m of the n rows, and then know the mean only up to sampling. Each clips at the
     distance that rows have from the centre so far, and all are combined by their precision. The plan minimises the
-    error that is left after the last one, over the number of rounds and the growth of their budgets.
+    error that is left after the last one, over the number of rounds and the growth of their budgets. Earlier
+    rounds count a little less than the last: of plans that promise the same, the one that keeps most for the end wins.
     """
     promised = _last_errors(n, m, d, rho, error)
-    best = 0
-    for plan in range(1, len(promised)):
-        if promised[plan] < WORTHWHILE * promised[best]:
-            best = plan
+    best = min(range(len(promised)), key=promised.__getitem__)
     return _follow([float(share) for share in _PLANS[best] if share], n, m, d, rho, error)
 
 
@@ -150,7 +148,7 @@ def _predict(
                 last = math.sqrt(1 / precision + sampling)
         reach = caution * last
         gain = plans[p, -1] / ((1 + reach * reach) * every)
-        earlier = 1 / (last * last) if precision > 0 else 0.0
+        earlier = CREDIT / (last * last) if precision > 0 else 0.0
         found[p] = 1 / math.sqrt(earlier + gain)
 
 
@@ -164,7 +162,7 @@ def _follow(shares: list[float], n: int, m: int, d: int, rho: float, error: floa
         last = k == len(shares) - 1
         gain = share / (radius * noise(n if last else m, d, rho)) ** 2
         if last:
-            earlier = 1 / (1 / precision + sampling) if precision else 0.0
+            earlier = CREDIT / (1 / precision + sampling) if precision else 0.0
             error = 1 / math.sqrt(earlier + gain)
         else:
             precision += gain
