@@ -108,7 +108,7 @@ def rounds(n: int, m: int, d: int, rho: float, error: float) -> list[Round]:
     rounds count a little less than the last: of plans that promise the same, the one that keeps most for the end wins.
     """
     promised = _last_errors(n, m, d, rho, error)
-    best = min(range(len(promised)), key=promised.__getitem__)
+    best = int(np.argmin(promised))
     return _follow([float(share) for share in _PLANS[best] if share], n, m, d, rho, error)
 
 
