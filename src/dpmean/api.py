@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpmean.arguments.bounds import Bounds
+    from dpmean.arguments.shape import Shape
     from dpmean.ledger.ledger import Ledger
     from dpmean.pipeline.outlook import Outlook
     from dpmean.privacy.budgets import Number
@@ -42,6 +43,7 @@ def mean(
     sigma_max: float | None = None,
     step: float | None = None,
     nan: str | Mapping[str, str] = "raise",
+    shape: Shape = "auto",
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
@@ -153,6 +155,7 @@ def mean(
         sigma_max=sigma_max,
         step=step,
         nan=nan,
+        shape=shape,
         ledger=ledger,
         seed=seed,
         allow_few_rows=allow_few_rows,
@@ -178,6 +181,7 @@ def mean_by(
     sizes: str = "private",
     neighbours: str | None = None,
     nan: str | Mapping[str, str] = "raise",
+    shape: Shape = "auto",
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
@@ -238,6 +242,7 @@ def mean_by(
         privacy_unit=privacy_unit,
         neighbours=neighbours,
         nan=nan,
+        shape=shape,
         groups=read_groups(by, groups, sizes),
         ledger=ledger,
         seed=seed,

@@ -46,6 +46,24 @@ class Newlines(StrEnum):
     """Those within quoted fields belong to the field."""
 
 
+class Shaping(StrEnum):
+    """Whether noise follows the scales of the columns."""
+
+    AUTO = "auto"
+    """They are asked for where that is likely to pay."""
+    ROUND = "round"
+    """It does not."""
+
+
+class ScaleKind(StrEnum):
+    """Where the scales of columns come from."""
+
+    FOUND = "found"
+    """They were found privately."""
+    GIVEN = "given"
+    """The caller knew them."""
+
+
 class Rounds(StrEnum):
     """How many rounds a collection has."""
 

@@ -14,9 +14,11 @@ from dpmean.arguments.choices import read_flag, read_ledger, read_seed
 from dpmean.arguments.groups import Groups
 from dpmean.arguments.rows import check_nan, read_nan_of_columns
 from dpmean.arguments.selection import read_key, read_selection
+from dpmean.arguments.shape import Scales, Shape, read_shape, scales_of
 from dpmean.arguments.terms import Terms, check_options, read_terms
+from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, DataError, describe
-from dpmean.estimators.registry import Build, find_estimator
+from dpmean.estimators.registry import Build, check_shape, find_estimator
 from dpmean.ledger.entries import relation_of
 from dpmean.ledger.ledger import Ledger
 from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
@@ -48,6 +50,7 @@ class Request:
     sigmas: tuple[float, float] | None
     step: float | None
     nan: str | Mapping[str, str]
+    shape: Scales
     groups: Groups | None
     ledger: Ledger | None
     seed: int | None
@@ -85,7 +88,8 @@ class Request:
         setting = Setting(domain, self.sigmas, self.step)
         for number in (1, _MOST_ROWS) if self.terms.private_size else (max(n, 1),):
             setting.at(number)  # reach and step are monotone in it, so every number between these is accepted too
-        return Job(self, source, setting, tuple(np.flatnonzero(finite).tolist()) if domain.impute else ())
+        strict = tuple(np.flatnonzero(finite).tolist()) if domain.impute else ()
+        return Job(self, source, setting, strict, scales_of(self.shape, source.names, d))
 
 
 @final
@@ -98,6 +102,7 @@ class Job:
     setting: Setting
     strict: tuple[int, ...]
     """The columns in which every value must be finite, if that is not all."""
+    shaping: Shaping | tuple[float, ...] = Shaping.AUTO
 
 
 def read_request(
@@ -122,6 +127,7 @@ def read_request(
     sigma_max: float | None = None,
     step: float | None = None,
     nan: str | Mapping[str, str] = "raise",
+    shape: Shape = "auto",
     groups: Groups | None = None,
     ledger: Ledger | None = None,
     seed: int | None = None,
@@ -140,9 +146,12 @@ def read_request(
         sizes=None if groups is None else groups.sizes,
     )
     build = _read_method(terms.model, method, passes)
+    shaping = read_shape(shape)
     given = {"privacy_unit": privacy_unit, "sigma_min": sigma_min, "sigma_max": sigma_max, "step": step}
-    check_options(terms.model, {**given, "groups": groups, "passes": None if passes == 2 else passes})
+    given |= {"groups": groups, "passes": None if passes == 2 else passes}
+    check_options(terms.model, {**given, "shape": None if shaping is Shaping.AUTO else shaping})
     check_nan(nan, terms.model)
+    check_shape(method, shaping)
     _check_count(terms)
     _check_keys(groups, privacy_unit)
     return Request(
@@ -154,6 +163,7 @@ def read_request(
         sigmas=read_sigmas(sigma_min, sigma_max, bounds),
         step=read_step(step),
         nan=nan,
+        shape=shaping,
         groups=groups,
         ledger=read_ledger(ledger, seed),
         seed=read_seed(seed),

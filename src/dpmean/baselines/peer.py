@@ -78,7 +78,7 @@ def only_basics(basics: Basics) -> Basics:
 def run_peer(name: str, ask: Ask, X: ArrayLike, curate: Curate = Curator, **common: Unpack[Common]) -> Release:
     """Release a mean in a peer's way."""
     request = read_request(**common, neighbours=Neighbours.REPLACE_ONE)
-    request = replace(request, build=lambda grid, _: Peer(name, grid, ask))
+    request = replace(request, build=lambda grid, *_: Peer(name, grid, ask))
     return run_job(request.of(open_rows(X, request)), curate=curate)
 
 

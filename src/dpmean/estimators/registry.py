@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
+from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, describe
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.feasibility import Estimator
@@ -14,8 +15,8 @@ from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 
-Build = Callable[[Grid, PublicCoins], Estimator]
-"""How the estimator of a request is made."""
+Build = Callable[[Grid, PublicCoins, Shaping | tuple[float, ...]], Estimator]
+"""How the estimator of a request is made: from a grid, public randomness, and what is known of the shape of rows."""
 
 
 @final
@@ -25,13 +26,15 @@ class Method:
 
     words: str
     """What it does, for people who choose one."""
-    make: Callable[[Grid, PublicCoins, bool], Estimator]
+    make: Callable[..., Estimator]
     """Makes it from a grid, public randomness, and whether to read the rows once instead of twice."""
+    shapes: bool = False
+    """Whether its noise can follow the scales of columns, which it is given then."""
 
 
 DEFAULT = "refined"
 ESTIMATORS: dict[str, Method] = {
-    "refined": Method("(the default) refines centre and radius step by step", RefinedMean),
+    "refined": Method("(the default) refines centre and radius step by step", RefinedMean, shapes=True),
     "shifted": Method("clips around private medians, as in the paper", ShiftedClippedMean),
     "clipped": Method("clips around zero or the middle of the bounds", ClippedMean),
 }
@@ -46,5 +49,17 @@ def find_estimator(method: str | None, passes: int) -> Build:
         raise ArgumentError(f"method must be one of {', '.join(ESTIMATORS)}, got {describe(method)}: {known}")
     if type(passes) is not int or passes not in (1, 2):
         raise ArgumentError(f"passes must be 1 or 2, got {describe(passes)}")
-    make = ESTIMATORS[method].make
-    return lambda grid, coins: make(grid, coins, passes == 1)
+    entry, one_pass = ESTIMATORS[method], passes == 1
+
+    def build(grid: Grid, coins: PublicCoins, shaping: Shaping | tuple[float, ...]) -> Estimator:
+        return entry.make(grid, coins, one_pass, shaping) if entry.shapes else entry.make(grid, coins, one_pass)
+
+    return build
+
+
+def check_shape(method: str | None, shaping: object) -> None:
+    """Refuse scales for a method whose noise cannot follow them."""
+    name = DEFAULT if method is None else method
+    if shaping is not Shaping.AUTO and not ESTIMATORS[name].shapes:
+        able = ", ".join(f'"{known}"' for known, entry in ESTIMATORS.items() if entry.shapes)
+        raise ArgumentError(f'shape is for method {able}, got method="{name}": leave shape out')

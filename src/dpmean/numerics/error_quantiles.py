@@ -6,7 +6,10 @@ import math
 from functools import lru_cache
 from statistics import NormalDist
 
+import numpy as np
+
 from dpmean.errors import ArgumentError
+from dpmean.queries.queries import Floats
 
 _MANY = 1000  # degrees of freedom from which on Wilson and Hilferty's cube is exact to four digits
 
@@ -17,8 +20,11 @@ def normal_quantile(confidence: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def length_quantile(d: int, confidence: float) -> float:
-    """Return the length that a standard normal vector in d dimensions stays below with the given probability."""
+def length_quantile(d: float, confidence: float) -> float:
+    """Return the length that a standard normal vector in d dimensions stays below with the given probability.
+
+    ``d`` need not be an integer: the square of the length has the chi-squared distribution with d degrees of freedom.
+    """
     if not isinstance(confidence, float) or not 0 < confidence < 1:
         raise ArgumentError(f"confidence must lie between 0 and 1 (0.95, say), got {confidence!r}")
     spread = 2 / (9 * d)
@@ -30,6 +36,22 @@ def length_quantile(d: int, confidence: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if _below(d / 2, middle / 2) < confidence else (low, middle)
     return math.sqrt(high)
+
+
+def uneven_length_quantile(stds: Floats, confidence: float) -> float:
+    """Return the length that a normal vector with such standard deviations stays below with the given probability.
+
+    If they differ, the squared length is replaced by a shifted and scaled chi-squared variable with the same mean,
+    variance and skewness (Buckley and Eagleson 1988).
+    """
+    least, most = float(stds.min()), float(stds.max())
+    if least == most:
+        return most * length_quantile(len(stds), confidence)
+    squares = (stds / most) ** 2
+    mean, variance, skewness = (float(np.sum(squares**power)) for power in (1, 2, 3))
+    degrees = variance**3 / skewness**2
+    beyond = length_quantile(degrees, confidence) ** 2 - degrees
+    return most * math.sqrt(max(mean + beyond * math.sqrt(variance / degrees), 0.0))
 
 
 def _below(shape: float, x: float) -> float:
@@ -61,12 +83,18 @@ def tail_bias(n: int, spread: float, ceiling: float, pressure: float) -> float:
     return pressure / (index * (index - 1) * n)
 
 
-def error_quantile(d: int, noise_std: float, bias: float, bias_std: float, confidence: float) -> float:
+def error_quantile(noise_stds: Floats, bias: float, bias_std: float, confidence: float) -> float:
     """Return a bound on the length of noise plus bias that holds with the given probability, or more.
 
     The bias is known up to noise of its own; noise along the bias adds to it, noise across it does so squared.
     """
-    length = noise_std * length_quantile(d, confidence)
+    length = uneven_length_quantile(noise_stds, confidence)
     normal = max(normal_quantile(confidence), 0.0)
     most = max(bias, 0.0) + normal * bias_std
-    return math.hypot(length, most, math.sqrt(2 * most * normal) * math.sqrt(noise_std))
+    return math.hypot(length, most, math.sqrt(2 * most * normal) * math.sqrt(float(noise_stds.max())))
+
+
+def error_quantiles(noise_stds: Floats, bias: float, bias_std: float, confidence: float) -> Floats:
+    """Return such a bound for each column by itself."""
+    known = {std: error_quantile(np.array([std]), bias, bias_std, confidence) for std in set(noise_stds.tolist())}
+    return np.array([known[std] for std in noise_stds.tolist()])

@@ -58,6 +58,12 @@ class Grid:
                 f"lower it to {as_power(power_of_two_at_most(self.reach / math.sqrt(self.d)))} or less"
             )
 
+    @staticmethod
+    def at_least(step: float, reach: float, d: int) -> Grid:
+        """Return a grid with the largest power of two up to ``step``, or the finest that arithmetic can carry."""
+        fine = max(power_of_two_at_most(step), finest_step(reach, d))
+        return Grid(min(fine, power_of_two_at_most(reach / math.sqrt(d))), reach, d)
+
     def round(self, values: Floats) -> Floats:
         """Round to the nearest multiples of the step."""
         return np.rint(values / self.step) * self.step

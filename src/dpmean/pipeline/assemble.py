@@ -76,14 +76,16 @@ def in_user_units(
     If the number of rows is private, the noise on it, of ``number_std`` rows, is noise on the mean as well: what was
     added up, relative to a centre, was divided by it.
     """
+    domain, scales = domain if estimate.domain is None else estimate.domain, estimate.scales
     moved = (estimate.mean - estimate.centre if estimate.moved is None else estimate.moved) * (number_std / n)
     found = estimate.found
     if found is not None and number_std:
-        found = replace(found, bias_std=math.hypot(found.bias_std, TWO_SIDED * float(np.linalg.norm(moved))))
+        counted = moved if scales is None or scales.per_column else domain.lengths_to_user(moved)
+        found = replace(found, bias_std=math.hypot(found.bias_std, TWO_SIDED * float(np.linalg.norm(counted))))
     unit = float(domain.scale[0])
     same = bool(np.all(domain.scale == unit))
-    length = unit if same else 1.0
-    radius_unit = estimate.radius_unit or ("" if same else " half-widths of the bounds")
+    length = unit if same and scales is None else 1.0
+    radius_unit = estimate.radius_unit or ("" if same or scales is not None else " half-widths of the bounds")
     return Release(
         mean=domain.to_user(estimate.mean),
         noise_std=domain.scale * np.hypot(estimate.noise_std, moved),
@@ -98,6 +100,7 @@ def in_user_units(
         seeded=seeded,
         settings=replace(settings, version=__version__, radius_unit=radius_unit, note=estimate.note),
         found=found and found.times(length),
+        scales=scales,
     )
 
 

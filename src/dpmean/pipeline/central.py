@@ -83,7 +83,7 @@ def _ask(
     """Return the release of an estimator, and a warning if there are few rows."""
     request, terms = job.request, job.request.terms
     domain, grid = job.setting.at(number.n)
-    estimator = request.build(grid, coins)
+    estimator = request.build(grid, coins, job.shaping)
     setting = f"d={domain.d}, rho={float(request.terms.zcdp.rho):.4g} and method {estimator.name}"
     need, allowed = estimator.rows_needed(number.left, terms.neighbours), request.allow_few_rows
     few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allowed, paid=number.paid)

@@ -9,7 +9,7 @@ from typing import Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.queries.queries import Ball, Bins, Coordinates, Ints, Radial, Shells
+from dpmean.queries.queries import Ball, Bins, Columns, Coordinates, Ints, Octaves, Radial, Shells, Squares
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally
 
 
@@ -34,9 +34,9 @@ class Rows(Protocol):
     @overload
     def answer(self, query: Radial) -> Histogram: ...
     @overload
-    def answer(self, query: Coordinates) -> Tally: ...
+    def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball) -> Ints: ...
+    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload

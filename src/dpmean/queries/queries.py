@@ -59,6 +59,40 @@ class Pairs:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class Octaves:
+    """By how much do rows of a pair differ in each column? Counted by octaves, from 2^low on, ``points`` of them.
+
+    A pair whose difference in a column is below 2^low is not counted there.
+    """
+
+    low: int
+    points: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Squares:
+    """How do the squares of differences in pairs divide among the columns? Added up, each pair with norm ``length``.
+
+    The squares of a pair are a vector without negative entries. Of each pair only its direction counts, rounded down
+    to integers of norm at most ``length``; rows that are equal do not count.
+    """
+
+    length: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Where are the values of each column? Counted on a line of its own: ``last[j] + 1`` points at low + spacing k."""
+
+    low: Floats
+    spacing: Floats
+    last: Ints
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Coordinates:
     """Where are ``size`` rotated coordinates of a row, from ``first`` on? Counted on a line of ``points``.
 
@@ -135,8 +169,9 @@ class Bins:
 
 
 Radial = Distances | Sides | Pairs
-View = Radial | Coordinates
-Query = View | Ball | Shells | Bins
+PairQuery = Pairs | Octaves | Squares
+View = Radial | Coordinates | Columns
+Query = View | Octaves | Squares | Ball | Shells | Bins
 Question = Distances | Sides | Ball | Shells | Bins
 """What is answered by a sum over rows, one by one: all that an engine must be able to ask of rows it does not hold."""
 

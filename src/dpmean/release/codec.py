@@ -11,9 +11,9 @@ from dataclasses import asdict
 from typing import Any
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
-from dpmean.enums import Sizes, Trust, read_name
+from dpmean.enums import ScaleKind, Sizes, Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.privacy.codec import decode_receipt, encode_receipt
 from dpmean.privacy.neighbours import Neighbours
@@ -21,6 +21,7 @@ from dpmean.privacy.strict_json import convert, parse, shorten
 from dpmean.release.diagnostics import Found
 from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
+from dpmean.release.scales import Scales
 from dpmean.release.schema import (
     FORMAT,
     GROUPED_FORMAT,
@@ -28,6 +29,7 @@ from dpmean.release.schema import (
     GroupDocument,
     GroupedDocument,
     ReleaseDocument,
+    ScalesDocument,
 )
 from dpmean.release.settings import VARIANTS, BoxBounds
 from dpmean.release.settings_codec import decode_settings, encode_settings
@@ -84,6 +86,7 @@ def _to_builtins(release: Release) -> dict[str, Any]:
         neighbours=str(release.neighbours),
         seeded=bool(release.seeded),
         found=None if release.found is None else FoundDocument(**asdict(release.found)),
+        scales=UNSET if release.scales is None else ScalesDocument(**{**asdict(release.scales), "kind": str(release.scales.kind)}),
     )
     arrays = {name: getattr(release, name).tolist() for name in ("mean", "noise_std", "centre")}
     return {**msgspec.to_builtins(document), **arrays, "public": encode_settings(release.settings)}
@@ -166,7 +169,15 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
         seeded=document.seeded,
         settings=settings,
         found=None if document.found is None else Found(**msgspec.structs.asdict(document.found)),
+        scales=None if isinstance(document.scales, UnsetType) else _read_scales(document.scales, document.d),
     )
+
+
+def _read_scales(document: ScalesDocument, d: int) -> Scales:
+    if not len(document.values) == len(document.errors) == len(document.units) == d:
+        raise ValueError(f"its scales must have {d} values, errors and units, one for each column")
+    kind = read_name(ScaleKind, shorten(document.kind), "kind")
+    return Scales(document.values, document.errors, document.units, kind, document.per_column)
 
 
 def _read_grouped(document: GroupedDocument, parsed: dict[str, Any]) -> GroupedRelease:

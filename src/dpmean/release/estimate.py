@@ -7,7 +7,9 @@ from typing import final
 
 from dpmean.privacy.receipts import Receipt
 from dpmean.queries.queries import Floats
+from dpmean.queries.domain import Domain
 from dpmean.release.diagnostics import Found
+from dpmean.release.scales import Scales
 
 
 @final
@@ -25,6 +27,8 @@ class Estimate:
         moved: How far the mean is from what the rows were measured around, if that is not the centre.
         note: What went wrong on the way, as far as others may know.
         radius_unit: Words to follow the radius, if it is not in working units.
+        domain: What the working units are, if the estimator chose them.
+        scales: How widely each column varies, if it was found out or given.
 
     """
 
@@ -37,3 +41,5 @@ class Estimate:
     moved: Floats | None = None
     note: str = ""
     radius_unit: str = ""
+    domain: Domain | None = None
+    scales: Scales | None = None

@@ -17,13 +17,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from dpmean.enums import Trust, read_name
 from dpmean.errors import ArgumentError
-from dpmean.numerics.error_quantiles import error_quantile, normal_quantile
+from dpmean.numerics.error_quantiles import error_quantile, error_quantiles, normal_quantile
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
 from dpmean.release import text as summary
 from dpmean.release.arrays import Kept, keep_arrays
 from dpmean.release.diagnostics import Found
+from dpmean.release.scales import Scales
 from dpmean.release.settings import BoxBounds, Settings, choose_delta
 from dpmean.warning import warn_user
 
@@ -53,6 +54,7 @@ class Release:
         settings: The public choices of the run: the bound, the step of the grid, the public coins, the version; in the
             central model how often all rows were read; and what a collection in the other models adds.
         found: What method refined found out on its way, privately: spread, radii, rounds, bias.
+        scales: How widely each column varies, with the errors of that, if method refined asked for it or was told.
 
     """
 
@@ -69,6 +71,7 @@ class Release:
     seeded: bool
     settings: Settings = field(default_factory=Settings)
     found: Found | None = None
+    scales: Scales | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trust", read_name(Trust, self.trust, "trust"))
@@ -185,11 +188,14 @@ class Release:
             raise ArgumentError(f'of must be "rows" or "population", got {of!r}')
         if self.found is None:
             raise ArgumentError(_no_bound(self))
-        found = self.found
-        bound = error_quantile(self.d, found.noise_std, found.bias + found.tail, found.bias_std, confidence)
+        found, scales = self.found, self.scales
+        stds = found.noise_std * self._units()
+        bound = error_quantile(stds, found.bias + found.tail, found.bias_std, confidence)
         if of == "rows":
             return bound
         width = found.spread if found.spread > found.ceiling / 50 else found.ceiling  # too few pairs differ to tell
+        if scales is not None and scales.used and not scales.per_column:
+            width = max(scales.length, width * scales.length / max(found.spread, width))
         return math.hypot(bound, normal_quantile((1 + confidence) / 2) * width / math.sqrt(self.n))
 
     def column_bounds(self, confidence: float = 0.95) -> NDArray[np.float64]:
@@ -205,12 +211,21 @@ class Release:
         if self.found is None:
             raise ArgumentError(_no_bound(self))
         found = self.found
-        bound = error_quantile(1, found.noise_std, found.bias + found.tail, found.bias_std, confidence)
+        bounds = error_quantiles(
+            found.noise_std * self._units(), found.bias + found.tail, found.bias_std, confidence
+        )
         given = self.settings.bound
+        if self.scales is not None and self.scales.per_column:
+            return bounds * np.array(self.scales.units)
         if not self.settings.radius_unit or not isinstance(given, BoxBounds):
-            return np.full(self.d, bound)
+            return bounds
         half_widths: NDArray[np.float64] = np.array(given.upper) / 2 - np.array(given.lower) / 2
-        return half_widths * bound
+        return half_widths * bounds
+
+    def _units(self) -> NDArray[np.float64]:
+        """Return how much noise counts in each column, in the unit of ``found``."""
+        even = self.scales is None or self.scales.per_column
+        return np.ones(self.d) if even or self.scales is None else np.array(self.scales.units)
 
     def to_json(self) -> str:
         """Return the whole release as JSON; numbers survive the way there and back unchanged."""

@@ -64,6 +64,16 @@ class FoundDocument(msgspec.Struct, forbid_unknown_fields=True):
     noise_std: _Length
 
 
+class ScalesDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """The scales of columns."""
+
+    values: tuple[_Length, ...]
+    errors: tuple[Annotated[float, Meta(ge=0, le=1)], ...]
+    units: tuple[Annotated[float, Meta(gt=0)], ...]
+    kind: str
+    per_column: bool
+
+
 class ReleaseDocument(msgspec.Struct, forbid_unknown_fields=True):
     """A release."""
 
@@ -81,6 +91,7 @@ class ReleaseDocument(msgspec.Struct, forbid_unknown_fields=True):
     seeded: bool
     public: SettingsDocument = msgspec.field(default_factory=SettingsDocument)
     found: FoundDocument | None = None
+    scales: ScalesDocument | UnsetType = UNSET
 
 
 class GroupDocument(msgspec.Struct, forbid_unknown_fields=True):

@@ -11,7 +11,20 @@ from numpy.typing import NDArray
 from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Rows
-from dpmean.queries.queries import Ball, Bins, Coordinates, Ints, Pairs, Query, Question, Radial, Shells
+from dpmean.queries.queries import (
+    Ball,
+    Bins,
+    Columns,
+    Coordinates,
+    Ints,
+    Octaves,
+    Pairs,
+    Query,
+    Question,
+    Radial,
+    Shells,
+    Squares,
+)
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows.block_query import Kernel
 from dpmean.rows.dtype_names import KINDS
@@ -133,9 +146,9 @@ class StreamedRows:
     @overload
     def answer(self, query: Radial) -> Histogram: ...
     @overload
-    def answer(self, query: Coordinates) -> Tally: ...
+    def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball) -> Ints: ...
+    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -143,7 +156,7 @@ class StreamedRows:
     def answer(self, query: Query) -> Total:
         """Return the exact total over all rows that a query asks for."""
         match query:
-            case Coordinates() | Pairs():
+            case Coordinates() | Columns() | Pairs() | Octaves() | Squares():
                 return self.held().answer(query)
             case _:
                 return self._sum(query)

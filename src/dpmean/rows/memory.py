@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, final, overload
 
@@ -11,7 +11,21 @@ from numpy.typing import NDArray
 
 from dpmean.errors import DataError
 from dpmean.queries.domain import Domain
-from dpmean.queries.queries import Ball, Bins, Coordinates, Floats, Ints, Pairs, Query, Question, Radial, Shells
+from dpmean.queries.queries import (
+    Ball,
+    Bins,
+    Columns,
+    Coordinates,
+    Floats,
+    Ints,
+    Octaves,
+    Pairs,
+    Query,
+    Question,
+    Radial,
+    Shells,
+    Squares,
+)
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
 from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, block_rows, convert, grouped, run_group
@@ -70,9 +84,9 @@ class MemoryRows:
     @overload
     def answer(self, query: Radial) -> Histogram: ...
     @overload
-    def answer(self, query: Coordinates) -> Tally: ...
+    def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball) -> Ints: ...
+    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -82,8 +96,15 @@ class MemoryRows:
         match query:
             case Coordinates():
                 return self._by_coordinate(query)
+            case Columns():
+                return self._by_column(query)
             case Pairs():
-                return Histogram(np.cumsum(self._pairs(query), axis=1))
+                counts = self._pairs(numba_kernels.count_pairs, (1, query.points + 1), query.low)
+                return Histogram(np.cumsum(counts, axis=1))
+            case Octaves():
+                return self._pairs(numba_kernels.count_octaves, (self.d, query.points), query.low)
+            case Squares():
+                return self._pairs(numba_kernels.add_squares, (self.d,), query.length)
             case _:
                 return self._sum(query)
 
@@ -113,18 +134,32 @@ class MemoryRows:
 
         return kernel.total(sum(each(summed, self._spans(self.n), self.threads), start=kernel.zeros()))
 
-    def _pairs(self, view: Pairs) -> Ints:
-        half, shape = self.n // 2, (view.size, view.points + 1)
+    def _pairs(self, loop: Callable[..., bool], shape: tuple[int, ...], *arguments: object) -> Ints:
+        """Add up what a loop writes of pairs: row i and row i + n / 2."""
+        half = self.n // 2
 
-        def counted(span: range) -> Ints:
-            counts = np.zeros(shape, dtype=np.int64)
+        def added(span: range) -> Ints:
+            total = np.zeros(shape, dtype=np.int64)
             partners = self._blocks(range(span.start + half, span.stop + half))
             for (_, block), (_, partner) in zip(self._blocks(span), partners, strict=True):
                 for some, others in zip(grouped(block, self.domain), grouped(partner, self.domain), strict=True):
-                    run_group(numba_kernels.count_pairs, self.domain, some, others, view.low, counts[0])
-            return counts
+                    run_group(loop, self.domain, some, others, *arguments, total)
+            return total
 
-        return sum(each(counted, self._spans(half), self.threads), start=np.zeros(shape, dtype=np.int64))
+        return sum(each(added, self._spans(half), self.threads), start=np.zeros(shape, dtype=np.int64))
+
+    def _by_column(self, view: Columns) -> Places:
+        indices = np.empty((self.d, self.n), dtype=np.int64)
+
+        def placed(span: range) -> None:
+            for start, block in self._blocks(span):
+                for some in grouped(block, self.domain):
+                    line = (view.low, view.spacing, view.last, indices, start)
+                    run_group(numba_kernels.index_columns, self.domain, some, *line)
+                    start += some[0].size // self.d
+
+        each(placed, self._spans(self.n), self.threads)
+        return Places(indices, self.threads)
 
     def _by_coordinate(self, view: Coordinates) -> Places:
         indices = np.empty((view.size, self.n), dtype=np.int32)
@@ -167,7 +202,7 @@ class MemoryRows:
 class Places:
     """For many values of each row, the first point not below it: one line of ``indices`` per value."""
 
-    indices: numba_kernels.Indices
+    indices: numba_kernels.Indices | Ints
     threads: int
 
     def count_at_most(self, index: Ints) -> Ints:

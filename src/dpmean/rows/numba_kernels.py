@@ -208,7 +208,7 @@ def count_pairs(
     others, _, partners, partners_line = partners_given
     d = block.shape[1]
     inside, origin, partner = np.empty((1, d)), np.zeros(d), np.empty(d)
-    beyond = len(counts) - 1
+    beyond = counts.shape[1] - 1
     guess = 0
     mapped = len(lines) > 1
     for group in range(len(wide) if mapped else 1):
@@ -229,7 +229,7 @@ def count_pairs(
             else:
                 total, exponent = _own_unit(inside, 0, partner, bits, guess)
             guess = min(exponent, 1023)
-            counts[min(max(_rung(total, exponent, bits) - low, 0), beyond)] += 1
+            counts[0, min(max(_rung(total, exponent, bits) - low, 0), beyond)] += 1
     return True
 
 
@@ -567,3 +567,135 @@ def turn(columns: Floats, block: Floats) -> None:
         for i in range(n):
             for j in range(first, last):
                 block[i, j] = columns[j, i]
+
+
+@compiled
+def _apart(
+    block: Floats,
+    partners: Floats,
+    i: int,
+    lines: Floats,
+    reach: float,
+    impute: bool,
+    bits: int,
+    origin: Floats,
+    inside: Floats,
+    apart: Floats,
+) -> bool:
+    """Write row i minus its partner, both brought within reach."""
+    d = block.shape[1]
+    entered = _enter(partners, i, lines, reach, impute, bits, origin, inside)
+    if entered == UNUSABLE:
+        return False
+    for j in range(d):
+        apart[0, j] = partners[i, j] if entered == UNCHANGED else inside[0, j]
+    entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+    if entered == UNUSABLE:
+        return False
+    for j in range(d):
+        apart[0, j] = (block[i, j] if entered == UNCHANGED else inside[0, j]) - apart[0, j]
+    return True
+
+
+@compiled
+def count_octaves(
+    given: Rows, reach: float, impute: bool, bits: int, partners_given: Rows, low: int, counts: Ints
+) -> bool:
+    """Count pairs by the octave of their difference, column by column; differences below the first do not count."""
+    wide, lines, block, line = given
+    others, _, partners, partners_line = partners_given
+    d = block.shape[1]
+    inside, origin, apart = np.empty((1, d)), np.zeros(d), np.empty((1, d))
+    last = counts.shape[1] - 1
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+            _rescale(others, group, lines, partners_line)
+        for i in range(block.shape[0]):
+            if not _apart(block, partners, i, lines, reach, impute, bits, origin, inside, apart):
+                return False
+            for j in range(d):
+                octave = (_magnitude(apart[0, j]) >> 52) - 1023 - low
+                if octave >= 0:
+                    counts[j, min(octave, last)] += 1
+    return True
+
+
+@compiled
+def add_squares(
+    given: Rows, reach: float, impute: bool, bits: int, partners_given: Rows, length: int, sums: Ints
+) -> bool:
+    """Add up the squares of the differences in each pair, as a vector of norm ``length`` or little less."""
+    wide, lines, block, line = given
+    others, _, partners, partners_line = partners_given
+    d = block.shape[1]
+    inside, origin, apart = np.empty((1, d)), np.zeros(d), np.empty((1, d))
+    squares, whole = np.empty(d), np.empty(d, dtype=np.int64)
+    limit = _power(bits) - 1.0
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+            _rescale(others, group, lines, partners_line)
+        for i in range(block.shape[0]):
+            if not _apart(block, partners, i, lines, reach, impute, bits, origin, inside, apart):
+                return False
+            total, exponent = _own_unit(apart, 0, origin, bits, 0)
+            if total == 0:
+                continue
+            scale, norm = _power(bits - 1 - min(exponent, 1023)), 0.0
+            for j in range(d):
+                own = np.float64(np.int32(_within(apart[0, j] * scale, limit)))
+                squares[j] = own * own
+                norm += squares[j] * squares[j]
+            _shorten(squares, np.float64(length) / np.sqrt(norm), length, whole)
+            for j in range(d):
+                sums[j] += whole[j]
+    return True
+
+
+@compiled
+def _shorten(squares: Floats, factor: float, length: int, whole: Ints) -> None:
+    """Multiply numbers by the factor and round them down; by less, if integers say that they are too long."""
+    while True:
+        total = np.int64(0)
+        for j in range(len(squares)):
+            whole[j] = np.int64(squares[j] * factor)
+            total += whole[j] * whole[j]
+        if total <= np.int64(length) * np.int64(length):
+            return
+        factor *= 1.0 - 2.0**-40
+
+
+@compiled
+def index_columns(
+    given: Rows,
+    reach: float,
+    impute: bool,
+    bits: int,
+    low: Floats,
+    spacing: Floats,
+    last: Ints,
+    indices: Ints,
+    first: int,
+) -> bool:
+    """Store for each value the first point of its column's line that is not below it, at most the last one."""
+    wide, lines, block, line = given
+    mapped, d = len(lines) > 1, block.shape[1]
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    place = first
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
+            entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+            if entered == UNUSABLE:
+                return False
+            for j in range(d):
+                x = block[i, j] if entered == UNCHANGED else inside[0, j]
+                point = np.ceil(np.divide(x - low[j], spacing[j]))
+                point = point if point < last[j] else np.float64(last[j])
+                indices[j, place] = np.int64(point if point > 0.0 else 0.0)
+            place += 1
+    return True

@@ -42,3 +42,24 @@ class PassCounter:
         """Return the answer of the other rows, which read all of them once for it."""
         self.passes += 1
         return self.rows.answer(query)
+
+    @property
+    def domain(self):
+        return self.rows.domain
+
+    def through(self, domain):
+        return _View(self, self.rows.through(domain))
+
+
+class _View:
+    def __init__(self, counter, rows):
+        self.counter, self.rows = counter, rows
+        self.n, self.d, self.domain = rows.n, rows.d, rows.domain
+
+    def take(self, positions):
+        self.counter.sampled += len(positions)
+        return self.rows.take(positions)
+
+    def answer(self, query):
+        self.counter.passes += 1
+        return self.rows.answer(query)

@@ -7,7 +7,21 @@ from fractions import Fraction
 from typing import final, overload
 
 from dpmean.queries.interfaces import Noise, Rows
-from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Ints, Pairs, Query, Radial, Shells, Sides
+from dpmean.queries.queries import (
+    Ball,
+    Bins,
+    Columns,
+    Coordinates,
+    Distances,
+    Ints,
+    Octaves,
+    Pairs,
+    Query,
+    Radial,
+    Shells,
+    Sides,
+    Squares,
+)
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows.permutation import sampled, shuffled
 
@@ -30,6 +44,13 @@ class PrivateSizeRows:
         """How many coordinates a row has."""
         return self.rows.d
 
+    @property
+    def domain(self):
+        return self.rows.domain
+
+    def through(self, domain):
+        return replace(self, rows=self.rows.through(domain))
+
     def take(self, positions: Ints) -> PrivateSizeRows:
         """Return about as many rows as there are positions, in an order that nobody knows.
 
@@ -47,9 +68,9 @@ class PrivateSizeRows:
     @overload
     def answer(self, query: Radial) -> Histogram: ...
     @overload
-    def answer(self, query: Coordinates) -> Tally: ...
+    def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball) -> Ints: ...
+    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -64,7 +85,7 @@ class PrivateSizeRows:
             case Bins():
                 found = self.rows.answer(query)
                 return replace(found, histogram=_ending_at(self.n, found.histogram))
-            case Coordinates() | Ball() | Shells():
+            case Coordinates() | Columns() | Octaves() | Squares() | Ball() | Shells():
                 return self.rows.answer(query)
 
 

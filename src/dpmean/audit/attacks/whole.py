@@ -32,7 +32,7 @@ GRID = Grid(2.0**-20, FAR, 2)
 
 def _estimator(method: str, grid: Grid) -> Estimator:
     name, _, once = method.partition(" in ")
-    return find_estimator(name, 1 if once else 2)(grid, COINS)
+    return find_estimator(name, 1 if once else 2)(grid, COINS, Shaping.AUTO)
 
 
 def finders(n: int) -> Ints:

@@ -13,19 +13,25 @@ from typing import final
 
 import numpy as np
 
+from dpmean.enums import Shaping
 from dpmean.estimators.feasibility import Need, rows_for_radius_and_mean
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.centre import Centre, locate
+from dpmean.estimators.refined.columns import find_columns, given_columns, rows_for_octaves
+from dpmean.estimators.refined.directions import enough_rows, find_directions, given_directions
+from dpmean.estimators.refined.metric import Metric
 from dpmean.estimators.refined.problem import Problem
 from dpmean.estimators.refined.radius import WELL_BEYOND, End, both_ends, end_of_rows, far_rows, measure, upper_end
 from dpmean.estimators.refined.release import release_in_ball, release_in_bins, release_on_ladder
 from dpmean.estimators.refined.scale import Scale, find_scale
+from dpmean.estimators.refined.shape import Shape, grid_through, in_shape
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.estimate import Estimate
 from dpmean.trust.central.curator import Curator
+from dpmean.trust.central.handles import Sample
 
 NEAR = 0.6
 """In spreads: a centre is near enough to look at distances from it."""
@@ -34,7 +40,7 @@ ASTRAY = 0.25
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RefinedMean:
     """Clip rows around a centre and at a radius that are both refined step by step."""
 
@@ -42,28 +48,65 @@ class RefinedMean:
     coins: PublicCoins
     one_pass: bool = False
     """Whether to read all rows once instead of twice, where a sample finds the centre; see ``Bins``."""
+    shaping: Shaping | tuple[float, ...] = Shaping.AUTO
+    """Whether to ask for the scales of columns, or what they are, in the user's units."""
     name = "refined"
 
     def __call__(self, curator: Curator) -> Estimate:
         """Estimate the mean of the rows within the budget."""
-        n, d, rho = curator.rows.n, curator.rows.d, curator.left
-        m = plan.rows_to_locate(n, d, float(rho))
-        if m == n:
-            curator.hold()  # few rows, many queries
-        drawn = curator.take(self.coins.order(n, m))
-        some, one_pass = (curator.rows, False) if m == n else (drawn, self.one_pass)
-        problem = Problem(self.grid, curator, some, plan.divide(rho, n, m, d), rho, one_pass)
-
-        scale = find_scale(problem, drawn)
-        start = Centre(np.zeros(d), scale.error, rho - problem.shares.total)
-        centre = locate(problem, start, scale.spread, until=NEAR if m == n else 0.0)
+        drawn, some = self._draw(curator)
+        shape = self._find_shape(curator, drawn, some)
+        problem = self._pose(curator, drawn, some, shape)
+        scale = find_scale(problem)
+        start = Centre(np.zeros(problem.d), scale.error, problem.rho - problem.shares.total)
+        centre = locate(problem, start, scale.spread, until=NEAR if problem.all_find_the_centre else 0.0)
         if scale.lumpy:
-            return _lumps(problem, scale, centre)
-        return _interval(problem, scale, centre) if d == 1 else _ball(problem, scale, centre)
+            found = _lumps(problem, scale, centre)
+        else:
+            found = _interval(problem, scale, centre) if problem.d == 1 else _ball(problem, scale, centre)
+        return found if shape is None else in_shape(found, shape, scale.spread)
 
     def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
         """Return how many rows this takes."""
         return rows_needed(self.grid.d, budget, neighbours)
+
+    def _draw(self, curator: Curator) -> tuple[Sample, Sample]:
+        """Take rows in a random order, in pairs of which distances are measured, and rows that find the centre."""
+        n, d, rho = curator.rows.n, curator.rows.d, float(curator.left)
+        m = plan.rows_to_locate(n, d, rho)
+        if m == n:
+            curator.hold()  # few rows, many queries
+            return curator.take(self.coins.order(n, n)), curator.rows
+        pairs = max(m, rows_for_octaves(n, d, rho)) if self._asks_for_octaves(curator) else m
+        drawn = curator.take(self.coins.order(n, pairs))
+        return drawn, drawn if pairs == m else curator.take(np.arange(m), of=drawn)
+
+    def _asks_for_octaves(self, curator: Curator) -> bool:
+        return self.shaping is Shaping.AUTO and curator.rows.domain.lower is not None and curator.rows.d > 1
+
+    def _find_shape(self, curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
+        """Find the scales of the columns, or take those that are given; None: the same for all of them."""
+        domain = curator.rows.domain
+        if self.shaping is Shaping.ROUND or domain.d == 1:
+            return None
+        if not isinstance(self.shaping, Shaping):
+            scales = np.array(self.shaping)
+            return given_columns(curator, some, scales) if domain.lower is not None else given_directions(domain, scales)
+        if domain.lower is not None:
+            return find_columns(curator, drawn, some)
+        asks = enough_rows(drawn.n, domain.d, float(curator.left))
+        return find_directions(curator, drawn, self.grid) if asks else None
+
+    def _pose(self, curator: Curator, drawn: Sample, some: Sample, shape: Shape | None) -> Problem:
+        """Pose the problem to be solved with what is left of the budget, in working units of the shape."""
+        n, m, d, rho = curator.rows.n, some.n, curator.rows.d, curator.left
+        shares, one_pass = plan.divide(rho, n, m, d), self.one_pass and m < n
+        if shape is None:
+            return Problem(self.grid, curator, curator.rows, some, drawn, Metric.even(d), shares, rho, one_pass)
+        grid = grid_through(self.grid, curator.rows.domain, shape.domain)
+        rows, pairs = (curator.through(each, shape.domain) for each in (curator.rows, drawn))
+        found = rows if m == n else pairs if some is drawn else curator.through(some, shape.domain)
+        return Problem(grid, curator, rows, found, pairs, shape.metric, shares, rho, one_pass)
 
 
 def rows_needed(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:

@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from dpmean.estimators.refined.metric import Metric
 from dpmean.estimators.refined.plan import Shares
 from dpmean.numerics.grid import Grid, radius_at, radius_index
 from dpmean.privacy.budgets import Zcdp
@@ -24,16 +25,16 @@ class Problem:
 
     grid: Grid
     curator: Curator
+    rows: Sample
+    """All rows, in working units."""
     some: Sample
     """The rows that find the centre: a sample, or all of them."""
+    drawn: Sample
+    """Rows in a random order, in pairs of which distances are measured."""
+    metric: Metric
     shares: Shares
     rho: Fraction
     one_pass: bool
-
-    @property
-    def rows(self) -> Sample:
-        """All rows."""
-        return self.curator.rows
 
     @property
     def n(self) -> int:
@@ -53,7 +54,7 @@ class Problem:
     @property
     def harmless(self) -> float:
         """How many rows are best clipped."""
-        return rows_to_clip(self.d, Zcdp(self.rho), self.curator.neighbours)
+        return rows_to_clip(self.d, Zcdp(self.rho), self.curator.neighbours) / self.metric.typical
 
     def as_if_replaced(self, rho: Fraction) -> float:
         """Return the budget that gives a sum as much noise if neighbours replace a row, as plans take them to do."""

@@ -68,7 +68,7 @@ def release_on_ladder(problem: Problem, scale: Scale, centre: Centre, seen: Dist
     widths = [radius * factor / FACTOR_ONE for radius, factor in zip(radii, factors, strict=True)]
     noise = plan.noise(n, problem.d, problem.as_if_replaced(curator.left))
     best, least, bias, bias_std = 0, noise * widths[0], 0.0, 0.0
-    gaps, unit = problem.shares.gaps, sums.shells.unit
+    gaps, unit = problem.shares.gaps, sums.shells.unit * problem.metric.typical
     for k in range(1, len(radii)):
         if not factors[k] or widths[k] > 0.98 * widths[best]:
             continue
@@ -107,7 +107,7 @@ def _gap_cost(problem: Problem, shells: Shells, k: int, factors: list[int], widt
     """Return what it takes to know a bias up to half the noise on the mean."""
     contributions = problem.curator.neighbours.contributions
     moved = bias_gap_sensitivity(shells, k, factors, contributions) * 2 / contributions
-    share = (moved * shells.unit / width) ** 2 / problem.d
+    share = (moved * shells.unit * problem.metric.typical / width) ** 2 / problem.d
     return plan.part(problem.rho, max(0.003, share))
 
 
@@ -134,9 +134,9 @@ def _finish(problem: Problem, scale: Scale, centre: Centre, last: _Clipped, end:
     n, at = problem.n, last.partial.centre
     earlier = centre.alike(SAME_RADIUS * last.partial.radius) if problem.all_find_the_centre else []
     mean, moved, std = combine([*earlier, last.partial])
-    tail = last.ceiling * tail_bias(n, scale.spread, last.ceiling, end.pressure)
+    tail = last.ceiling * tail_bias(n, scale.spread, last.ceiling, end.pressure) * problem.metric.typical
     if scale.lumpy:  # there is no tail to go by: what was not noticed may be as far as a row can be
-        tail = min(end.unseen / n, 1.0) * problem.farthest(at)
+        tail = min(end.unseen / n, 1.0) * problem.farthest(at) * problem.metric.longest
     return Estimate(
         mean=mean,
         noise_std=std,
@@ -144,6 +144,7 @@ def _finish(problem: Problem, scale: Scale, centre: Centre, last: _Clipped, end:
         moved=moved,
         radius=last.radius,
         receipts=problem.curator.receipts,
+        domain=problem.rows.domain,
         found=Found(
             spread=scale.spread,
             ceiling=last.ceiling,

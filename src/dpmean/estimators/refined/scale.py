@@ -9,7 +9,6 @@ from typing import final
 import numpy as np
 
 from dpmean.estimators.refined.problem import Problem
-from dpmean.trust.central.handles import Sample
 
 LUMPY = 16
 """If the largest distances in pairs are so many times the typical ones, rows come in lumps, and have no one scale."""
@@ -28,10 +27,10 @@ class Scale:
     """Whether rows come in lumps."""
 
 
-def find_scale(problem: Problem, drawn: Sample) -> Scale:
+def find_scale(problem: Problem) -> Scale:
     """Find the spread from the distances in random pairs of rows, and how far the mean may be from the origin."""
-    curator, shares, half = problem.curator, problem.shares, problem.some.n // 2
-    pairs = curator.count(drawn, problem.grid.pairs())
+    curator, shares, half = problem.curator, problem.shares, problem.drawn.n // 2
+    pairs = curator.count(problem.drawn, problem.grid.pairs())
     std = curator.quantile_std(pairs, shares.spread)
     rank = half * max(0.5, min(0.75, 1 - 3.5 * std / max(half, 1)))
     typical = problem.radius(curator.quantile(pairs, rank, shares.spread, "spread"))

@@ -12,10 +12,25 @@ from typing import final, overload
 import numpy as np
 
 from dpmean.queries.domain import Domain
-from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Ints, Pairs, Query, Radial, Shells, Sides
+from dpmean.queries.queries import (
+    Ball,
+    Bins,
+    Columns,
+    Coordinates,
+    Distances,
+    Ints,
+    Octaves,
+    Pairs,
+    Query,
+    Radial,
+    Shells,
+    Sides,
+    Squares,
+)
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
 from dpmean.rows.block_query import Kernel, bin_sums, innermost, room
+from dpmean.rows.memory import MemoryRows
 from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
 
 _BLOCK_BYTES = 64 << 20  # of a block in float64: a GPU has room for some of them
@@ -63,9 +78,9 @@ class TensorRows:
     @overload
     def answer(self, query: Radial) -> Histogram: ...
     @overload
-    def answer(self, query: Coordinates) -> Tally: ...
+    def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball) -> Ints: ...
+    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -81,6 +96,8 @@ class TensorRows:
                 return cumulated(self._count(self._pairs(query), query.points))
             case Coordinates():
                 return self._by_coordinate(query)
+            case Columns() | Octaves() | Squares():  # asked of samples alone, which the host has loops for
+                return self._on_host().answer(query)
             case Ball():
                 return self._ball(query)
             case Shells():
@@ -240,6 +257,11 @@ class TensorRows:
     def _blocks(self) -> Iterator[Tensor]:
         for _, rows in self._places(self.n):
             yield rows
+
+    def _on_host(self) -> MemoryRows:
+        here = self.tensor.cpu()
+        known = here.float() if here.dtype == self.does.torch.bfloat16 else here
+        return MemoryRows(known.numpy(), self.domain)
 
     def _zeros(self, *shape: int) -> Tensor:
         return self.does.torch.zeros(shape, dtype=self.does.torch.int64, device=self.does.device)

@@ -8,7 +8,21 @@ from typing import final, overload
 import numpy as np
 
 from dpmean.queries.domain import Domain
-from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Ints, Pairs, Query, Radial, Shells, Sides
+from dpmean.queries.queries import (
+    Ball,
+    Bins,
+    Columns,
+    Coordinates,
+    Distances,
+    Ints,
+    Octaves,
+    Pairs,
+    Query,
+    Radial,
+    Shells,
+    Sides,
+    Squares,
+)
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows.block_query import Kernel, innermost, room
 from dpmean.rows.torch import launch
@@ -59,9 +73,9 @@ class RowsReadOnce:
     @overload
     def answer(self, query: Radial) -> Histogram: ...
     @overload
-    def answer(self, query: Coordinates) -> Tally: ...
+    def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball) -> Ints: ...
+    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -77,7 +91,7 @@ class RowsReadOnce:
                 return self._ball(query)
             case Shells():
                 return self._shells(query)
-            case Sides() | Coordinates() | Bins():
+            case Sides() | Coordinates() | Columns() | Octaves() | Squares() | Bins():
                 return self.blocks.answer(query)
 
     def _ball(self, ball: Ball) -> Ints:

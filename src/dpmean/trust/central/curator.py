@@ -4,7 +4,7 @@ Neighbours replace one row, and n is public; or they have one row more or less, 
 how much is paid for it, may depend on all earlier answers. A zCDP filter (Feldman and Zrnic 2021; Whitehouse et al.
 2023) makes that safe: the exact sum of all costs never exceeds the budget.
 
-Whoever asks holds handles. Exact totals never leave this module.
+Whoever asks holds handles. Exact totals never leave this module, which is one file because of that.
 """
 
 from __future__ import annotations
@@ -25,8 +25,22 @@ from dpmean.numerics.noisy_search import questions, search
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt
+from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Noise, Rows
-from dpmean.queries.queries import Ball, Bins, Coordinates, Floats, Ints, Pairs, Radial, Shells, VectorSum
+from dpmean.queries.queries import (
+    Ball,
+    Bins,
+    Columns,
+    Coordinates,
+    Floats,
+    Ints,
+    Octaves,
+    Pairs,
+    Radial,
+    Shells,
+    Squares,
+    VectorSum,
+)
 from dpmean.queries.totals import BinSums, Histogram, ShellSums
 from dpmean.trust.central.budget_filter import BudgetFilter
 from dpmean.trust.central.costs import count_variance, describe_noise, variance_at
@@ -49,6 +63,15 @@ class Answer:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """Noisy numbers and the standard deviation of the noise in each of them."""
+
+    values: Ints
+    std: float
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class _From:
     """One line of a histogram, from one point on."""
 
@@ -64,7 +87,7 @@ class Curator:
     """Holds rows and exact totals, answers queries with exact noise, and keeps the receipts."""
 
     def __init__(self, rows: Rows, budget: Zcdp, noise: Noise, neighbours: Neighbours) -> None:
-        self.neighbours, self.rows = neighbours, Sample(rows.n, rows.d)
+        self.neighbours, self.rows = neighbours, Sample(rows.n, rows.d, rows.domain)
         self._filter, self._noise = BudgetFilter(budget), noise
         self._rows: WeakKeyDictionary[Sample, Rows] = WeakKeyDictionary({self.rows: rows})
         self._counts: WeakKeyDictionary[Counts, Histogram] = WeakKeyDictionary()
@@ -87,12 +110,19 @@ class Curator:
         """Read all rows to where they can be read again and again: for few rows, that need many queries."""
         self._rows[self.rows] = self._rows[self.rows].held()
 
-    def take(self, positions: Ints) -> Sample:
+    def take(self, positions: Ints, of: Sample | None = None) -> Sample:
         """Take the rows at the given public positions, in that order, each at most once: costs are about one row."""
-        check_positions(positions, self.rows.n)
-        taken = self._rows[self.rows].take(positions)
-        sample = Sample(taken.n, taken.d)
-        self._rows[sample] = taken
+        all_rows = self.rows if of is None else of
+        check_positions(positions, all_rows.n)
+        return self._hand_out(self._rows[all_rows].take(positions))
+
+    def through(self, sample: Sample, domain: Domain) -> Sample:
+        """Look at the same rows through another public domain."""
+        return self._hand_out(self._rows[sample].through(domain))
+
+    def _hand_out(self, rows: Rows) -> Sample:
+        sample = Sample(rows.n, rows.d, rows.domain)
+        self._rows[sample] = rows
         return sample
 
     def count(self, sample: Sample, view: Radial) -> Counts:
@@ -159,6 +189,57 @@ class Curator:
         searches = f"medians after a rotation, {width} x {asked} counts of {sample.n} rows"
         self._filter.note(step, searches, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
         return medians
+
+    def column_medians(self, sample: Sample, view: Columns, cost: Fraction, step: str) -> Ints:
+        """Search for the median of every column on a line of its own: the first point with half the rows at or below.
+
+        One row, replaced or not there, changes each count that is asked by at most one.
+        """
+        left, right = np.zeros(len(view.last), dtype=np.int64), view.last.copy()
+        levels = np.array([questions(int(last) + 1) for last in view.last])
+        asked = int(levels.sum())
+        variance = variance_at(asked, cost)
+        searches = f"medians of {len(levels)} columns, {asked} counts of {sample.n} rows"
+        self._filter.pay(step, searches, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
+        tally, noise = self._rows[sample].answer(view), self._noise.at(step).gaussian(variance, asked)
+        drawn = 0
+        for level in range(int(levels.max())):
+            asks = levels > level
+            middle = (left + right) // 2
+            found = tally.count_at_most(middle)[asks] + noise[drawn : drawn + int(asks.sum())]
+            drawn += int(asks.sum())
+            low = np.zeros(len(asks), dtype=np.bool_)
+            low[asks] = found <= sample.n // 2
+            left = np.where(asks & low, np.minimum(middle + 1, right), left)
+            right = np.where(asks & ~low, middle, right)
+        return right
+
+    def octaves(self, sample: Sample, octaves: Octaves, cost: Fraction, step: str) -> Answers:
+        """Count pairs of rows by the octave in which they differ, column by column.
+
+        One row, replaced or not there, replaces one pair or adds one: each column then counts one pair less in one
+        octave, and one more in another.
+        """
+        d = sample.d
+        variance = variance_at(2 * d, cost)
+        asked = f"differences in {sample.n // 2} pairs by octave, in {d} columns"
+        self._filter.pay(step, asked, f"{describe_noise(variance)} on counts of sensitivity sqrt(2 d)", cost)
+        exact = self._rows[sample].answer(octaves)
+        noise = self._noise.at(step).gaussian(variance, exact.size)
+        return Answers(exact + noise.reshape(exact.shape), math.sqrt(variance))
+
+    def squares(self, sample: Sample, squares: Squares, cost: Fraction, step: str) -> Answers:
+        """Add up the directions of the squares of differences in pairs of rows.
+
+        One row, replaced or not there, replaces one pair or adds one. A pair adds a vector of norm at most ``length``
+        without negative entries, and two of these are at most sqrt(2) lengths apart.
+        """
+        variance = variance_at(2 * squares.length**2, cost)
+        asked = f"squares of differences in {sample.n // 2} pairs, as directions, in {sample.d} columns"
+        mechanism = f"{describe_noise(variance / squares.length**2)} on sums of sensitivity sqrt(2)"
+        self._filter.pay(step, asked, mechanism, cost)
+        exact = self._rows[sample].answer(squares)
+        return Answers(exact + self._noise.at(step).gaussian(variance, sample.d), math.sqrt(variance))
 
     def upper_end(self, counts: Counts, line: int, start: int, slope: float, cost: Fraction, step: str) -> int:
         """Choose a point x, from ``start`` on, with weight ``x^-slope exp(-epsilon * rows beyond x)``.

@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from dpmean.errors import ArgumentError
+from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Bins, Ints, Shells
 
 
@@ -22,6 +23,8 @@ class Sample:
     n: int
     """How many there are, as everybody may know."""
     d: int
+    domain: Domain
+    """How they are brought within a bound, which is public."""
 
 
 @final

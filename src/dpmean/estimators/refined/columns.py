@@ -1,0 +1,167 @@
+"""The shape of a table, whose columns have ranges of their own: each is to be good in its own standard deviations.
+
+For bounds on columns. Pairs of rows tell in which octaves a column's differences lie, and a median where its values
+do. A box around that keeps the tail of one column from costing the others, and the reach small, however loose ranges
+are. Lengths are in half-ranges, in which every value lies between -1 and 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from dpmean.enums import ScaleKind
+from dpmean.estimators.refined import plan
+from dpmean.estimators.refined.metric import Metric
+from dpmean.estimators.refined.shape import Shape
+from dpmean.numerics.error_quantiles import normal_quantile
+from dpmean.numerics.noisy_search import questions
+from dpmean.queries.queries import Columns, Floats, Ints, Octaves
+from dpmean.trust.central.curator import Answers, Curator
+from dpmean.trust.central.handles import Sample
+
+LOWEST, OCTAVES = -40, 42
+"""Differences are told apart from 2^-40 half-ranges on."""
+GROUPS = (1, 2, 4)
+"""A column reaches as far as the farthest so many octaves that hold enough pairs."""
+FAILURE = 1e-5
+"""How likely noise alone may be taken for pairs, in any octave of any column."""
+ENOUGH = 0.01
+"""Noise need not be told from less than this part of the pairs."""
+MOST, MORE = 0.05, 0.1
+"""What octaves may take of the budget, and what they may take where that is too little."""
+TOO_FEW = 0.35
+"""If noise is not told from this part of the pairs, nothing is asked."""
+BOX = 2.0
+"""How far the box goes to both sides, in the largest differences of a column."""
+_FINEST = 2.0**-27
+_LARGEST = 4.0
+"""Standard deviations between rows that are as far apart as rows usually are."""
+_LAST = 5
+"""So many octaves tell a standard deviation; below them squares are too small to matter."""
+_WIDTH = 0.1
+"""What part of a standard deviation may be due to the width of an octave."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the octaves cost, and how many pairs in an octave are told from noise; public."""
+
+    cost: Fraction
+    certain: float
+
+    @staticmethod
+    def of(budget: Fraction, pairs: int, d: int) -> Terms | None:
+        """Divide the budget; None if there are too few pairs for it."""
+        z = normal_quantile(1 - FAILURE / (d * OCTAVES))
+        share = min(MOST, d * (z / (ENOUGH * max(pairs, 1))) ** 2 / float(budget))
+        if _certain(d, z, share * float(budget)) > pairs / 4:
+            share = MORE
+        certain = _certain(d, z, share * float(budget))
+        return None if certain > TOO_FEW * pairs else Terms(plan.part(budget, share), certain)
+
+
+def _certain(d: int, z: float, cost: float) -> float:
+    return z * math.sqrt(d / cost)
+
+
+def rows_for_octaves(n: int, d: int, rho: float) -> int:
+    """Return how many rows show the octaves: enough for noise to be told from a hundredth of the pairs."""
+    z = normal_quantile(1 - FAILURE / (d * OCTAVES))
+    return min(n, math.ceil(2 * _certain(d, z, MOST * rho) / ENOUGH))
+
+
+def find_columns(curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
+    """Find a scale, a middle and a box for each column; None if there are too few rows."""
+    d, pairs, budget = drawn.d, drawn.n // 2, curator.left
+    terms = Terms.of(budget, pairs, d)
+    if terms is None:
+        return None
+    answer = curator.octaves(drawn, Octaves(LOWEST, OCTAVES), terms.cost, "octaves")
+    tops = np.array([_top(counts, terms.certain) for counts in answer.values])
+    stds, errors = _stds(answer, tops, pairs, terms.certain), _errors(answer, tops)
+    farthest = np.where(tops > 0, np.exp2(tops + LOWEST), 0.0)
+    return _frame(curator, some, farthest, stds, errors, ScaleKind.FOUND, budget)
+
+
+def given_columns(curator: Curator, some: Sample, scales: Floats) -> Shape:
+    """Take scales that the caller knows, and find middles and boxes."""
+    stds = scales / some.domain.scale
+    farthest = np.minimum(_LARGEST * stds, 2.0)
+    return _frame(curator, some, farthest, stds, np.zeros(some.d), ScaleKind.GIVEN, curator.left)
+
+
+def _frame(
+    curator: Curator, some: Sample, farthest: Floats, stds: Floats, errors: Floats, kind: ScaleKind, budget: Fraction
+) -> Shape:
+    """Put a box around the median of each column, as large as differences are; the whole range if there are none."""
+    before, unseen = some.domain, farthest == 0.0
+    middle = _middles(curator, some, farthest, budget)
+    low, high = (np.where(unseen, side, np.clip(middle + side * BOX * farthest, -1, 1)) for side in (-1.0, 1.0))
+    least = np.where(unseen, 2.0, farthest) / (1 + math.sqrt(some.d))
+    units = stds if kind is ScaleKind.GIVEN else np.maximum(stds, least)
+    box = before.to_user(low), before.to_user(high)
+    after = before.reshape(before.to_user(middle), before.scale * units, box)
+    return Shape(after, Metric.even(some.d), before.scale * stds, errors, kind, unseen=unseen)
+
+
+def _top(counts: Ints, certain: float) -> int:
+    """Return the end of the farthest octaves that hold more pairs than noise may look like; 0: there are none."""
+    for top in range(OCTAVES, 0, -1):
+        for size in GROUPS:
+            if size <= top and counts[top - size : top].sum() > certain * math.sqrt(size):
+                while size > 1 and counts[top - 1] < certain / 2 and _holds(counts[top - size : top - 1], certain):
+                    top, size = top - 1, size - 1
+                return top
+    return 0
+
+
+def _holds(counts: Ints, certain: float) -> bool:
+    return bool(counts.sum() > 0.9 * certain * math.sqrt(len(counts) + 1))
+
+
+def _squares(answer: Answers, tops: Ints) -> tuple[Floats, Floats]:
+    """Return for each column the sum of squared differences in its last octaves, and the noise on that."""
+    octaves = np.arange(OCTAVES)
+    within = 3 / math.log(4) * np.exp2(2.0 * (octaves + LOWEST))  # the mean square of what is spread evenly over one
+    within[-1] = 4.0  # nothing is farther apart than the ends of a range
+    counted = (octaves < tops[:, None]) & (octaves >= tops[:, None] - _LAST)
+    weights = np.where(counted, within, 0.0)
+    return (answer.values * weights).sum(axis=1), answer.std * np.sqrt((weights**2).sum(axis=1))
+
+
+def _stds(answer: Answers, tops: Ints, pairs: int, certain: float) -> Floats:
+    """Return the standard deviation of each column; zero if it was not seen."""
+    least = np.where(tops > 0, certain / 16 * np.exp2(2.0 * (tops + LOWEST)), 0.0)
+    found: Floats = np.sqrt(np.maximum(_squares(answer, tops)[0], least) / (2 * max(pairs, 1)))
+    return found
+
+
+def _errors(answer: Answers, tops: Ints) -> Floats:
+    """Return what part of these is noise, or due to the width of an octave."""
+    squares, noise = _squares(answer, tops)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(squares > noise, np.hypot(noise / squares / 2, _WIDTH), 1.0)
+
+
+def _middles(curator: Curator, some: Sample, farthest: Floats, budget: Fraction) -> Floats:
+    """Find the median of each column, in cells of half its largest differences; finer ones if it has none."""
+    spacing = np.where(farthest > 0, farthest / 2, _FINEST)
+    last = np.ceil(2 / spacing).astype(np.int64)
+    middle = np.full(some.d, -1.0)
+    for step, asked, noise, most in (
+        ("medians", farthest > 0, 0.08, 0.05),
+        ("medians of columns that hardly vary", farthest == 0, 0.12, 0.03),
+    ):
+        levels = sum(questions(int(end) + 1) for end in last[asked])
+        if levels:
+            cost = plan.part(budget, min(levels / 2 / (noise * some.n) ** 2 / float(budget), most))
+            view = Columns(np.full(some.d, -1.0), spacing, np.where(asked, last, 0))
+            found = curator.column_medians(some, view, cost, step)
+            middle = np.where(asked, (found - 0.5) * spacing - 1, middle)
+    return np.clip(middle, -1, 1)

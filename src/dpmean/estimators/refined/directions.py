@@ -1,0 +1,127 @@
+"""The shape of vectors whose columns share a unit: noise in proportion to the root of each column's own scale.
+
+For a bound on the norm. With columns of standard deviations s and working units u, the noise is in proportion to
+``sqrt(sum u^2 * sum s^2 / u^2)``, which is least, ``sum s``, for ``u = sqrt(s)``; with even units it is
+``sqrt(d sum s^2)``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.enums import ScaleKind
+from dpmean.estimators.refined import plan
+from dpmean.estimators.refined.metric import Metric
+from dpmean.estimators.refined.shape import Shape, grid_through
+from dpmean.numerics.grid import Grid, radius_at
+from dpmean.queries.domain import Domain
+from dpmean.queries.queries import Floats, Squares
+from dpmean.trust.central.curator import Curator
+from dpmean.trust.central.handles import Sample
+
+ROUNDS = 5
+SHARE = 0.003
+"""What each question takes of the budget."""
+PROMISE = 0.9
+"""Noise must be promised to be at most this part of what it is with even units."""
+HOPE = 0.96
+"""If it is promised to be more than this part after two rounds, no more is asked."""
+PROVEN = 0.84
+"""And so it must be where it was measured, at the distance of far rows."""
+CERTAINTY = 2.5
+"""In standard deviations of the noise: less is not seen."""
+_LENGTH = 1 << 24
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Standard deviations of columns, of mean square one, and what part of each is noise."""
+
+    stds: Floats
+    errors: Floats
+
+    @property
+    def promise(self) -> float:
+        """The noise that the best units promise, in multiples of that with even units."""
+        return float(self.stds.sum()) / math.sqrt(len(self.stds) * float((self.stds**2).sum()))
+
+    @property
+    def units(self) -> Floats:
+        """The best working units, of mean square one."""
+        return _normalised(np.sqrt(self.stds))
+
+
+def enough_rows(n: int, d: int, rho: float) -> bool:
+    """Whether there are enough rows to ask for scales; public."""
+    return d > 1 and math.sqrt(1000 * d / rho) <= n
+
+
+def find_directions(curator: Curator, drawn: Sample, grid: Grid) -> Shape:
+    """Find the scale of each column from random pairs, and give it units of its own if that pays."""
+    cost = plan.part(curator.left, SHARE)
+    found = _Found(np.ones(drawn.d), np.ones(drawn.d))
+    for turn in range(ROUNDS):
+        found = _ask(curator, drawn, found, cost, f"squares {turn + 1}")
+        if turn == 1 and found.promise > HOPE:
+            break
+    shape = _shape(drawn.domain, found, found.stds, ScaleKind.FOUND)
+    if found.promise < PROMISE and _pays(curator, drawn, shape, grid, cost):
+        return shape
+    return replace(shape, domain=drawn.domain, metric=Metric.even(drawn.d))
+
+
+def given_directions(domain: Domain, scales: Floats) -> Shape:
+    """Take scales that the caller knows."""
+    found = _Found(_normalised(scales), np.zeros(len(scales)))
+    return _shape(domain, found, scales, ScaleKind.GIVEN)
+
+
+def _shape(before: Domain, found: _Found, stds: Floats, kind: ScaleKind) -> Shape:
+    after = before.reshape(before.middle, before.scale * found.units)
+    metric = Metric.of(found.units, found.stds / found.units)
+    return Shape(after, metric, stds, found.errors, kind, relative=kind is ScaleKind.FOUND)
+
+
+def _ask(curator: Curator, drawn: Sample, so_far: _Found, cost: Fraction, step: str) -> _Found:
+    """Ask for the squares of differences in the scales so far, and correct these.
+
+    Columns that cannot be seen share what is left. With each turn smaller ones come into sight, as larger ones no
+    longer dominate.
+    """
+    domain = drawn.domain
+    scaled = curator.through(drawn, domain.reshape(domain.middle, domain.scale * so_far.stds))
+    answer = curator.squares(scaled, Squares(_LENGTH), cost, step)
+    squares, std = answer.values / _LENGTH, answer.std / _LENGTH
+    seen: NDArray[np.bool_] = squares > CERTAINTY * std
+    hidden = int((~seen).sum())
+    errors = np.ones(len(seen))
+    if hidden:
+        rest = max(float(squares[~seen].sum()), std * math.sqrt(hidden)) / hidden
+        squares = np.where(seen, squares, rest)
+    pairs = max(drawn.n // 2, 1)
+    errors[seen] = np.hypot(std / squares[seen], math.sqrt(2 / pairs)) / 2
+    return _Found(_normalised(so_far.stds * np.sqrt(squares)), errors)
+
+
+def _pays(curator: Curator, drawn: Sample, shape: Shape, grid: Grid, cost: Fraction) -> bool:
+    """Whether far pairs are so much nearer in the new units that noise shrinks as promised."""
+    far = []
+    for step, domain in (("far pairs", drawn.domain), ("far pairs, scaled", shape.domain)):
+        ladder = grid_through(grid, drawn.domain, domain)
+        asked = curator.count(curator.through(drawn, domain), ladder.pairs())
+        std, half = curator.quantile_std(asked, cost), asked.n
+        rank = half - max(4 * std, math.sqrt(drawn.d / 2 / float(curator.left)))
+        far.append(radius_at(ladder.lowest + curator.quantile(asked, max(rank, 0.0), cost, step)))
+    return far[1] < PROVEN * far[0]
+
+
+def _normalised(values: Floats) -> Floats:
+    scaled: Floats = values / math.sqrt(float(np.mean(values**2)))
+    return scaled

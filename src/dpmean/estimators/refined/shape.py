@@ -1,0 +1,70 @@
+"""The shape of the rows: a scale for every column, so that noise follows it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.enums import ScaleKind
+from dpmean.estimators.refined.metric import Metric
+from dpmean.numerics.grid import Grid
+from dpmean.queries.domain import Domain
+from dpmean.queries.queries import Floats
+from dpmean.release.estimate import Estimate
+from dpmean.release.scales import Scales
+
+_SILENT = 4
+"""In standard deviations of the noise: a mean that is nearer to the middle of a column is taken to be there."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """How rows are seen from now on: public once it was found."""
+
+    domain: Domain
+    metric: Metric
+    stds: Floats
+    """The standard deviations of the columns in the user's units; up to a common factor if ``relative``."""
+    errors: Floats
+    """What part of each of them is noise."""
+    kind: ScaleKind
+    relative: bool = False
+    unseen: NDArray[np.bool_] | None = None
+    """Columns in which hardly any rows differ: they are told to be in the middle, unless the noise says otherwise."""
+
+    @property
+    def radius_unit(self) -> str:
+        """Words to follow a radius."""
+        return "" if self.relative or self.domain.lower is None else " standard deviations"
+
+    def scales(self, spread: float) -> Scales:
+        """Return the scales as a release has them, where rows are so far from their mean in working units."""
+        length = math.hypot(*(self.stds / self.domain.scale))
+        by = spread / length if self.relative and length else 1.0
+        return Scales(
+            values=tuple((self.stds * by).tolist()),
+            errors=tuple(np.minimum(self.errors, 1.0).tolist()),
+            units=tuple(self.domain.scale.tolist()),
+            kind=self.kind,
+            per_column=self.domain.lower is not None,
+        )
+
+
+def in_shape(estimate: Estimate, shape: Shape, spread: float) -> Estimate:
+    """Return an estimate with what the shape says, whose noise tells nothing of a column that hardly varies."""
+    mean = estimate.mean
+    if shape.unseen is not None:
+        silent = shape.unseen & (np.abs(mean) < _SILENT * estimate.noise_std)
+        mean = np.where(silent, 0.0, mean)
+    return replace(estimate, mean=mean, scales=shape.scales(spread), radius_unit=shape.radius_unit)
+
+
+def grid_through(old: Grid, before: Domain, after: Domain) -> Grid:
+    """Return a grid for rows in new working units, in no column coarser than the old one."""
+    finest = float(np.min(before.scale / after.scale)) * old.step
+    return Grid.at_least(min(finest, old.step / old.reach * after.reach), after.reach, old.d)

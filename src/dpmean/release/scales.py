@@ -1,0 +1,65 @@
+"""The scales of columns: how widely each varies, and how noise was divided among them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from dpmean.enums import ScaleKind
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """How widely each column varies. It was found privately, so it may be published like the mean.
+
+    ``np.asarray(release.scales)`` is ``values``.
+
+    Attributes:
+        values: The standard deviation of each column, in the user's units.
+        errors: The standard error of each of these, as a part of it: 0.1 is 10 %. It is 1 where a column varies so
+            little, or so rarely, that its scale could not be told.
+        units: How the noise is divided: its standard deviation in each column is a common number times this.
+        kind: ``"found"`` if they were found privately, ``"given"`` if the caller knew them.
+        per_column: True if each column is to be accurate in its own standard deviations, as with bounds on columns;
+            False if all columns share a unit, as with a bound on the norm.
+
+    """
+
+    values: tuple[float, ...]
+    errors: tuple[float, ...]
+    units: tuple[float, ...]
+    kind: ScaleKind
+    per_column: bool
+
+    @property
+    def used(self) -> bool:
+        """Whether noise follows the scales: False if columns are so much alike that this would not pay."""
+        return len(set(self.units)) > 1
+
+    @property
+    def ratio(self) -> float:
+        """How many times the largest scale is as large as the smallest, of those that could be told."""
+        told = [value for value, error in zip(self.values, self.errors, strict=True) if error < 1 and value > 0]
+        return max(told) / min(told) if told else 1.0
+
+    @property
+    def length(self) -> float:
+        """The standard deviation of rows, over all columns together."""
+        return math.hypot(*self.values)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the values for NumPy.
+
+        Args:
+            dtype: The type of the numbers. By default it is float64.
+            copy: Values are always copied, so False is an error.
+
+        """
+        if copy is False:
+            raise ValueError("scales are copied into an array: leave copy=False out")
+        return np.array(self.values, dtype=dtype)
