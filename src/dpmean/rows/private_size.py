@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final, overload
 
+from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Noise, Rows
 from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Ints, Pairs, Query, Radial, Shells, Sides
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
@@ -29,6 +30,15 @@ class PrivateSizeRows:
     def d(self) -> int:
         """How many coordinates a row has."""
         return self.rows.d
+
+    @property
+    def domain(self) -> Domain:
+        """Through what the rows are seen."""
+        return self.rows.domain
+
+    def through(self, domain: Domain) -> PrivateSizeRows:
+        """Return the same rows, seen through another domain."""
+        return replace(self, rows=self.rows.through(domain))
 
     def take(self, positions: Ints) -> PrivateSizeRows:
         """Return about as many rows as there are positions, in an order that nobody knows.
