@@ -33,7 +33,9 @@ def reshaped(draw):
         domain = Domain.within_box(ends[0], ends[1] + 1e-3 + np.abs(ends[1]) * 1e-3, impute=True)
     else:
         domain = Domain.within_norm(d, draw(scales), impute=True)
-    box = tuple(np.sort([draw(lists(numbers, d)), draw(lists(numbers, d))], axis=0)) if draw(st.booleans()) else None
+    box = None
+    if boxed and draw(st.booleans()):
+        box = tuple(np.sort([draw(lists(numbers, d)), draw(lists(numbers, d))], axis=0))
     try:
         return domain, domain.reshape(draw(lists(numbers, d)), draw(lists(scales, d)), box)
     except ArgumentError:  # out of range: tested below
@@ -50,10 +52,10 @@ def norm_at_most(row, reach):
 def test_every_row_within_the_bound_is_within_the_new_reach(case, data):
     domain, new = case
     row = data.draw(lists(st.floats(-1, 1), domain.d))
-    if domain.lower is not None or new.lower is not None:
+    if domain.ball is None:
         row = data.draw(lists(st.floats(allow_nan=False, allow_infinity=False), domain.d))
     else:
-        row = row * (domain.reach * (1 - 2**-50) / max(1.0, math.hypot(*row)))
+        row = row * (domain.ball * (1 - 2**-50) / max(1.0, math.hypot(*row)))
     if new is not domain:
         assert norm_at_most(new.working(row[np.newaxis])[0], new.reach)
         assert norm_at_most(new.fill, new.reach)
@@ -82,6 +84,48 @@ def test_a_finite_row_stays_finite_and_a_missing_value_is_its_stand_in(case, dat
     assert new.fill.tolist() == new.working(domain.missing[np.newaxis])[0].tolist()
     odd = np.where(np.arange(domain.d) % 2 == 0, np.inf, np.nan)
     assert np.array_equal(new.working(odd[np.newaxis])[0], odd, equal_nan=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(case=reshaped(), data=st.data())
+def test_a_row_that_is_surely_not_shortened_is_within_the_ball(case, data):
+    _, new = case
+    if new.ball is None:
+        assert new.sure == new.limit == new.reach
+        return
+    assert new.sure <= new.reach
+    far = np.array(data.draw(lists(st.floats(-1, 1), new.d)))
+    far *= new.sure * (1 - 2**-50) / max(math.hypot(*far), 1e-3)
+    row = [Fraction(m) + Fraction(s) * Fraction(y) for m, s, y in zip(new.middle, new.scale, far, strict=True)]
+    assert new.sure == 0.0 or sum(x**2 for x in row) <= Fraction(new.ball) ** 2
+
+
+def test_few_rows_of_a_loose_bound_are_looked_at_twice():
+    ball = Domain.within_norm(2, 100.0, impute=False)
+    new = ball.reshape(np.array([30.0, 40.0]), np.array([1.0, 5.0]))
+    assert 9.9 < new.sure <= 10.0
+    assert ball.sure == ball.limit == new.limit == 100.0
+    assert ball.reshape(np.zeros(2), np.ones(2)).sure == 100.0
+    for middle in (100.0, 1000.0):
+        assert ball.reshape(np.array([middle, 0.0]), np.ones(2)).sure == 0.0
+
+
+def test_a_reshaped_ball_shortens_rows_in_the_users_units():
+    ball = Domain.within_norm(2, 10.0, impute=True)
+    new = ball.reshape(np.array([1.0, -2.0]), np.array([0.5, 4.0]))
+    assert (new.ball, new.reshape(np.zeros(2), np.full(2, 2.0)).ball) == (10.0, 10.0)
+    assert new.reshape(np.zeros(2), np.full(2, 2.0)).reach == pytest.approx(5.0)
+    rows = np.array([[30.0, 40.0], [3.0, 4.0], [np.nan, 20.0], [1e300, 0.0]])
+    wanted = [[6.0, 8.0], [3.0, 4.0], [0.0, 10.0], [10.0, 0.0]]
+    assert np.allclose(ball.enter(rows), wanted)
+    assert np.allclose(new.enter(rows), new.working(np.array(wanted)))
+    assert np.allclose(new.to_user(new.enter(rows)), wanted)
+
+
+def test_a_bound_on_the_norm_takes_no_box():
+    ball = Domain.within_norm(2, 10.0, impute=True)
+    with pytest.raises(ArgumentError, match="takes no box: leave it out, or begin with bounds"):
+        ball.reshape(np.zeros(2), np.ones(2), (np.zeros(2), np.ones(2)))
 
 
 def test_a_missing_value_outside_of_a_tighter_box_goes_to_its_side():
@@ -137,13 +181,14 @@ def test_what_is_asked_for_nothing_is_as_before():
         (0.0, 1.0, (2.0, 1.0), r"lower <= upper in every column, .* got \(2, 1\)"),
         (0.0, 1.0, (math.nan, 1.0), r"lower <= upper in every column, .* got \(nan, 1\)"),
         (0.0, 1.0, (-math.inf, 1.0), r"lower <= upper in every column, .* got \(-inf, 1\)"),
-        (0.0, 2.0**-499, None, r"may be longer than 2^500: use larger scales, or a box"),
-        (LARGEST, 1.0, None, r"may be longer than 2^500: use larger scales, or a box"),
+        (0.0, 2.0**-499, None, r"may be longer than 2^500: use larger scales"),
+        (LARGEST, 1.0, None, r"may be longer than 2^500: use larger scales"),
     ],
 )
 def test_what_cannot_be_represented_is_refused(middle, scale, box, message):
     domain = Domain.within_norm(2, 7.0, impute=False)
-    box = None if box is None else tuple(np.array([0.5, end]) for end in box)
+    if box is not None:
+        domain, box = Domain.within_box(np.zeros(2), np.ones(2), impute=False), [np.array([0.5, end]) for end in box]
     with pytest.raises(ArgumentError, match=message.replace("^", r"\^")):
         domain.reshape(np.array([0.0, middle]), np.array([1.0, scale]), box)
 

@@ -73,6 +73,13 @@ class Recorder:
     def d(self):
         return self.rows.d
 
+    @property
+    def domain(self):
+        return self.rows.domain
+
+    def through(self, domain):
+        return Recorder(self.rows.through(domain), self.log, self.positions)
+
     def take(self, positions):
         return Recorder(self.rows.take(positions), self.log, positions)
 

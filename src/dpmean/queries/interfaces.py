@@ -9,6 +9,7 @@ from typing import Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Ball, Bins, Columns, Coordinates, Ints, Octaves, Radial, Shells, Squares
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally
 
@@ -31,6 +32,11 @@ class Rows(Protocol):
         """How many coordinates a row has."""
         ...
 
+    @property
+    def domain(self) -> Domain:
+        """Through what the rows are seen (public)."""
+        ...
+
     @overload
     def answer(self, query: Radial) -> Histogram: ...
     @overload
@@ -41,6 +47,10 @@ class Rows(Protocol):
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
     def answer(self, query: Bins) -> BinSums: ...
+
+    def through(self, domain: Domain) -> Rows:
+        """Return the same rows, seen through another domain."""
+        ...
 
     def take(self, positions: Ints) -> Rows:
         """Return the rows at the given public positions, where they can be read again and again."""

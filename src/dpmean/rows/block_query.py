@@ -29,14 +29,19 @@ NOT_FINITE = (
 
 
 def room(domain: Domain, centre: Floats) -> float:
-    """Return a distance from the centre up to which every row is within reach."""
-    return (domain.reach - float(np.linalg.norm(centre))) * (1 - 2**-20)
+    """Return a distance from the centre up to which no row is shortened."""
+    return (domain.sure - float(np.linalg.norm(centre))) * (1 - 2**-20)
 
 
 def innermost(domain: Domain, view: Distances) -> int:
-    """Return the rung up to which a row is within reach for certain."""
+    """Return the rung up to which a row is not shortened for certain; one below all if that may happen anywhere.
+
+    Rows that are shortened in working units lie at their centre, where that is beyond reach: by rounding at most.
+    """
     space = room(domain, view.centre)
-    return radius_index(space) - 1 if space > 0 else view.low - 1
+    if space > 0:
+        return radius_index(space) - 1
+    return numba_kernels.BELOW_ALL_RUNGS - 1 if domain.maps_last else view.low - 1
 
 
 def block_rows(domain: Domain) -> int:
@@ -68,21 +73,29 @@ def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
 
 
 def grouped(rows: Floats, domain: Domain) -> list[numba_kernels.Rows]:
-    """Return C-ordered rows as loops take them: in groups that they map, and what is left over, mapped by numpy."""
-    lines, (n, d) = domain.lines, rows.shape
+    """Return C-ordered rows as loops take them: in groups that they map, and a smaller group that is left over."""
+    lines, rows, (n, d) = domain.lines, _fixed(rows), rows.shape
     if len(lines) == 1:
-        return [(rows, lines, rows, _NOTHING)]
-    width = lines.shape[1]
-    size = width // d
-    block, found = np.empty((size, d)), []
-    if whole := n - n % size:
-        found.append((rows[:whole].reshape(n // size, width), lines, block, block.reshape(1, width)))
-    if whole < n:
-        rest = domain.working(rows[whole:])
-        same = rest.view()
-        same.flags.writeable = rows.flags.writeable  # of the same type: no loop is compiled twice
-        found.append((same, lines[:1], rest, _NOTHING))
+        return [(rows, lines, rows, _NOTHING, rows)]
+    size = lines.shape[1] // d
+    whole, block = n - n % size, np.empty((size, d))
+    found = [_group(rows[:whole], lines, block, domain)] if whole else []
+    if left := n - whole:
+        found.append(_group(rows[whole:], np.ascontiguousarray(lines[:, : left * d]), block[:left], domain))
     return found
+
+
+def _group(rows: Floats, lines: Floats, block: Floats, domain: Domain) -> numba_kernels.Rows:
+    """Return rows in groups of the size of a block, which may be written later."""
+    wide, line, block = rows.reshape(-1, block.size), block.reshape(1, -1), _fixed(block)
+    return wide, lines, block, line, rows if domain.maps_last else block
+
+
+def _fixed(rows: Floats) -> Floats:
+    """Return rows as what cannot be written: then loops are compiled for one type."""
+    fixed = rows.view()
+    fixed.flags.writeable = False
+    return fixed
 
 
 def run(loop: Callable[..., bool], domain: Domain, block: Floats, *arguments: object) -> None:
@@ -93,7 +106,8 @@ def run(loop: Callable[..., bool], domain: Domain, block: Floats, *arguments: ob
 
 def run_group(loop: Callable[..., bool], domain: Domain, some: numba_kernels.Rows, *arguments: object) -> None:
     """Run a compiled loop over groups of rows."""
-    if not loop(some, domain.reach, domain.impute, norm_bits(domain.d), *arguments):
+    entry: numba_kernels.Entry = (domain.limit, domain.impute, norm_bits(domain.d), domain.maps_last)
+    if not loop(some, entry, *arguments):
         raise DataError(NOT_FINITE)
 
 

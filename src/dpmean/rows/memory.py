@@ -109,19 +109,11 @@ class MemoryRows:
                 return self._sum(query)
 
     def values(self) -> Floats:
-        """Return the rows in working units and within reach, in floats: for peers that work on them as they are."""
+        """Return the rows in working units and within the bound, in floats: for peers that work on them as they are."""
         rows = np.concatenate([block.copy() for _, block in self._blocks(range(self.n))])
-        rows = self.domain.working(rows)
-        finite = np.isfinite(rows)
-        if not finite.all():
-            if not self.domain.impute:
-                raise DataError(NOT_FINITE)
-            rows = np.where(finite, rows, self.domain.fill)
-        rows /= self.domain.reach
-        largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1.0)
-        lengths = largest * np.linalg.norm(rows / largest, axis=1, keepdims=True)  # squares of large rows overflow
-        rows *= self.domain.reach / np.maximum(lengths, 1.0)
-        return rows
+        if not self.domain.impute and not np.isfinite(rows).all():
+            raise DataError(NOT_FINITE)
+        return self.domain.enter(rows)
 
     def _sum(self, question: Question) -> Total:
         kernel = Kernel(question, self.domain)

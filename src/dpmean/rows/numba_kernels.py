@@ -19,10 +19,13 @@ from dpmean.queries.queries import Floats, Ints
 
 Scratch = NDArray[np.int32]
 Indices = NDArray[np.int32]
-Rows = tuple[Floats, Floats, Floats, Floats]
+Rows = tuple[Floats, Floats, Floats, Floats, Floats]
 """Rows, a group of them in a line; the lines of their domain; a block, of which loops read a group in working units;
-and the same block in one line, to be written. Without a map the rows are the block, and nothing is written.
+the same block in one line, to be written; and the rows as they are where they are shortened: those of all groups in
+the user's units, or the block itself. Without a map the rows are the block, and nothing is written.
 """
+Entry = tuple[float, bool, int, bool]
+"""How long rows may be, whether to impute, ``bits``, and whether rows are mapped after they are shortened."""
 
 LANES = 16  # rows that are rotated together
 
@@ -97,30 +100,42 @@ def _rung(total: int, exponent: int, bits: int) -> int:
 
 
 @compiled
-def _enter(
-    block: Floats, i: int, lines: Floats, reach: float, impute: bool, bits: int, origin: Floats, inside: Floats
-) -> int:
-    """Bring row i within reach: UNCHANGED, or MOVED to ``inside``, or UNUSABLE (not finite, not to be imputed)."""
-    d = block.shape[1]
-    total, exponent = _own_unit(block, i, origin, bits, 0)
+def _enter(raw: Floats, i: int, lines: Floats, entry: Entry, origin: Floats, inside: Floats) -> int:
+    """Bring row i within the bound: UNCHANGED, or MOVED to ``inside``, or UNUSABLE (not finite, not to be imputed).
+
+    What is written to ``inside`` is in working units.
+    """
+    longest, impute, bits, maps_last = entry
+    d = raw.shape[1]
+    total, exponent = _own_unit(raw, i, origin, bits, 0)
     finite = exponent < 1024
     if not finite:
         if not impute:
             return UNUSABLE
         for j in range(d):
-            x = block[i, j]
+            x = raw[i, j]
             inside[0, j] = x if _magnitude(x) < _INFINITY else lines[0, j]
         total, exponent = _own_unit(inside, 0, origin, bits, 0)
     # In units of 2^exponent, applied in two halves: neither the largest nor the smallest floats overflow.
     first, second = _power(-(exponent >> 1)), _power(-(exponent - (exponent >> 1)))
     norm = np.sqrt(np.float64(total)) * _power(1 - bits)
-    limit = reach * first * second
-    if norm <= limit:
-        return UNCHANGED if finite else MOVED
-    for j in range(d):
-        x = block[i, j] if finite else inside[0, j]
-        inside[0, j] = x * first * second * (reach / norm)
+    limit = longest * first * second
+    if norm > limit:
+        for j in range(d):
+            x = raw[i, j] if finite else inside[0, j]
+            inside[0, j] = x * first * second * (longest / norm)
+    elif finite:
+        return UNCHANGED
+    if maps_last:
+        for j in range(d):
+            inside[0, j] = np.divide(inside[0, j] - lines[3, j], lines[4, j])
     return MOVED
+
+
+@compiled
+def _place(group: int, i: int, block: Floats, raw: Floats) -> int:
+    """Return where row i of a group is among the rows that are shortened: those of all groups, or the block."""
+    return min(group * block.shape[0], raw.shape[0] - block.shape[0]) + i
 
 
 @compiled
@@ -139,9 +154,7 @@ def _rescale(wide: Floats, group: int, lines: Floats, line: Floats) -> None:
 @compiled
 def count_distances(
     given: Rows,
-    reach: float,
-    impute: bool,
-    bits: int,
+    entry: Entry,
     centre: Floats,
     inner: int,
     low: int,
@@ -149,9 +162,10 @@ def count_distances(
 ) -> bool:
     """Count rows by the rung of their distance from the centre; the last count is for rows beyond the ladder.
 
-    A row up to rung ``inner`` is within reach for certain; the others are looked at.
+    A row up to rung ``inner`` is within the bound for certain; the others are looked at.
     """
-    wide, lines, block, line = given
+    wide, lines, block, line, raw = given
+    bits = entry[2]
     d = block.shape[1]
     inside, origin = np.empty((1, d)), np.zeros(d)
     beyond = len(counts) - 1
@@ -164,7 +178,7 @@ def count_distances(
             total, exponent = _own_unit(block, i, centre, bits, guess)
             rung = _rung(total, exponent, bits)
             if exponent == 1024 or rung > inner:
-                entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+                entered = _enter(raw, _place(group, i, block, raw), lines, entry, origin, inside)
                 if entered == UNUSABLE:
                     return False
                 if entered == MOVED:
@@ -176,9 +190,10 @@ def count_distances(
 
 
 @compiled
-def count_sides(given: Rows, reach: float, impute: bool, bits: int, centre: Floats, low: int, counts: Ints) -> bool:
+def count_sides(given: Rows, entry: Entry, centre: Floats, low: int, counts: Ints) -> bool:
     """Count numbers by the rung of their distance above the centre (line 0) and below it (line 1)."""
-    wide, lines, block, line = given
+    wide, lines, block, line, raw = given
+    bits = entry[2]
     inside, origin = np.empty((1, 1)), np.zeros(1)
     beyond = counts.shape[1] - 1
     mapped = len(lines) > 1
@@ -186,7 +201,7 @@ def count_sides(given: Rows, reach: float, impute: bool, bits: int, centre: Floa
         if mapped:
             _rescale(wide, group, lines, line)
         for i in range(block.shape[0]):
-            entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+            entered = _enter(raw, _place(group, i, block, raw), lines, entry, origin, inside)
             if entered == UNUSABLE:
                 return False
             if entered == UNCHANGED:
@@ -200,14 +215,33 @@ def count_sides(given: Rows, reach: float, impute: bool, bits: int, centre: Floa
 
 
 @compiled
-def count_pairs(
-    given: Rows, reach: float, impute: bool, bits: int, partners_given: Rows, low: int, counts: Ints
+def _apart(
+    given: Rows, partners_given: Rows, group: int, i: int, entry: Entry, origin: Floats, inside: Floats, apart: Floats
 ) -> bool:
-    """Count pairs of rows by the rung of the distance between them."""
-    wide, lines, block, line = given
-    others, _, partners, partners_line = partners_given
+    """Write row i of a group minus its partner, both brought within the bound."""
+    _, lines, block, _, raw = given
+    _, _, partners, _, partners_raw = partners_given
     d = block.shape[1]
-    inside, origin, partner = np.empty((1, d)), np.zeros(d), np.empty(d)
+    entered = _enter(partners_raw, _place(group, i, partners, partners_raw), lines, entry, origin, inside)
+    if entered == UNUSABLE:
+        return False
+    for j in range(d):
+        apart[0, j] = partners[i, j] if entered == UNCHANGED else inside[0, j]
+    entered = _enter(raw, _place(group, i, block, raw), lines, entry, origin, inside)
+    if entered == UNUSABLE:
+        return False
+    for j in range(d):
+        apart[0, j] = (block[i, j] if entered == UNCHANGED else inside[0, j]) - apart[0, j]
+    return True
+
+
+@compiled
+def count_pairs(given: Rows, entry: Entry, partners_given: Rows, low: int, counts: Ints) -> bool:
+    """Count pairs of rows by the rung of the distance between them."""
+    wide, lines, block, line, _ = given
+    others, _, _, partners_line, _ = partners_given
+    bits, d = entry[2], block.shape[1]
+    inside, origin, apart = np.empty((1, d)), np.zeros(d), np.empty((1, d))
     beyond = counts.shape[1] - 1
     guess = 0
     mapped = len(lines) > 1
@@ -216,18 +250,9 @@ def count_pairs(
             _rescale(wide, group, lines, line)
             _rescale(others, group, lines, partners_line)
         for i in range(block.shape[0]):
-            entered = _enter(partners, i, lines, reach, impute, bits, origin, inside)
-            if entered == UNUSABLE:
+            if not _apart(given, partners_given, group, i, entry, origin, inside, apart):
                 return False
-            for j in range(d):
-                partner[j] = partners[i, j] if entered == UNCHANGED else inside[0, j]
-            entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
-            if entered == UNUSABLE:
-                return False
-            if entered == UNCHANGED:
-                total, exponent = _own_unit(block, i, partner, bits, guess)
-            else:
-                total, exponent = _own_unit(inside, 0, partner, bits, guess)
+            total, exponent = _own_unit(apart, 0, origin, bits, guess)
             guess = min(exponent, 1023)
             counts[0, min(max(_rung(total, exponent, bits) - low, 0), beyond)] += 1
     return True
@@ -270,9 +295,7 @@ def shrink_by(factor: float, block: Floats, i: int, centre: Floats, scale: float
 @compiled
 def add_clipped(
     given: Rows,
-    reach: float,
-    impute: bool,
-    bits: int,
+    entry: Entry,
     centre: Floats,
     roomy: bool,
     unit: float,
@@ -281,9 +304,10 @@ def add_clipped(
 ) -> bool:
     """Add up rows minus the centre, each in whole units and of norm at most ``radius`` of them.
 
-    If the ball is ``roomy``, all of it is within reach, and only rows outside it are looked at.
+    If the ball is ``roomy``, all of it is within the bound, and only rows outside it are looked at.
     """
-    wide, lines, block, line = given
+    wide, lines, block, line, raw = given
+    bits = entry[2]
     d = block.shape[1]
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
@@ -296,7 +320,7 @@ def add_clipped(
         for i in range(block.shape[0]):
             length = _in_units(block, i, centre, per_unit, limit, whole)
             if length > square or not roomy:
-                entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+                entered = _enter(raw, _place(group, i, block, raw), lines, entry, origin, inside)
                 if entered == UNUSABLE:
                     return False
                 if entered == MOVED:
@@ -321,9 +345,7 @@ def _stretch(squared: int, length: int) -> int:
 @compiled
 def add_shells(
     given: Rows,
-    reach: float,
-    impute: bool,
-    bits: int,
+    entry: Entry,
     centre: Floats,
     roomy: bool,
     unit: float,
@@ -338,7 +360,8 @@ def add_shells(
     or little less. Rows outside all balls count by direction alone (shortened first, to the largest ball), rows
     inside all of them by themselves alone, others by both.
     """
-    wide, lines, block, line = given
+    wide, lines, block, line, raw = given
+    bits = entry[2]
     d, balls = block.shape[1], len(radii)
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
@@ -352,7 +375,7 @@ def add_shells(
             squared = _in_units(block, i, centre, per_unit, limit, whole)
             moved = False
             if squared > squares[0] or not roomy:
-                entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+                entered = _enter(raw, _place(group, i, block, raw), lines, entry, origin, inside)
                 if entered == UNUSABLE:
                     return False
                 if entered == MOVED:
@@ -383,9 +406,7 @@ def add_shells(
 @compiled
 def add_bins(
     given: Rows,
-    reach: float,
-    impute: bool,
-    bits: int,
+    entry: Entry,
     centre: Floats,
     inmost: int,
     low: int,
@@ -403,7 +424,8 @@ def add_bins(
     A row belongs to a bin if its whole numbers, in the unit of that bin, say so; one that is too long for the last is
     shortened to it. Directions are as those of ``add_shells``; those of the first bin are not needed.
     """
-    wide, lines, block, line = given
+    wide, lines, block, line, raw = given
+    bits = entry[2]
     d, last = block.shape[1], len(radii) - 1
     inside, origin = np.empty((1, d)), np.zeros(d)
     whole = np.empty(d, dtype=np.int32)
@@ -418,7 +440,7 @@ def add_bins(
             rung = _rung(total, exponent, bits)
             moved = False
             if exponent == 1024 or rung > inmost:
-                entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+                entered = _enter(raw, _place(group, i, block, raw), lines, entry, origin, inside)
                 if entered == UNUSABLE:
                     return False
                 if entered == MOVED:
@@ -457,9 +479,7 @@ def add_bins(
 @compiled
 def index_rotated(
     given: Rows,
-    reach: float,
-    impute: bool,
-    bits: int,
+    entry: Entry,
     signs: Floats,
     step: float,
     first: int,
@@ -475,7 +495,7 @@ def index_rotated(
     ``first`` on, H = H_blocks (x) H_size: blocks of the row are first combined with the signs of one row of
     H_blocks, then transformed; LANES rows go side by side.
     """
-    wide, lines, block, line = given
+    wide, lines, block, line, raw = given
     mapped, d, size = len(lines) > 1, block.shape[1], indices.shape[0]
     n = len(wide) * len(block) if mapped else len(block)
     inside, origin = np.empty((1, d)), np.zeros(d)
@@ -488,7 +508,7 @@ def index_rotated(
             group, i = divmod(start + lane, len(block))
             if mapped and i == 0:
                 _rescale(wide, group, lines, line)
-            entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+            entered = _enter(raw, _place(group, i, block, raw), lines, entry, origin, inside)
             if entered == UNUSABLE:
                 return False
             if entered == UNCHANGED:
@@ -570,40 +590,10 @@ def turn(columns: Floats, block: Floats) -> None:
 
 
 @compiled
-def _apart(
-    block: Floats,
-    partners: Floats,
-    i: int,
-    lines: Floats,
-    reach: float,
-    impute: bool,
-    bits: int,
-    origin: Floats,
-    inside: Floats,
-    apart: Floats,
-) -> bool:
-    """Write row i minus its partner, both brought within reach."""
-    d = block.shape[1]
-    entered = _enter(partners, i, lines, reach, impute, bits, origin, inside)
-    if entered == UNUSABLE:
-        return False
-    for j in range(d):
-        apart[0, j] = partners[i, j] if entered == UNCHANGED else inside[0, j]
-    entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
-    if entered == UNUSABLE:
-        return False
-    for j in range(d):
-        apart[0, j] = (block[i, j] if entered == UNCHANGED else inside[0, j]) - apart[0, j]
-    return True
-
-
-@compiled
-def count_octaves(
-    given: Rows, reach: float, impute: bool, bits: int, partners_given: Rows, low: int, counts: Ints
-) -> bool:
+def count_octaves(given: Rows, entry: Entry, partners_given: Rows, low: int, counts: Ints) -> bool:
     """Count pairs by the octave of their difference, column by column; differences below the first do not count."""
-    wide, lines, block, line = given
-    others, _, partners, partners_line = partners_given
+    wide, lines, block, line, _ = given
+    others, _, _, partners_line, _ = partners_given
     d = block.shape[1]
     inside, origin, apart = np.empty((1, d)), np.zeros(d), np.empty((1, d))
     last = counts.shape[1] - 1
@@ -613,7 +603,7 @@ def count_octaves(
             _rescale(wide, group, lines, line)
             _rescale(others, group, lines, partners_line)
         for i in range(block.shape[0]):
-            if not _apart(block, partners, i, lines, reach, impute, bits, origin, inside, apart):
+            if not _apart(given, partners_given, group, i, entry, origin, inside, apart):
                 return False
             for j in range(d):
                 octave = (_magnitude(apart[0, j]) >> 52) - 1023 - low
@@ -623,13 +613,11 @@ def count_octaves(
 
 
 @compiled
-def add_squares(
-    given: Rows, reach: float, impute: bool, bits: int, partners_given: Rows, length: int, sums: Ints
-) -> bool:
+def add_squares(given: Rows, entry: Entry, partners_given: Rows, length: int, sums: Ints) -> bool:
     """Add up the squares of the differences in each pair, as a vector of norm ``length`` or little less."""
-    wide, lines, block, line = given
-    others, _, partners, partners_line = partners_given
-    d = block.shape[1]
+    wide, lines, block, line, _ = given
+    others, _, _, partners_line, _ = partners_given
+    bits, d = entry[2], block.shape[1]
     inside, origin, apart = np.empty((1, d)), np.zeros(d), np.empty((1, d))
     squares, whole = np.empty(d), np.empty(d, dtype=np.int64)
     limit = _power(bits) - 1.0
@@ -639,7 +627,7 @@ def add_squares(
             _rescale(wide, group, lines, line)
             _rescale(others, group, lines, partners_line)
         for i in range(block.shape[0]):
-            if not _apart(block, partners, i, lines, reach, impute, bits, origin, inside, apart):
+            if not _apart(given, partners_given, group, i, entry, origin, inside, apart):
                 return False
             total, exponent = _own_unit(apart, 0, origin, bits, 0)
             if total == 0:
@@ -671,9 +659,7 @@ def _shorten(squares: Floats, factor: float, length: int, whole: Ints) -> None:
 @compiled
 def index_columns(
     given: Rows,
-    reach: float,
-    impute: bool,
-    bits: int,
+    entry: Entry,
     low: Floats,
     spacing: Floats,
     last: Ints,
@@ -681,7 +667,7 @@ def index_columns(
     first: int,
 ) -> bool:
     """Store for each value the first point of its column's line that is not below it, at most the last one."""
-    wide, lines, block, line = given
+    wide, lines, block, line, raw = given
     mapped, d = len(lines) > 1, block.shape[1]
     inside, origin = np.empty((1, d)), np.zeros(d)
     place = first
@@ -689,7 +675,7 @@ def index_columns(
         if mapped:
             _rescale(wide, group, lines, line)
         for i in range(block.shape[0]):
-            entered = _enter(block, i, lines, reach, impute, bits, origin, inside)
+            entered = _enter(raw, _place(group, i, block, raw), lines, entry, origin, inside)
             if entered == UNUSABLE:
                 return False
             for j in range(d):

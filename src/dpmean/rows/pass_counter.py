@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
+from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Rows
 from dpmean.queries.queries import Ints, Query
 
 
 @final
-@dataclass(slots=True, eq=False)
-class PassCounter:
-    """Other rows, and how often all of them were read, and how many were read by their position."""
+@dataclass(slots=True)
+class Reads:
+    """How often all rows were read, and how many were read by their position."""
 
-    rows: Rows
     passes: int = 0
     sampled: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PassCounter:
+    """Other rows, and how they were read so far, through whatever domain."""
+
+    rows: Rows
+    reads: Reads = field(default_factory=Reads)
 
     @property
     def n(self) -> int:
@@ -28,38 +37,36 @@ class PassCounter:
         """How many coordinates a row has."""
         return self.rows.d
 
+    @property
+    def domain(self) -> Domain:
+        """Through what the rows are seen."""
+        return self.rows.domain
+
+    @property
+    def passes(self) -> int:
+        """How often all rows were read."""
+        return self.reads.passes
+
+    @property
+    def sampled(self) -> int:
+        """How many rows were read by their position."""
+        return self.reads.sampled
+
+    def through(self, domain: Domain) -> PassCounter:
+        """Return the same rows, seen through another domain; what is asked of those counts here, too."""
+        return replace(self, rows=self.rows.through(domain))
+
     def take(self, positions: Ints) -> Rows:
         """Return the rows at the given positions; what is asked of those does not count."""
-        self.sampled += len(positions)
+        self.reads.sampled += len(positions)
         return self.rows.take(positions)
 
     def held(self) -> Rows:
         """Return all rows where they can be read again and again; what is asked of those does not count."""
-        self.passes += 1
+        self.reads.passes += 1
         return self.rows.held()
 
     def answer(self, query: Query) -> Any:
         """Return the answer of the other rows, which read all of them once for it."""
-        self.passes += 1
-        return self.rows.answer(query)
-
-    @property
-    def domain(self):
-        return self.rows.domain
-
-    def through(self, domain):
-        return _View(self, self.rows.through(domain))
-
-
-class _View:
-    def __init__(self, counter, rows):
-        self.counter, self.rows = counter, rows
-        self.n, self.d, self.domain = rows.n, rows.d, rows.domain
-
-    def take(self, positions):
-        self.counter.sampled += len(positions)
-        return self.rows.take(positions)
-
-    def answer(self, query):
-        self.counter.passes += 1
+        self.reads.passes += 1
         return self.rows.answer(query)

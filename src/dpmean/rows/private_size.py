@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final, overload
 
+from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Noise, Rows
 from dpmean.queries.queries import (
     Ball,
@@ -45,10 +46,12 @@ class PrivateSizeRows:
         return self.rows.d
 
     @property
-    def domain(self):
+    def domain(self) -> Domain:
+        """Through what the rows are seen."""
         return self.rows.domain
 
-    def through(self, domain):
+    def through(self, domain: Domain) -> PrivateSizeRows:
+        """Return the same rows, seen through another domain."""
         return replace(self, rows=self.rows.through(domain))
 
     def take(self, positions: Ints) -> PrivateSizeRows:

@@ -49,8 +49,10 @@ def cases():
         yield array, far_apart(array), domain
         yield array[:4], far_apart(array[:4], by_row=True), domain
     for d in (1, 5, 33):
-        for kind, dtype in itertools.product(("box", "norm, reshaped", "box, reshaped"), ("float64", "int16")):
+        kinds = ("box", "norm, reshaped", "norm, moved", "norm, beyond", "box, reshaped")
+        for kind, dtype in itertools.product(kinds, ("float64", "int16")):
             array = rows(dtype, d)[:200]
+            array[15::50] = domains(d)[kind].middle  # of one kind, where the middle itself is beyond the bound
             if dtype == "float64":
                 array[11::30, d // 2], array[13::40] = np.nan, np.inf
             yield array, torch.tensor(array), domains(d)[kind]

@@ -10,7 +10,7 @@ import pytest
 
 import dpmean
 from dpmean.noise.public import PublicCoins
-from dpmean.numerics.grid import Grid, power_of_two_at_most
+from dpmean.numerics.grid import Grid, norm_bits, power_of_two_at_most
 from dpmean.numerics.rotation import Rotation
 from dpmean.queries.domain import Domain
 from dpmean.queries.totals import BinSums, Histogram, ShellSums
@@ -46,7 +46,10 @@ def rows(dtype, n=MANY):
 
 
 def domains(d, impute=True):
-    """Return domains of every kind: as users give them, and reshaped, with scales that differ a hundredfold."""
+    """Return domains of every kind: as users give them, and reshaped, with scales that differ a hundredfold.
+
+    Of the middles for a bound on the norm, one is beyond it, so that every row must be looked at.
+    """
     scales = np.geomspace(0.13, 13.0, d) if d > 1 else np.array([0.7])
     lower, upper = np.full(d, -40.0), np.linspace(30.0, 90.0, d)
     ball, box = Domain.within_norm(d, BOUND, impute=impute), Domain.within_box(lower, upper, impute=impute)
@@ -55,6 +58,8 @@ def domains(d, impute=True):
         "norm": ball,
         "box": box,
         "norm, reshaped": ball.reshape(np.zeros(d), scales),
+        "norm, moved": ball.reshape(np.linspace(2.9, -1.3, d), scales),
+        "norm, beyond": ball.reshape(np.full(d, 1.5 * BOUND), scales),
         "box, scales alone": box.reshape(np.full(d, 1.1), scales),
         "box, reshaped": box.reshape(np.linspace(1.3, -2.1, d), scales, tight),
     }
@@ -103,9 +108,24 @@ def in_working_units(array, domain):
     """Return rows that numpy has mapped, seen through a domain that maps nothing: what answers must agree with."""
     with np.errstate(over="ignore"):
         values = np.asarray(array).astype(np.float64)
-    working = domain.working(values)
-    working = np.where(np.isfinite(values), working, domain.fill)
-    return MemoryRows(working, Domain.within_norm(domain.d, domain.reach, impute=False))
+    if domain.ball is None:
+        working = np.where(np.isfinite(values), domain.working(values), domain.fill)
+        return MemoryRows(working, Domain.within_norm(domain.d, domain.reach, impute=False))
+    working = domain.working(shortened(np.where(np.isfinite(values), values, domain.missing), domain.ball))
+    return MemoryRows(working, Domain.within_norm(domain.d, 2 * domain.reach, impute=False))  # none is beyond that
+
+
+def shortened(rows, longest):
+    """Return rows of a bounded norm, with the roundings of loops: norms are truncated in the unit of the row."""
+    bits = norm_bits(rows.shape[1])
+    exponent = np.maximum(np.frexp(np.abs(rows).max(axis=1))[1] - 1, -900)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        wholes = np.trunc(np.ldexp(rows, (bits - 1 - exponent)[:, np.newaxis])).astype(np.int64)
+        norm = np.sqrt((wholes**2).sum(axis=1).astype(np.float64)) * 2.0 ** (1 - bits)
+        first, second = exponent >> 1, exponent - (exponent >> 1)
+        short = norm <= np.ldexp(np.ldexp(longest, -first), -second)
+        units = np.ldexp(np.ldexp(rows, -first[:, np.newaxis]), -second[:, np.newaxis])
+        return np.where(short[:, np.newaxis], rows, units * (longest / norm)[:, np.newaxis])
 
 
 def far_apart(array, device="cpu", *, by_row=False):

@@ -8,11 +8,12 @@ import scipy.sparse
 
 from dpmean.arguments.rows import read_rows
 from dpmean.errors import DataError
+from dpmean.numerics.grid import Grid
 from dpmean.queries.domain import Domain
 from dpmean.rows import block_query
 from dpmean.rows.engine import Streamed
 from dpmean.rows.memory import MemoryRows
-from tests.rows.conformance.problems import D, answers, domains, questions, rows, wanted_answers
+from tests.rows.conformance.problems import BOUND, D, answers, domains, questions, rows, shortened, wanted_answers
 
 KINDS = list(domains(D))
 N = 1100  # in groups of any size, some are left over
@@ -48,6 +49,44 @@ def test_rows_of_any_width(d):
     array[3, d // 2], array[4] = np.nan, 1e300
     for domain in domains(d).values():
         assert answers(MemoryRows(array, domain), domain) == wanted_answers(array, domain)
+
+
+@pytest.mark.parametrize("d", [1, 2, 8, 33, 784])
+@pytest.mark.parametrize("kind", ["norm", "norm, reshaped", "norm, moved", "norm, beyond"])
+def test_rows_far_beyond_the_bound_are_first_shortened_to_it_in_the_users_units(kind, d):
+    array, domain = far_and_near(d), domains(d)[kind]
+    array[14] = domain.middle  # at a distance of zero, and yet beyond the bound for one kind
+    wanted = wanted_answers(array, domain)
+    assert answers(MemoryRows(array, domain), domain) == wanted
+    finite = np.where(np.isfinite(array), array, 0.0)
+    near = shortened(finite, BOUND)
+    assert np.linalg.norm(near / BOUND, axis=1).max() < 1 + 1e-6
+    assert answers(MemoryRows(finite, domain), domain) == wanted
+    assert np.allclose(domain.to_user(MemoryRows(array, domain).values()), near, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["norm", "norm, reshaped", "norm, moved", "norm, beyond"])
+def test_numbers_far_beyond_the_bound_are_counted_on_their_side(kind):
+    domain = domains(1)[kind]
+    array = np.array([[1e300], [-1e300], [BOUND * 1.5], [-BOUND * (1 + 1e-12)], [5e-324], [3.0]])
+    for centre in (0.0, 2.0):
+        sides = Grid(2.0**-20, domain.reach, 1).sides(np.array([centre]))
+        ends = domain.working(np.clip(array, -BOUND, BOUND))
+        plain = MemoryRows(ends, Domain.within_norm(1, 2 * domain.reach, impute=False))
+        assert np.array_equal(MemoryRows(array, domain).answer(sides).counts, plain.answer(sides).counts)
+
+
+def far_and_near(d):
+    """Return rows within a bound on the norm, slightly and far beyond it, huge and tiny ones; some lack values."""
+    array = np.random.default_rng(d).standard_t(2, (300, d)) * 3 + 5 / d**0.5
+    lengths = np.linalg.norm(array, axis=1, keepdims=True)
+    array[20:120] *= BOUND / lengths[20:120] * np.geomspace(1 - 1e-6, 1e6, 100)[:, np.newaxis]
+    array[::9] *= 1e250
+    array[1::9] *= 1e-315
+    array[2], array[3], array[4], array[5, d // 2] = 1e300, -0.0, 5e-324, 1e308
+    array[6, 0], array[7], array[8, -1], array[8, 0] = np.nan, np.inf, -np.inf, 1e300
+    array[9::40, 0] = np.nan
+    return array
 
 
 @pytest.mark.parametrize("block_bytes", [1, 3000, 1 << 30])

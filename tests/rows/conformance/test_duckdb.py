@@ -15,7 +15,20 @@ from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.duckdb import open_source, open_table
 from dpmean.rows.registry import Selection
 from dpmean.rows.tables.keys import ABSENT
-from tests.rows.conformance.problems import DTYPES, FEW, METHODS, D, assert_same, expected, needed, release, rows
+from tests.rows.conformance.problems import (
+    DTYPES,
+    FEW,
+    METHODS,
+    D,
+    answers,
+    assert_same,
+    domains,
+    expected,
+    needed,
+    release,
+    rows,
+    wanted_answers,
+)
 from tests.rows.conformance.test_files import table
 
 duckdb = needed("duckdb", "duckdb")
@@ -69,6 +82,14 @@ def test_few_rows_and_boxes_too(connection):
     X = stored(connection, rows("float64", FEW))
     for method in ("refined", "shifted", "clipped"):
         assert_same(release(X, method, 2, box=True), expected("float64", method, 2, FEW, box=True))
+
+
+@pytest.mark.parametrize("kind", ["box", "norm, moved", "norm, beyond", "box, reshaped"])
+def test_domains_of_every_kind(connection, kind):
+    array, domain = np.array(rows("float64", FEW)), domains(D)[kind]
+    array[3, 1] = array[-1] = np.nan
+    found = open_source(stored(connection, array), Selection()).rows(domain)
+    assert answers(found, domain) == wanted_answers(array, domain)
 
 
 def test_a_private_number_of_rows_gives_the_same_bits(connection):

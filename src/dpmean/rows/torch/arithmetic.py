@@ -32,7 +32,7 @@ class Arithmetic:
     first_rung: Tensor
     rungs: Tensor
     lines: Tensor
-    """What a missing value becomes; unless rows are used as they are, also lower, upper, middle and scale."""
+    """What a missing value becomes before rows are shortened; if they are mapped, lower, upper, middle and scale."""
 
     @staticmethod
     def on(device: Any, domain: Domain) -> Arithmetic:
@@ -91,19 +91,23 @@ class Arithmetic:
         return torch.where(total == 0, numba_kernels.BELOW_ALL_RUNGS, found)
 
     def enter(self, rows: Tensor) -> Tensor:
-        """Bring rows within reach (``_enter``)."""
-        torch, reach = self.torch, self.domain.reach
+        """Return rows of the user within the bound, in working units (``_enter``)."""
+        rows = rows.to(self.torch.float64) if self.domain.maps_last else self.working(rows)
         finite = rows.isfinite()
         if not self.domain.impute and not bool(finite.all()):
             raise DataError(NOT_FINITE)
-        rows = torch.where(finite, rows, self.lines[0])
+        rows = self._shorten(self.torch.where(finite, rows, self.lines[0]))
+        return self.working(rows) if self.domain.maps_last else rows
+
+    def _shorten(self, rows: Tensor) -> Tensor:
+        longest = self.domain.limit
         total, exponent = self.own_unit(rows)
         half = exponent >> 1
         first, second = self.power(-half), self.power(-(exponent - half))
-        norm = total.to(torch.float64).sqrt() * 2.0 ** (1 - self.bits)
-        short = norm <= reach * first * second
-        moved = rows * first[:, None] * second[:, None] * self._divided(reach, norm)[:, None]
-        return torch.where(short[:, None], rows, moved)
+        norm = total.to(self.torch.float64).sqrt() * 2.0 ** (1 - self.bits)
+        short = norm <= longest * first * second
+        moved = rows * first[:, None] * second[:, None] * self._divided(longest, norm)[:, None]
+        return self.torch.where(short[:, None], rows, moved)
 
     def _divided(self, number: float, by: Tensor) -> Tensor:
         """Divide a number by others, rounded once: ``number / by`` would multiply it by the rounded ``1 / by``."""

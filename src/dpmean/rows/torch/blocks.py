@@ -111,12 +111,12 @@ class TensorRows:
         roomy = ball.radius * ball.unit < room(self.domain, ball.centre)
         centre, square = self.does.there(ball.centre), ball.radius**2
         total = self._zeros(self.d)
-        for rows in self._blocks():
-            wholes, squared = self.does.in_units(rows - centre, 1.0 / ball.unit)
+        for given in self._blocks():
+            wholes, squared = self.does.in_units(self.does.working(given) - centre, 1.0 / ball.unit)
             odd = (squared > square) if roomy else self.does.torch.ones_like(squared, dtype=bool)
             total += self.does.torch.where(odd[:, None], 0, wholes).sum(dim=0)
             if bool(odd.any()):
-                total += self._clipped(self.does.enter(rows[odd]) - centre, ball.unit, ball.radius).sum(dim=0)
+                total += self._clipped(self.does.enter(given[odd]) - centre, ball.unit, ball.radius).sum(dim=0)
         return self._home(total)
 
     def _clipped(self, differences: Tensor, unit: float, radius: int) -> Tensor:
@@ -129,11 +129,11 @@ class TensorRows:
         roomy = shells.radii[0] * shells.unit < room(self.domain, shells.centre)
         torch, centre = self.does.torch, self.does.there(shells.centre)
         sums = self._zeros(2, len(shells.radii) + 1, self.d)
-        for rows in self._blocks():
-            wholes, squared = self.does.in_units(rows - centre, 1.0 / shells.unit)
+        for given in self._blocks():
+            wholes, squared = self.does.in_units(self.does.working(given) - centre, 1.0 / shells.unit)
             odd = (squared > shells.radii[0] ** 2) if roomy else torch.ones_like(squared, dtype=bool)
             if bool(odd.any()):
-                self._outside(rows[odd], centre, shells, sums)
+                self._outside(given[odd], centre, shells, sums)
             self._by_shell(wholes, torch.where(odd, -1, squared), shells, sums)
         inner, outer = self._home(sums)
         return ShellSums(inner, outer)
@@ -150,9 +150,9 @@ class TensorRows:
             if s < balls:
                 sums[1, s] += (mine * factor[:, None]).sum(dim=0)
 
-    def _outside(self, rows: Tensor, centre: Tensor, shells: Shells, sums: Tensor) -> None:
-        """Add rows that must be looked at: brought within reach first, and by direction if outside all balls."""
-        differences = self.does.enter(rows) - centre
+    def _outside(self, given: Tensor, centre: Tensor, shells: Shells, sums: Tensor) -> None:
+        """Add rows that must be looked at: brought within the bound, and by direction if outside all balls."""
+        differences = self.does.enter(given) - centre
         wholes, squared = self.does.in_units(differences, 1.0 / shells.unit)
         far = squared > shells.radii[0] ** 2
         clipped = self.does.shrink(differences[far], shells.radii[0])
@@ -191,21 +191,22 @@ class TensorRows:
         for rows in self._blocks():
             yield self._entered(rows, centre, inmost)[1] - view.low
 
-    def _entered(self, rows: Tensor, centre: Tensor, inmost: int) -> tuple[Tensor, Tensor]:
-        """Return rows, brought within reach, and the rungs of their distances; most are within reach for certain."""
+    def _entered(self, given: Tensor, centre: Tensor, inmost: int) -> tuple[Tensor, Tensor]:
+        """Return rows, brought within the bound, and the rungs of their distances; most are within it for certain."""
+        rows = self.does.working(given)
         total, exponent = self.does.own_unit(rows - centre)
         rung = self.does.rung(total, exponent)
         odd = (exponent == 1024) | (rung > inmost)
         if bool(odd.any()):
             rows = rows.clone()
-            rows[odd] = self.does.enter(rows[odd])
+            rows[odd] = self.does.enter(given[odd])
             rung[odd] = self.does.rung(*self.does.own_unit(rows[odd] - centre))
         return rows, rung
 
     def _pairs(self, view: Pairs) -> Iterator[Tensor]:
         half = self.n // 2
         for start, rows in self._places(half):
-            partners = self.does.working(self.tensor[half + start : half + start + len(rows)])
+            partners = self.tensor[half + start : half + start + len(rows)]
             apart = self.does.enter(rows) - self.does.enter(partners)
             yield self.does.rung(*self.does.own_unit(apart)) - view.low
 
@@ -249,10 +250,10 @@ class TensorRows:
     # --- blocks ----------------------------------------------------------------------------------------------
 
     def _places(self, count: int) -> Iterator[tuple[int, Tensor]]:
-        """Yield rows in working units, some at a time, with their first position."""
+        """Yield rows as they were given, some at a time, with their first position."""
         step = self.block_rows or max(1, _BLOCK_BYTES // (8 * self.d))
         for start in range(0, count, step):
-            yield start, self.does.working(self.tensor[start : min(start + step, count)])
+            yield start, self.tensor[start : min(start + step, count)]
 
     def _blocks(self) -> Iterator[Tensor]:
         for _, rows in self._places(self.n):

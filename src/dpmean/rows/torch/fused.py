@@ -57,6 +57,11 @@ class RowsReadOnce:
         """How many coordinates a row has."""
         return self.blocks.d
 
+    @property
+    def domain(self) -> Domain:
+        """Through what the rows are seen."""
+        return self.blocks.domain
+
     def take(self, positions: Ints) -> RowsReadOnce | TensorRows:
         """Return the rows at the given positions, on the same device; kernels do not know what no rows are."""
         taken = self.blocks.take(positions)
@@ -95,7 +100,7 @@ class RowsReadOnce:
                 return self.blocks.answer(query)
 
     def _ball(self, ball: Ball) -> Ints:
-        if ball.radius * ball.unit >= room(self.blocks.domain, ball.centre):
+        if ball.radius * ball.unit >= room(self.domain, ball.centre):
             return self.blocks.answer(ball)
         (core,), odd = launch.add_rows(self.blocks.tensor, self.blocks.does, ball)()
         added: Ints = core + self._of_some(odd, ball)
@@ -103,7 +108,7 @@ class RowsReadOnce:
 
     def _shells(self, shells: Shells) -> ShellSums:
         """Add up rows and their directions, shell by shell, without waiting for it."""
-        roomy = shells.radii[0] * shells.unit < room(self.blocks.domain, shells.centre)
+        roomy = shells.radii[0] * shells.unit < room(self.domain, shells.centre)
         if not roomy or len(shells.radii) != launch.MOST_BALLS:
             return self.blocks.answer(shells)
         begun = launch.add_rows(self.blocks.tensor, self.blocks.does, shells)
@@ -122,15 +127,15 @@ class RowsReadOnce:
         if (known := self.lengths.get(view.low)) is not None and view.points < known.shape[1] and not view.centre.any():
             beyond = known[:, view.points :].sum(axis=1, keepdims=True)
             return cumulated(np.append(known[:, : view.points], beyond, axis=1))
-        inmost = innermost(self.blocks.domain, view)
+        inmost = innermost(self.domain, view)
         counts, odd = launch.count_rows(self.blocks.tensor, self.blocks.does, view, inmost)
         return cumulated(counts if odd is None else counts + self._of_some(odd, view))
 
     def _pairs(self, view: Pairs) -> Histogram:
-        """Count pairs if all rows are within reach for certain; otherwise blocks do."""
+        """Count pairs if no row is shortened for certain; otherwise blocks do."""
         half, origin = self.n // 2, Distances(np.zeros(self.d), view.low, view.points)
         if half:
-            both, inmost = self.blocks.tensor[: 2 * half], innermost(self.blocks.domain, origin)
+            both, inmost = self.blocks.tensor[: 2 * half], innermost(self.domain, origin)
             counts, odd = launch.count_rows(both, self.blocks.does, view, inmost)
             if odd is None and 2 * half == self.n:
                 self.lengths[view.low - launch.HALF_AN_OCTAVE] = counts[1:]
@@ -140,7 +145,7 @@ class RowsReadOnce:
 
     def _of_some(self, positions: Tensor, question: Distances | Ball | Shells) -> Ints:
         """Answer for the rows that a kernel left out: few of them on the host, many where they are."""
-        kernel, torch = Kernel(question, self.blocks.domain), self.blocks.does.torch
+        kernel, torch = Kernel(question, self.domain), self.blocks.does.torch
         total = kernel.zeros()
         if positions is None:
             return total

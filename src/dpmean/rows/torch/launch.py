@@ -20,6 +20,7 @@ MOST_BALLS = 2
 """Shells of more balls are left to operations on blocks; estimators ask for them where rows are few."""
 HALF_AN_OCTAVE = RADII_PER_OCTAVE // 2
 """By so much the ladder of pairs begins above that of rows."""
+_BELOW_ALL = -(1 << 30)  # rungs of a kernel, which have 32 bits
 _ELEMENTS = 4096  # of a tile for one warp: some registers for each thread
 _ROWS_TO_COUNT, _ROWS_TO_ADD = 8, 4  # for each warp
 _WARPS_TO_COUNT, _WARPS_TO_ADD = 2, 1  # few wait for each other
@@ -63,7 +64,7 @@ def _packed(does: Arithmetic, centre: Any, floats: tuple[float, ...], wholes: tu
 def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: int) -> tuple[Ints, Any]:
     """Return how many rows, or pairs, are at each place of the ladder of a view, and the positions of those left out.
 
-    ``inmost`` is the rung up to which a row is within reach for certain; others are left out. None: there are none.
+    ``inmost`` is the rung up to which a row is not shortened for certain; others are left out. None: there are none.
     With pairs, a second line tells how long their rows are, on a ladder that begins half an octave further down.
     """
     torch, device, paired = does.torch, rows.device, isinstance(view, Pairs)
@@ -71,7 +72,7 @@ def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: 
     shape = _shape(d, rows.element_size(), _ROWS_TO_COUNT, _WARPS_TO_COUNT)
     copies, size = _COPIES if n > _FEW_ROWS else 1, view.points + 2
     centre = np.zeros(d) if isinstance(view, Pairs) else view.centre
-    numbers = _packed(does, centre, (), (view.low, inmost, view.points))
+    numbers = _packed(does, centre, (), (view.low, max(inmost, _BELOW_ALL), view.points))
     counts = torch.zeros((copies, 2 if paired else 1, size), dtype=torch.int32, device=device)
     places = torch.empty(n, dtype=torch.int32, device=device)
     programs = min(-(-n // shape["BLOCK_N"]), _cores(device) * _PROGRAMS_TO_COUNT)
