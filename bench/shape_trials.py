@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
 import tomllib
@@ -25,7 +24,6 @@ from dpmean.experiments.tables import bounds_of, columns_of, spread_of
 NOT_WORSE = 1.03
 """No interval may lie wholly above it."""
 REFINED, ROUND, PLAN, WITHOUT = "refined", "round", "PLAN", "without the ninth"
-_HAS_SHAPE = "shape" in inspect.signature(dpmean.mean).parameters
 
 
 @final
@@ -128,9 +126,7 @@ def read_settings(kind: str) -> Iterator[Setting]:
 
 def refined(rows: Floats, *, shape: str, **told: Any) -> Floats:
     """Release the mean with a shape ("auto") or without ("round")."""
-    if _HAS_SHAPE:
-        told["shape"] = shape
-    return dpmean.mean(rows, method="refined", allow_few_rows=True, **told).mean
+    return dpmean.mean(rows, method="refined", shape=shape, allow_few_rows=True, **told).mean
 
 
 def measured(job: tuple[Setting, float, int]) -> Line:
