@@ -36,6 +36,7 @@ def _warnings_as_before():
 
 def test_a_setting_is_measured_and_tabled():
     line = measured((Setting("x", "gaussian", 1000, 8, 2.0, 50, ()), 0.02, 1))
+    assert list(line.ratios) == ["refined", "round", "shifted", "clipped", "COINPRESS, best t"]
     assert 1 < line.ratios["shifted"][0] < 3
     assert line.ratios["shifted"][1] <= line.ratios["shifted"][0] <= line.ratios["shifted"][3]
     assert "gaussian, n=1000" in "\n".join(table("tuning", [line]))
@@ -54,6 +55,7 @@ def test_ratios_compare_with_the_oracle_and_take_coinpress_at_its_best():
         for name, value in {
             "oracle": 2.0,
             "refined": 2.2,
+            "round": 2.4,
             "shifted": 3.0,
             "clipped": 8.0,
             "COINPRESS 1": 9.0,
@@ -62,4 +64,5 @@ def test_ratios_compare_with_the_oracle_and_take_coinpress_at_its_best():
     }
     ratios = _ratios(errors)
     assert ratios["shifted"] == (1.5, 1.5, 1.5, 1.5)
+    assert ratios["round"][0] == pytest.approx(1.2)
     assert ratios["COINPRESS, best t"][0] == 1.25

@@ -358,7 +358,7 @@ def test_nothing_in_common_is_no_ratio():
 def made_up(figure, level):
     """Make 40 trials of every method at every place of a figure; ``level`` says how large its errors are."""
     found = figures.read(figure)
-    generator = np.random.default_rng(int(found.runs))
+    generator = np.random.default_rng(int(found.runs) if found.runs.isdecimal() else 0)
     rows = []
     for cell in found.cells():
         shared = generator.lognormal(0, 0.1, 40)
@@ -422,6 +422,28 @@ def test_places_where_we_refuse_are_left_out_and_said_to_be():
     finding = claims.refined_not_worse(Results({"9": marked + calm}))
     assert finding.verdict == Verdict.HOLDS
     assert "Left out: 12 places where dpmean refuses for want of rows, largest 2." in finding.numbers
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(0.9, Verdict.HOLDS), (1.03, Verdict.OPEN), (1.2, Verdict.FAILS)], ids=str
+)
+def test_refined_is_compared_with_plan_alone_on_the_skew_figure(factor, verdict):
+    def level(cell, method):
+        return {"PLAN": 1.0, "Refined": factor if cell.x == 1 and cell.panel == 64 else 0.9}.get(method, 0.1)
+
+    finding = claims.refined_not_above_plan(Results(made_up("skew", level)))
+    assert finding.verdict == verdict
+    assert "never above PLAN by 3%" in finding.claim
+    assert "of 15 places" in finding.numbers
+
+
+def test_slightly_above_plan_is_allowed_even_if_it_is_certain():
+    rows = [
+        row(method, trial, (0.95 + 0.001 * trial) * {"PLAN": 1.0}.get(method, 1.01), 64, 1, "skew")
+        for trial in range(40)
+        for method in ("PLAN", "Refined")
+    ]
+    assert claims.refined_not_above_plan(Results({"skew": rows})).verdict == Verdict.HOLDS
 
 
 def test_the_best_t_depends_or_does_not():

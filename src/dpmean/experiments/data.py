@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from dpmean.experiments import mnist
+from dpmean.experiments.tables import TABLES, table
 from dpmean.queries.queries import Floats
 
 Generator = np.random.Generator
@@ -91,6 +92,45 @@ def outlier(g: Generator, n: int, d: int) -> Floats:
     return rows
 
 
+def plan_gaussian(g: Generator, n: int, d: int, alpha: float = 1.0) -> Floats:
+    """Draw PLAN's Gaussian B: independent normals; column j of d has variance (d / j)^alpha."""
+    return 10 + g.standard_normal((n, d)) * (d / np.arange(1.0, d + 1)) ** (alpha / 2)
+
+
+def lognormal_scales(g: Generator, n: int, d: int, sigma: float = 1.0) -> Floats:
+    """Draw normals whose standard deviations are lognormal, drawn anew each time."""
+    return 5 + g.lognormal(0, sigma, d) * g.standard_normal((n, d))
+
+
+def exponential_scales(g: Generator, n: int, d: int, low: float = 0.1, high: float = 4.0) -> Floats:
+    """Draw exponential columns whose scales form a geometric series."""
+    return g.exponential(1, (n, d)) * np.geomspace(low, high, d)
+
+
+def half_sparse(g: Generator, n: int, d: int, share: float = 0.02) -> Floats:
+    """Draw normals; but every other column is zero except for a share, which is exponential."""
+    rows = g.normal(5, 1, (n, d))
+    half = rows[:, ::2]
+    half[:] = g.exponential(1, half.shape) * (g.random(half.shape) < share)
+    return rows
+
+
+def two_scales(g: Generator, n: int, d: int, share: float = 0.2, factor: float = 30.0) -> Floats:
+    """Draw normals; the first columns, a share of all, have ``factor`` times the standard deviation of the others."""
+    wide = np.arange(d) < math.ceil(share * d)
+    return 5 + g.standard_normal((n, d)) * np.where(wide, factor, 1.0)
+
+
+def geometric_scales(g: Generator, n: int, d: int, decay: float = 0.9) -> Floats:
+    """Draw normals; column j has standard deviation decay^j."""
+    return 5 + g.standard_normal((n, d)) * decay ** np.arange(d)
+
+
+def student_scales(g: Generator, n: int, d: int, freedom: float = 3.0) -> Floats:
+    """Draw Student's t with scales from 0.1 to 10 in a geometric series."""
+    return 5 + g.standard_t(freedom, (n, d)) * np.geomspace(0.1, 10, d)
+
+
 def steps(n: int, d: int) -> Floats:
     """Return the rows i * (1, ..., 1) for i = 1 to n."""
     return np.arange(1.0, n + 1)[:, np.newaxis] * np.ones(d)
@@ -102,6 +142,14 @@ def digits(n: int, d: int) -> Floats:
 
     images: Floats = load_digits().data
     return images[:n, :d]
+
+
+def breast_cancer(n: int, d: int) -> Floats:
+    """Return scikit-learn's breast cancer data as they are: columns from fractions to thousands."""
+    from sklearn.datasets import load_breast_cancer
+
+    rows: Floats = load_breast_cancer().data
+    return rows[:n, :d]
 
 
 KINDS: dict[str, Callable[..., Floats | Sample]] = {
@@ -122,9 +170,18 @@ KINDS: dict[str, Callable[..., Floats | Sample]] = {
     "two points": lambda g, n, d, share=0.5: np.where(g.random((n, d)) < share, 4.0, 2.0),
     "sparse": lambda g, n, d, share=0.05: (g.random((n, d)) < share).astype(float),
     "numbers": lambda g, n, d: g.random((n, d)),
+    "plan gaussian": plan_gaussian,
+    "lognormal scales": lognormal_scales,
+    "exponential scales": exponential_scales,
+    "half sparse": half_sparse,
+    "two scales": two_scales,
+    "geometric scales": geometric_scales,
+    "student scales": student_scales,
+    **{kind: table(kind) for kind in TABLES},
 }
 FIXED: dict[str, Callable[..., Floats]] = {
     "digits": digits,
+    "breast cancer": breast_cancer,
     "mnist": lambda n, d, digit=0: mnist.images(int(digit))[:n, :d],
     "steps": steps,
 }

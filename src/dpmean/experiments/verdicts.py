@@ -88,12 +88,12 @@ class Results:
         return [Compared(*place, ratio(mine, known, len(pairs)), refused) for place, mine, known, refused in pairs]
 
 
-def never_worse(name: str, claim: str, ratios: list[Compared]) -> Finding:
-    """Judge the claim that a method is never worse than the best of others."""
+def never_worse(name: str, claim: str, ratios: list[Compared], *, by: float = 1.0) -> Finding:
+    """Judge the claim that a method is never worse than the best of others, by more than a factor."""
     if not ratios:
         return Finding(name, claim, Verdict.UNKNOWN)
-    worse = sorted((one for one in ratios if one.ratio.low > 1), key=lambda one: -one.ratio.middle)
-    unsure = [one for one in ratios if one.ratio.low <= 1 and one.ratio.high >= NOT_WORSE]
+    worse = sorted((one for one in ratios if one.ratio.low > by), key=lambda one: -one.ratio.middle)
+    unsure = [one for one in ratios if one.ratio.low <= by and one.ratio.high >= NOT_WORSE]
     typical = math.exp(sum(math.log(one.ratio.middle) for one in ratios) / len(ratios))
     numbers = f"{typical:.3g} times the best other's error on average"
     if worse:
