@@ -147,7 +147,7 @@ def read_request(
     )
     build = _read_method(terms.model, method, passes)
     shaping = read_shape(shape)
-    given = {"privacy_unit": privacy_unit, "sigma_min": sigma_min, "sigma_max": sigma_max, "step": step}
+    given: dict[str, object] = {"privacy_unit": privacy_unit, "sigma_min": sigma_min, "sigma_max": sigma_max, "step": step}
     given |= {"groups": groups, "passes": None if passes == 2 else passes}
     check_options(terms.model, {**given, "shape": None if shaping is Shaping.AUTO else shaping})
     check_nan(nan, terms.model)

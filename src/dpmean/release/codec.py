@@ -86,7 +86,9 @@ def _to_builtins(release: Release) -> dict[str, Any]:
         neighbours=str(release.neighbours),
         seeded=bool(release.seeded),
         found=None if release.found is None else FoundDocument(**asdict(release.found)),
-        scales=UNSET if release.scales is None else ScalesDocument(**{**asdict(release.scales), "kind": str(release.scales.kind)}),
+        scales=UNSET
+        if release.scales is None
+        else ScalesDocument(**{**asdict(release.scales), "kind": str(release.scales.kind)}),
     )
     arrays = {name: getattr(release, name).tolist() for name in ("mean", "noise_std", "centre")}
     return {**msgspec.to_builtins(document), **arrays, "public": encode_settings(release.settings)}

@@ -211,12 +211,11 @@ class Release:
         if self.found is None:
             raise ArgumentError(_no_bound(self))
         found = self.found
-        bounds = error_quantiles(
-            found.noise_std * self._units(), found.bias + found.tail, found.bias_std, confidence
-        )
+        bounds = error_quantiles(found.noise_std * self._units(), found.bias + found.tail, found.bias_std, confidence)
         given = self.settings.bound
         if self.scales is not None and self.scales.per_column:
-            return bounds * np.array(self.scales.units)
+            bounds *= np.array(self.scales.units)
+            return bounds
         if not self.settings.radius_unit or not isinstance(given, BoxBounds):
             return bounds
         half_widths: NDArray[np.float64] = np.array(given.upper) / 2 - np.array(given.lower) / 2

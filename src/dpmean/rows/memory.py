@@ -194,7 +194,7 @@ class MemoryRows:
 class Places:
     """For many values of each row, the first point not below it: one line of ``indices`` per value."""
 
-    indices: numba_kernels.Indices | Ints
+    indices: NDArray[Any]
     threads: int
 
     def count_at_most(self, index: Ints) -> Ints:

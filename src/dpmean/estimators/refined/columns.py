@@ -36,6 +36,8 @@ MOST, MORE = 0.05, 0.1
 """What octaves may take of the budget, and what they may take where that is too little."""
 TOO_FEW = 0.35
 """If noise is not told from this part of the pairs, nothing is asked."""
+FAINT = 0.58
+"""So many times what is told from noise may be left out at the end of the farthest octaves."""
 BOX = 2.0
 """How far the box goes to both sides, in the largest differences of a column."""
 _FINEST = 2.0**-27
@@ -115,14 +117,17 @@ def _top(counts: Ints, certain: float) -> int:
     for top in range(OCTAVES, 0, -1):
         for size in GROUPS:
             if size <= top and counts[top - size : top].sum() > certain * math.sqrt(size):
-                while size > 1 and counts[top - 1] < certain / 2 and _holds(counts[top - size : top - 1], certain):
-                    top, size = top - 1, size - 1
-                return top
+                return _without_empty(counts, top - size, top, FAINT * certain)
     return 0
 
 
-def _holds(counts: Ints, certain: float) -> bool:
-    return bool(counts.sum() > 0.9 * certain * math.sqrt(len(counts) + 1))
+def _without_empty(counts: Ints, first: int, top: int, faint: float) -> int:
+    """Return where octaves end once those are left out in which there may be nothing but noise."""
+    for end in range(first + 1, top):
+        left_out, kept = counts[end:top].sum(), counts[first:end].sum()
+        if left_out < faint * math.sqrt(top - end) and kept > faint * math.sqrt(end - first):
+            return end
+    return top
 
 
 def _squares(answer: Answers, tops: Ints) -> tuple[Floats, Floats]:
@@ -146,7 +151,8 @@ def _errors(answer: Answers, tops: Ints) -> Floats:
     """Return what part of these is noise, or due to the width of an octave."""
     squares, noise = _squares(answer, tops)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(squares > noise, np.hypot(noise / squares / 2, _WIDTH), 1.0)
+        found: Floats = np.where(squares > noise, np.hypot(noise / squares / 2, _WIDTH), 1.0)
+    return found
 
 
 def _middles(curator: Curator, some: Sample, farthest: Floats, budget: Fraction) -> Floats:

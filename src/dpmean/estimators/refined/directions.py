@@ -1,8 +1,8 @@
 """The shape of vectors whose columns share a unit: noise in proportion to the root of each column's own scale.
 
-For a bound on the norm. With columns of standard deviations s and working units u, the noise is in proportion to
+For a bound on the norm. With columns of root mean squares s and working units u, the noise is in proportion to
 ``sqrt(sum u^2 * sum s^2 / u^2)``, which is least, ``sum s``, for ``u = sqrt(s)``; with even units it is
-``sqrt(d sum s^2)``.
+``sqrt(d sum s^2)``. The rows that count are those at which clipping begins.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpmean.queries.queries import Floats, Squares
 from dpmean.trust.central.curator import Curator
 from dpmean.trust.central.handles import Sample
 
-ROUNDS = 5
+ROUNDS = 6
 SHARE = 0.003
 """What each question takes of the budget."""
 PROMISE = 0.9
@@ -36,6 +36,11 @@ PROVEN = 0.84
 """And so it must be where it was measured, at the distance of far rows."""
 CERTAINTY = 2.5
 """In standard deviations of the noise: less is not seen."""
+MOST = 0.012
+"""What a quantile of far pairs may take of the budget: with fewer rows, nothing is asked."""
+FAR = 2.0
+"""In standard deviations of their squared length: rows that are clipped are about so far out."""
+_STDS, _QUESTIONS = 4, 11
 _LENGTH = 1 << 24
 
 
@@ -55,12 +60,17 @@ class _Found:
     @property
     def units(self) -> Floats:
         """The best working units, of mean square one."""
-        return _normalised(np.sqrt(self.stds))
+        return _normalised(np.sqrt(_of_far_rows(self.stds)))
 
 
 def enough_rows(n: int, d: int, rho: float) -> bool:
     """Whether there are enough rows to ask for scales; public."""
-    return d > 1 and math.sqrt(1000 * d / rho) <= n
+    return d > 1 and math.sqrt(1000 * d / rho) <= n and _far_share(n // 2, rho) <= MOST
+
+
+def _far_share(pairs: int, rho: float) -> float:
+    """Return what part of the budget tells where the farthest quarter of the pairs begins."""
+    return max(SHARE, _QUESTIONS / 2 / (pairs / 4 / _STDS) ** 2 / rho)
 
 
 def find_directions(curator: Curator, drawn: Sample, grid: Grid) -> Shape:
@@ -72,7 +82,7 @@ def find_directions(curator: Curator, drawn: Sample, grid: Grid) -> Shape:
         if turn == 1 and found.promise > HOPE:
             break
     shape = _shape(drawn.domain, found, found.stds, ScaleKind.FOUND)
-    if found.promise < PROMISE and _pays(curator, drawn, shape, grid, cost):
+    if found.promise < PROMISE and _pays(curator, drawn, shape, grid):
         return shape
     return replace(shape, domain=drawn.domain, metric=Metric.even(drawn.d))
 
@@ -110,16 +120,35 @@ def _ask(curator: Curator, drawn: Sample, so_far: _Found, cost: Fraction, step: 
     return _Found(_normalised(so_far.stds * np.sqrt(squares)), errors)
 
 
-def _pays(curator: Curator, drawn: Sample, shape: Shape, grid: Grid, cost: Fraction) -> bool:
+def _pays(curator: Curator, drawn: Sample, shape: Shape, grid: Grid) -> bool:
     """Whether far pairs are so much nearer in the new units that noise shrinks as promised."""
-    far = []
+    far, cost = [], plan.part(curator.left, _far_share(drawn.n // 2, float(curator.left)))
     for step, domain in (("far pairs", drawn.domain), ("far pairs, scaled", shape.domain)):
         ladder = grid_through(grid, drawn.domain, domain)
         asked = curator.count(curator.through(drawn, domain), ladder.pairs())
         std, half = curator.quantile_std(asked, cost), asked.n
-        rank = half - max(4 * std, math.sqrt(drawn.d / 2 / float(curator.left)))
+        rank = half - max(_STDS * std, math.sqrt(drawn.d / 2 / float(curator.left)))
         far.append(radius_at(ladder.lowest + curator.quantile(asked, max(rank, 0.0), cost, step)))
     return far[1] < PROVEN * far[0]
+
+
+def _of_far_rows(stds: Floats) -> Floats:
+    """Return the root mean squares of the columns of normal rows that are far out: larger columns are larger still.
+
+    Rows whose squared length is FAR standard deviations above its mean have the variances of a tilted distribution.
+    Working units are roots of these, so they are found together.
+    """
+    found = stds
+    for _ in range(3):
+        squares = stds**2 / found  # the variances in working units
+        room = FAR * math.sqrt(2 * float((squares**2).sum()))
+        low, high = 0.0, 1 / float(squares.max())
+        for _ in range(40):
+            middle = (low + high) / 2
+            longer = float((squares / (1 - middle * squares) - squares).sum())
+            low, high = (middle, high) if longer < room else (low, middle)
+        found = stds / np.sqrt(1 - low * squares)
+    return found
 
 
 def _normalised(values: Floats) -> Floats:

@@ -91,7 +91,9 @@ class RefinedMean:
             return None
         if not isinstance(self.shaping, Shaping):
             scales = np.array(self.shaping)
-            return given_columns(curator, some, scales) if domain.lower is not None else given_directions(domain, scales)
+            return (
+                given_columns(curator, some, scales) if domain.lower is not None else given_directions(domain, scales)
+            )
         if domain.lower is not None:
             return find_columns(curator, drawn, some)
         asks = enough_rows(drawn.n, domain.d, float(curator.left))
