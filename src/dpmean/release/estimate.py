@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import final
 
 from dpmean.privacy.receipts import Receipt
-from dpmean.queries.queries import Floats
 from dpmean.queries.domain import Domain
+from dpmean.queries.queries import Floats
 from dpmean.release.diagnostics import Found
 from dpmean.release.scales import Scales
 
