@@ -232,7 +232,7 @@ def paid(receipts: Sequence[Receipt]) -> list[str]:
         part = f"{float(cost.epsilon):.5g}" if isinstance(cost, PureDp) else f"{renyi_of(cost).curve[0] / total:.1%}"
         step, asked = receipt.step, receipt.asked.split(",")[0]
         if len(step) > width:  # the costs of all steps are to stand below each other
-            lines.append(f"    {step}")
+            lines += wrapped("    ", step)
             step = ""
         lines += wrapped(f"    {step:<{width}} {part:>6}  ", asked)
     return lines
