@@ -33,12 +33,12 @@ MOST_MODULES = {
     "pipeline.outlook": 8,
     "privacy.receipts": 9,
     "api": 5,
-    "release.release": 17,
+    "release.release": 19,
     "ledger.account": 16,
-    "release.grouped": 18,
+    "release.grouped": 20,
     "ledger.entries": 17,
     "ledger.ledger": 22,
-    "reports.document": 37,
+    "reports.document": 39,
 }
 """How many modules of this package a public module loads at most, packages not counted but for the outermost."""
 NEVER = {"torch", "pandas", "polars", "pyarrow", "narwhals", "dask", "distributed", "duckdb", "pyspark", "sklearn"}

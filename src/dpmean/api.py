@@ -65,13 +65,15 @@ def mean(
             except in the local model, where ``epsilon`` alone is pure differential privacy.
         delta: The delta that belongs to ``epsilon``. It should be well below 1/n.
         norm_bound: A bound on the l2 norm of every row, known without looking at the rows. Longer rows are clipped to
-            it. All columns get the same noise, so use it when they share a unit (pixels, embeddings). In the central
-            model it may be as large as a million times the spread, the typical distance of a row from the mean. Give
-            either ``norm_bound`` or ``bounds``.
+            it. Use it when all columns share a unit (pixels, embeddings): what counts is the error of all together, and
+            noise follows the scales of the columns where that makes it smaller. In the central model it may be as large
+            as a million times the spread, the typical distance of a row from the mean. Give either ``norm_bound`` or
+            ``bounds``.
         bounds: Bounds on the columns, in place of ``norm_bound``: ``(lower, upper)``, each one number or one number per
-            column, or ``{"age": (0, 130), ...}``. Rows outside are clipped to the bounds. Each column gets noise in
-            proportion to its range: all ranges may be loose by the same factor at no cost, but one that is a thousand
-            times looser than the others gets a thousand times the noise.
+            column, or ``{"age": (0, 130), ...}``. Rows outside are clipped to the bounds. Use it for columns that have
+            units of their own: each is as accurate as its own values allow, in its own standard deviations, however
+            loose its range is. Only where there are too few rows to find the scales of columns, with other methods
+            than ``"refined"`` and in the local and the shuffle model is noise in proportion to the ranges.
         method: The estimator. ``"refined"``, the default, refines centre and radius step by step, and is the most
             accurate. The paper's ``"shifted"`` clips around private medians, and ``"clipped"`` around zero or the
             middle of the bounds. In the local and the shuffle model ``"shifted"`` is the only one.
@@ -109,6 +111,11 @@ def mean(
             middle of the bounds, in their place, and ``{"income": "impute", ...}`` does so in some columns. Of one
             person's rows, missing values are left out of the mean, and only what is missing in all of them is imputed.
             In the local and the shuffle model a device always answers: such a row counts as the centre.
+        shape: Whether noise follows the scales of the columns, that is, how widely each varies. With ``"auto"``, the
+            default, method refined asks for the scales, privately and for a small part of the budget, where there are
+            enough rows; ``release.scales`` has them. With ``"round"`` it does not ask. If you know the scales, give
+            them: one positive number per column, about its standard deviation, or ``{"age": 18.0, ...}``. They must not
+            come from looking at the rows, and they cost nothing.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
             returned.
         seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
@@ -215,6 +222,8 @@ def mean_by(
             public. With private sizes and ``"replace-one"`` a row may also move to another group: that costs up to four
             times as much, so every group gets a quarter of the budget.
         nan: What to do with values that are NaN or infinite, as for ``dpmean.mean``.
+        shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``. Every group is asked for scales
+            of its own; scales that you give hold for all groups.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
             returned.
         seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
@@ -262,6 +271,7 @@ def plan(
     rounds: str = "adaptive",
     honest: Number = 0.8,
     neighbours: str | None = None,
+    shape: Shape = "auto",
 ) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth, before any data are touched.
 
@@ -277,6 +287,10 @@ def plan(
         honest: The share of users in the shuffle model that take part and tell nobody what they sent.
         neighbours: Which data sets are neighbours. By default add-or-remove-one in the central model: the number of
             rows is private. With ``"replace-one"``, the default in the other models, it is public.
+        shape: Whether noise is to follow the scales of columns, as for ``dpmean.mean``. With ``"auto"`` the outlook
+            tells whether scales will be asked for, with either kind of bound, and what that costs. With a list of
+            scales it predicts the error for columns of these scales that share a unit (``norm_bound``). With
+            ``bounds`` leave them out: there the error is in each column's own standard deviations, whatever these are.
 
     Returns:
         An ``Outlook``: print it, or read its numbers.
@@ -287,14 +301,18 @@ def plan(
         4000 rows in 128 dimensions, rho = 0.5: enough rows
           privacy adds an error of 0.00306 spreads (l2 norm, for rows that look normal)
           the sampling error is 0.0158 spreads; privacy adds 0.19 times that
+          scales of columns cost about 2 % of the budget (norm_bound), 6 % (bounds)
 
     """
     from dpmean.arguments.choices import read_integer
-    from dpmean.arguments.terms import read_terms
+    from dpmean.arguments.shape import read_shape
+    from dpmean.arguments.terms import check_options, read_terms
+    from dpmean.enums import Shaping
     from dpmean.pipeline.dispatch import expect
 
-    n, d = read_integer(n, "n"), read_integer(d, "d")
+    n, d, shaping = read_integer(n, "n"), read_integer(d, "d"), read_shape(shape)
     terms = read_terms(
         trust=trust, rho=rho, epsilon=epsilon, delta=delta, neighbours=neighbours, rounds=rounds, honest=honest
     )
-    return expect(n, d, terms)
+    check_options(terms.model, {"shape": None if shaping is Shaping.AUTO else shaping})
+    return expect(n, d, terms, shaping)

@@ -250,7 +250,7 @@ def test_formats(run, home):
     assert run(f"{command} --format json").stdout == document.stdout
     assert "PROTECTS NOBODY" in document.stderr
     table = run(f"{command} --format csv").stdout.splitlines()
-    assert table[0] == "column,mean,noise_std,within,seeded"
+    assert table[0] == "column,mean,noise_std,within,scale,seeded"
     numbers = [*(x[0].item() for x in (found.mean, found.noise_std, found.column_bounds())), "protects nobody"]
     assert table[1] == ",".join(["age", *map(str, numbers)])
     unseeded = command.removesuffix(" --seed 1")
@@ -258,7 +258,7 @@ def test_formats(run, home):
     assert np.abs(np.load(home / "mean.npy") - found.mean).max() < 5
     printed = CliRunner().invoke(main, [*unseeded.split(), "--format", "npy"]).stdout_bytes
     assert np.abs(np.load(io.BytesIO(printed)) - found.mean).max() < 5
-    assert run(f"{unseeded} --format csv").stdout.startswith("column,mean,noise_std,within\n")
+    assert run(f"{unseeded} --format csv").stdout.startswith("column,mean,noise_std,within,scale\n")
     both = run(f"{command} --out both.csv --json")
     assert both.stdout == document.stdout
     assert (home / "both.csv").read_text().splitlines() == table
@@ -448,7 +448,7 @@ def test_groups_and_persons(run, home):
     assert set(found.refused) == {"Z"}
     (home / "clinics.txt").write_text("A\nZ\n\n")
     table = run(f"{command} --groups clinics.txt --format csv").stdout.splitlines()
-    assert table[0] == "clinic,column,mean,noise_std,within,n,refused"
+    assert table[0] == "clinic,column,mean,noise_std,within,scale,n,refused"
     assert [line.split(",")[:2] for line in table[1:]] == [["A", "age"], ["A", "height"], ["Z", ""]]
     text = run(f"{command} --groups A,Z --sizes public").stdout
     assert "Private means of 2 groups by clinic" in text

@@ -45,12 +45,13 @@ def test_what_is_shown_of_each_release(releases):
     known = {"refined": True, "clipped": False, "few rows": False}
     for name, within in known.items():
         release = releases[name]
-        assert list(release.to_frame()) == ["column", "mean", "noise_std", *["within"] * (name != "clipped")]
+        names = ["column", "mean", "noise_std", *["within"] * (name != "clipped"), *["scale"] * (name == "refined")]
+        assert list(release.to_frame()) == names
         assert [bool(line["within"]) for line in lines_of(release)] == [within] * 2
         assert [float(line["mean"]) for line in lines_of(release)] == release.mean.tolist()
         assert ("within, at 95 %" in shown(release_table(release))) == within
     frame = releases["groups"].to_frame()
-    assert list(frame) == ["group", "column", "mean", "noise_std", "within", "n"]
+    assert list(frame) == ["group", "column", "mean", "noise_std", "within", "scale", "n"]
     assert len(frame) == 4
     text = shown(grouped_table(releases["groups"]))
     assert "within, at 95 %" in text
@@ -80,7 +81,7 @@ def test_one_more_statistic_is_shown_everywhere(releases, tmp_path):
         assert [bool(line["twice"]) for line in lines_of(groups)] == [True] * 4 + [False]
         assert "two times" in shown(grouped_table(groups))
 
-        for release, cells in ((refined, 5), (releases["few rows"], 5), (groups, 5)):
+        for release, cells in ((refined, 6), (releases["few rows"], 5), (groups, 6)):
             page = dpmean.report(release, tmp_path / "page.html").read_text()
             table = re.search(r'<table class="numbers">.*?</table>', page, re.DOTALL)[0]
             assert table.count("two times") == 1

@@ -56,6 +56,7 @@ NO_ROWS = {"check_estimators_empty_data_messages": "that there are no rows is pr
         # a budget that leaves hardly any noise: the checks have ten rows or so, and expect good answers
         (PrivateMean(rho=1e9, norm_bound=1e6, allow_few_rows=True, **REPLACED), {}),
         (PrivateMean(rho=1e9, bounds=(-1e6, 1e6), allow_few_rows=True), NO_ROWS),
+        (PrivateMean(rho=1e9, bounds=(-1e6, 1e6), allow_few_rows=True, standardize=True), NO_ROWS),
         (PrivateNearestCentroid(classes=[0, 1, 2], rho=1000, norm_bound=1e6), OTHER_LABELS),
         (PrivateNearestCentroid(classes=[0, 1, 2], rho=4000, norm_bound=1e6, neighbours="replace-one"), OTHER_LABELS),
     ],
@@ -98,6 +99,75 @@ def test_the_mean_is_that_of_dpmean(settings):
     assert fitted.release_.to_json() == wanted.to_json()
     assert np.array_equal(fitted.mean_, wanted.mean)
     assert np.array_equal(fitted.transform(rows), rows - wanted.mean)
+
+
+def uneven(n=4000, seed=0):
+    """Return rows whose columns differ a thousandfold, and one that does not vary at all."""
+    scales = np.array([1000.0, 30.0, 1.0, 0.0])
+    return np.random.default_rng(seed).normal(5, 1, (n, 4)) * scales, scales
+
+
+@seeded
+@pytest.mark.parametrize("shape", ["auto", [1000.0, 30.0, 1.0, 2.0]])
+def test_a_mean_may_standardize(shape):
+    """Each column is divided by its scale; one that hardly varies is not, as in a StandardScaler."""
+    rows, scales = uneven()
+    settings = {"rho": 0.5, "bounds": (-1e5, 1e5), "shape": shape}
+    fitted = PrivateMean(random_state=7, standardize=True, **settings).fit(rows)
+    assert fitted.release_.to_json() == dpmean.mean(rows, seed=7, **settings).to_json()
+    assert fitted.scale_[:3] == pytest.approx(scales[:3], rel=0.3)
+    assert fitted.scale_[3] == (1 if shape == "auto" else 2)
+    out = fitted.transform(rows)
+    assert np.array_equal(out, (rows - fitted.mean_) / fitted.scale_)
+    assert out[:, :3].std(axis=0) == pytest.approx([1, 1, 1], rel=0.3)
+    plain = PrivateMean(random_state=7, **settings).fit(rows)
+    assert np.array_equal(plain.scale_, fitted.scale_)
+    assert np.array_equal(plain.transform(rows), rows - plain.mean_)
+    assert np.array_equal(copy.deepcopy(fitted).transform(rows), out)
+    assert clone(fitted).get_params()["standardize"] is True
+
+
+@seeded
+def test_scales_of_columns_have_names_and_are_left_out_where_asked():
+    rows, _ = uneven()
+    frame = pd.DataFrame(rows, columns=list("abcd"))
+    scales = {"d": 1.0, "c": 1.0, "b": 30.0, "a": 1000.0}
+    fitted = PrivateMean(rho=0.5, norm_bound=1e6, shape=scales, random_state=1).fit(frame)
+    assert fitted.scale_.tolist() == [1000.0, 30.0, 1.0, 1.0]
+    assert PrivateMean(rho=0.5, norm_bound=1e6, shape="round", random_state=1).fit(rows).scale_ is None
+    labels = np.where(rows[:, 0] > 5000, "a", "b")
+    given = nearest(norm_bound=1e6, shape=[1000.0, 30.0, 1.0, 1.0], random_state=1).fit(rows, labels)
+    assert all(one.scales.kind == "given" for one in given.releases_.released.values())
+
+
+@seeded
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"shape": "round"}, 'standardize=True needs the scales of columns, got shape="round"'),
+        ({"method": "shifted"}, 'standardize=True is for method "refined", got "shifted"'),
+        ({"standardize": "yes"}, "standardize must be True or False"),
+        ({"d": 1}, "standardize=True needs two columns or more"),
+    ],
+)
+def test_what_cannot_be_standardized_is_refused_before_anything_is_paid(wrong, words):
+    ledger, d = dpmean.Ledger(rho=1), wrong.pop("d", 4)
+    settings = {"rho": 0.5, "norm_bound": 1e6, "standardize": True, "ledger": ledger, **wrong}
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=words):
+        PrivateMean(**settings).fit(uneven()[0][:, :d])
+    assert ledger.entries == ()
+
+
+@seeded
+@pytest.mark.filterwarnings("ignore:about .* rows are too few")
+def test_too_few_rows_to_standardize_are_told():
+    rows, _ = uneven(60)
+    with pytest.warns(TooFewRowsWarning, match="does not standardize"):
+        fitted = PrivateMean(rho=0.01, bounds=(-1e5, 1e5), allow_few_rows=True, standardize=True, random_state=1).fit(
+            rows
+        )
+    assert fitted.scale_ is None
+    assert np.array_equal(fitted.transform(rows), rows - fitted.mean_)
 
 
 @seeded
@@ -143,7 +213,7 @@ def test_frames_and_names():
     rows, labels = labelled(d=2)
     frame = pd.DataFrame(rows, columns=["age", "bmi"])
     bounds = {"bmi": (-20, 20), "age": (-10, 10)}
-    fitted = PrivateMean(rho=0.5, bounds=bounds, **REPLACED).set_output(transform="pandas").fit(frame)
+    fitted = PrivateMean(rho=0.5, bounds=bounds, shape="round", **REPLACED).set_output(transform="pandas").fit(frame)
     assert fitted.feature_names_in_.tolist() == fitted.get_feature_names_out().tolist() == ["age", "bmi"]
     assert fitted.release_["bmi"] == fitted.mean_[1]
     assert fitted.release_.noise_std[1] == pytest.approx(2 * fitted.release_.noise_std[0])

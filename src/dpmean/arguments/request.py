@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -147,7 +147,7 @@ def read_request(
     )
     build = _read_method(terms.model, method, passes)
     shaping = read_shape(shape)
-    given: dict[str, object] = {"privacy_unit": privacy_unit, "sigma_min": sigma_min, "sigma_max": sigma_max, "step": step}
+    given: dict[str, Any] = {"privacy_unit": privacy_unit, "sigma_min": sigma_min, "sigma_max": sigma_max, "step": step}
     given |= {"groups": groups, "passes": None if passes == 2 else passes}
     check_options(terms.model, {**given, "shape": None if shaping is Shaping.AUTO else shaping})
     check_nan(nan, terms.model)

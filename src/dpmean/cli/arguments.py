@@ -59,7 +59,31 @@ class _Names(_ParamType):
         return names
 
 
-NUMBER, NAMES = _Exact(), _Names()
+class _Shape(_ParamType):
+    """A word, or the scales of columns, in order or by name: 1.5,20,3 or age=18,income=25000."""
+
+    name = "shape"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it; whether a word is one that there is, and whether scales can be used, is not asked here."""
+        if not isinstance(value, str):
+            return value
+        pairs = [piece.rpartition("=") for piece in value.split(",")]
+        if len(pairs) == 1 and not any(sign for sign in value if sign in "=0123456789"):
+            return value.strip()
+        names = [name.strip() for name, _, _ in pairs]
+        try:
+            scales = [float(number) for _, _, number in pairs]
+        except ValueError:
+            self.fail(f"{value!r} are not scales divided by commas, such as 1.5,20 or age=18,income=25000", param, ctx)
+        if not any(sign for _, sign, _ in pairs):
+            return scales
+        if not all(names) or len(set(names)) < len(names):
+            self.fail(f"{value!r} should name every column once, as in age=18,income=25000", param, ctx)
+        return dict(zip(names, scales, strict=True))
+
+
+NUMBER, NAMES, SHAPE = _Exact(), _Names(), _Shape()
 
 
 class Command(click.Command):

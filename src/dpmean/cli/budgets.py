@@ -18,6 +18,7 @@ from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
     cls=arguments.Command,
     examples=[
         "dpmean plan --n 4000 --d 128 --rho 0.5",
+        "dpmean plan --n 4000 --d 3 --rho 0.5 --shape 1,2,40",
         "dpmean plan --n 4000 --d 128 --epsilon 1 --delta 1e-6 --json",
         "dpmean plan --n 100000 --d 8 --epsilon 1 --trust local",
     ],
@@ -33,6 +34,13 @@ from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 @click.option(
     "--honest", type=arguments.NUMBER, default=0.8, metavar="X", help="The part of the users that are (shuffle)."
 )
+@click.option(
+    "--shape",
+    type=arguments.SHAPE,
+    default="auto",
+    metavar="WHAT",
+    help="auto (default), round, or scales of columns that share a unit: 1.5,20,3.",
+)
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
     """Tell what a mean would be worth, before any data are touched."""
@@ -43,7 +51,7 @@ def plan(*, as_json: bool, **asked: Any) -> None:
     if not as_json:
         show.plan(str(outlook))
         return
-    traffic = outlook.traffic
+    traffic, scales = outlook.traffic, outlook.scales
     document = {
         "n": outlook.n,
         "d": outlook.d,
@@ -57,6 +65,7 @@ def plan(*, as_json: bool, **asked: Any) -> None:
         "budget_needed": None if math.isinf(outlook.budget_needed) else outlook.budget_needed,
         "rows_to_match": outlook.rows_to_match,
         "traffic": None if traffic is None else {name: getattr(traffic, name) for name in traffic.__slots__},
+        "scales": None if scales is None else {name: getattr(scales, name) for name in scales.__slots__},
     }
     click.echo(json.dumps(document, indent=2))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -150,8 +151,12 @@ def _document(release: Releases, kind: str | None) -> bytes:
 def _lines(release: dpmean.Release) -> Iterator[tuple[str | int | float, ...]]:
     """Return the names of columns and their statistics; what is not known, or worthless, is empty."""
     values = [statistic.reliable(release) for statistic in STATISTICS]
-    known = [[""] * release.d if numbers is None else numbers.tolist() for numbers in values]
+    known = [[""] * release.d if numbers is None else [*map(_known, numbers.tolist())] for numbers in values]
     return zip(release.columns or range(release.d), *known, strict=True)
+
+
+def _known(number: float) -> float | str:
+    return "" if math.isnan(number) else number
 
 
 def _print(found: Releases) -> None:

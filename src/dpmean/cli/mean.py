@@ -25,7 +25,7 @@ _SECTIONS = {
     "How large rows may be (one of these)": ("norm_bound", "bounds", "lower", "upper"),
     "Which rows and columns": ("columns", "vector_column", "newlines", "privacy_unit", "nan", "allow_few_rows"),
     "One mean per group": ("by", "groups", "sizes"),
-    "How": ("neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
+    "How": ("shape", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
     "Where to": ("out", "format_", "report", "as_json"),
 }
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -40,6 +40,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
         "dpmean mean patients.parquet --columns age,height --lower 0 --upper 250 --epsilon 1 --delta 1e-6 --format csv",
         "dpmean mean embeddings.parquet --vector-column embedding --norm-bound 10 --rho 0.1 --ledger budget.json "
         "--ledger-rho 1 --dataset patients",
+        "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --shape age=15,height=10",
         "dpmean mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B,C "
         "--privacy-unit patient --rho 0.5 --format csv",
     ],
@@ -78,6 +79,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--by", metavar="NAME", help="The column that names the group of a row.")
 @click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
 @click.option("--sizes", type=click.Choice(["private", "public"]), metavar="WHAT", help="private (default) or public.")
+@click.option(
+    "--shape",
+    type=arguments.SHAPE,
+    metavar="WHAT",
+    help="auto (default): noise follows the scales of columns; round: it does not; or scales: 18,25000 or age=18,...",
+)
 @click.option("--neighbours", metavar="WHICH", help="add-or-remove-one (default) or replace-one: n is public.")
 @click.option("--trust", metavar="MODEL", help="central (default), local or shuffle.")
 @click.option("--method", metavar="NAME", help="refined (default), shifted or clipped.")

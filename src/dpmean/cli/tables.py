@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, final
 
+import numpy as np
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -81,7 +82,9 @@ def _names(release: Release) -> tuple[str, ...]:
 
 def _cells(statistic: Statistic, numbers: Values) -> list[str]:
     """Return numbers as people read them; none where they are not known."""
-    return [] if numbers is None else [f"{statistic.sign}{number:.{statistic.digits}g}" for number in numbers]
+    if numbers is None:
+        return []
+    return ["" if np.isnan(number) else f"{statistic.sign}{number:.{statistic.digits}g}" for number in numbers]
 
 
 def ledger_table(account: Account) -> Table:

@@ -11,7 +11,7 @@ from dpmean.arguments.terms import Terms
 from dpmean.enums import Trust, Verdict
 from dpmean.errors import TooFewRowsError, TooFewRowsWarning
 from dpmean.estimators.feasibility import Need
-from dpmean.pipeline.outlook import Outlook, Traffic
+from dpmean.pipeline.outlook import Outlook, ScalesOutlook, Traffic
 from dpmean.privacy.budgets import Number
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
@@ -82,6 +82,8 @@ def in_user_units(
     if found is not None and number_std:
         counted = moved if scales is None or scales.per_column else domain.lengths_to_user(moved)
         found = replace(found, bias_std=math.hypot(found.bias_std, TWO_SIDED * float(np.linalg.norm(counted))))
+    if found is not None and scales is not None:
+        found = replace(found, spread=found.spread * scales.stretch)
     unit = float(domain.scale[0])
     same = bool(np.all(domain.scale == unit))
     length = unit if same and scales is None else 1.0
@@ -122,6 +124,7 @@ def make_outlook(
     budget_needed: float,
     rows_to_match: int = 0,
     traffic: Traffic | None = None,
+    scales: ScalesOutlook | None = None,
 ) -> Outlook:
     """Put together what to expect of n rows on such terms."""
     return Outlook(
@@ -137,4 +140,5 @@ def make_outlook(
         budget_needed=budget_needed,
         rows_to_match=rows_to_match,
         traffic=traffic,
+        scales=scales,
     )

@@ -9,13 +9,16 @@ from typing import Any, final
 
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.request import Job, Request
+from dpmean.arguments.shape import Scales
 from dpmean.arguments.terms import Terms
+from dpmean.enums import Shaping
 from dpmean.estimators.refined import plan as planner
 from dpmean.estimators.refined.estimator import rows_needed
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import SecureNoise, SeededNoise
 from dpmean.numerics.error_quantiles import length_quantile
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
+from dpmean.pipeline.forecast_scales import forecast_scales
 from dpmean.pipeline.opening import open_rows
 from dpmean.pipeline.outlook import Outlook
 from dpmean.pipeline.payment import Payment
@@ -168,30 +171,33 @@ def _number(source: Source, neighbours: Neighbours, budget: Zcdp, noise: Noise) 
     )
 
 
-def expect(n: int, d: int, terms: Terms) -> Outlook:
+def expect(n: int, d: int, terms: Terms, shaping: Scales = Shaping.AUTO) -> Outlook:
     """Tell what the refined mean of n rows in d dimensions would be worth."""
     budget, relation = terms.zcdp, terms.neighbours
     left = left_for_mean(budget, relation)
     need = rows_needed(d, left, relation)
+    scales = forecast_scales(n, d, budget, left, shaping)
+    gain = 1.0 if scales is None else scales.gain
     return make_outlook(
         n,
         d,
         terms,
         need,
-        error=_expected_error(n, d, left, relation),
+        error=gain * _expected_error(n, d, left, relation),
         budget_needed=float(budget.rho) * (need.fine / n) ** 2,
-        rows_to_match=_rows_to_match(d, left, relation),
+        rows_to_match=_rows_to_match(d, left, relation, gain),
+        scales=scales,
     )
 
 
-def _rows_to_match(d: int, budget: Zcdp, relation: Neighbours) -> int:
+def _rows_to_match(d: int, budget: Zcdp, relation: Neighbours, gain: float) -> int:
     """Return from how many rows on the error of privacy is below that of sampling; the former falls faster."""
     low, high = 1, 2
-    while _expected_error(high, d, budget, relation) * math.sqrt(high) > 1:
+    while gain * _expected_error(high, d, budget, relation) * math.sqrt(high) > 1:
         low, high = high, 2 * high
     while high - low > max(1, high // 100):
         middle = (low + high) // 2
-        enough = _expected_error(middle, d, budget, relation) * math.sqrt(middle) <= 1
+        enough = gain * _expected_error(middle, d, budget, relation) * math.sqrt(middle) <= 1
         low, high = (low, middle) if enough else (middle, high)
     return high
 

@@ -46,6 +46,38 @@ class Traffic:
 
 @final
 @dataclass(frozen=True, slots=True)
+class ScalesOutlook:
+    """What the scales of columns cost, or gain.
+
+    Attributes:
+        norm_bound: The part of the budget that finding them takes at most, with a bound on the norm. None if they will
+            not be asked for, as there are too few rows or the scales are given.
+        bounds: About the same with bounds on the columns, where each is to be good in its own standard deviations.
+        gain: The error with noise that follows given scales, in multiples of that with the same noise for all columns,
+            where these share a unit. It is 1 if no scales are given.
+
+    """
+
+    norm_bound: float | None
+    bounds: float | None
+    gain: float = 1.0
+
+    def __str__(self) -> str:
+        if self.norm_bound is None and self.bounds is None:
+            given = f"noise that follows these scales has {self.gain:.2g} times the error of even noise"
+            return f"  {given}" if self.gain < 1 - 1e-9 else "  scales of columns are not asked for: too few rows"
+        parts = {"norm_bound": self.norm_bound, "bounds": self.bounds}
+        (first, part), *rest = [(name, part) for name, part in parts.items() if part is not None]
+        if not rest:
+            return f"  scales of columns are asked for with {first} only ({100 * part:.2g} % of the budget)"
+        ((second, other),) = rest
+        return (
+            f"  scales of columns cost about {100 * part:.2g} % of the budget ({first}), {100 * other:.2g} % ({second})"
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Outlook:
     """What n rows in d dimensions and a budget promise.
 
@@ -69,6 +101,8 @@ class Outlook:
             0 in the local model, where that is hardly ever so, and in the shuffle model, which is planned for one
             number of users.
         traffic: What each user sends, in the shuffle model.
+        scales: What the scales of columns cost, or gain, in the central model. None with ``shape="round"`` and for one
+            column.
 
     """
 
@@ -84,6 +118,7 @@ class Outlook:
     budget_needed: float
     rows_to_match: int
     traffic: Traffic | None = None
+    scales: ScalesOutlook | None = None
 
     def __str__(self) -> str:
         ratio, least = self.error / self.sampling_error, "at least " * (self.verdict is Verdict.HOPELESS)
@@ -108,6 +143,8 @@ class Outlook:
             if math.isinf(self.budget_needed):
                 other = "and no budget is large enough for these rows"
             lines.append(f"  {self.rows_needed} rows are recommended with this budget, {other}")
+        if self.scales is not None and self.verdict is not Verdict.HOPELESS:
+            lines.append(str(self.scales))
         if self.traffic is not None:
             lines.append(str(self.traffic))
         return "\n".join(lines)

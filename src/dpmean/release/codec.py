@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import operator
 import re
 from collections.abc import Iterable
@@ -37,6 +38,8 @@ from dpmean.release.settings_codec import decode_settings, encode_settings
 _COINS = re.compile(r"[0-9a-f]{32}")
 _MOST_DIGITS = 10**5
 """In all costs of a release together: a common denominator of many more would take minutes."""
+_ROUNDING = 1e-6
+"""What rounding may do to a mean square."""
 
 # --- out -------------------------------------------------------------------------------------------------------------
 
@@ -86,12 +89,14 @@ def _to_builtins(release: Release) -> dict[str, Any]:
         neighbours=str(release.neighbours),
         seeded=bool(release.seeded),
         found=None if release.found is None else FoundDocument(**asdict(release.found)),
-        scales=UNSET
-        if release.scales is None
-        else ScalesDocument(**{**asdict(release.scales), "kind": str(release.scales.kind)}),
+        scales=UNSET if release.scales is None else _encode_scales(release.scales),
     )
     arrays = {name: getattr(release, name).tolist() for name in ("mean", "noise_std", "centre")}
     return {**msgspec.to_builtins(document), **arrays, "public": encode_settings(release.settings)}
+
+
+def _encode_scales(scales: Scales) -> ScalesDocument:
+    return ScalesDocument(**{**asdict(scales), "kind": str(scales.kind)})
 
 
 def _encode_group(label: Any, found: Release | Refusal) -> dict[str, Any]:
@@ -157,6 +162,9 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
     if sum(len(receipt.rho or receipt.epsilon or "") for receipt in document.receipts) > _MOST_DIGITS:
         raise ValueError("its costs have too many digits to add up")
     _check_seed(document.seeded, settings.coins)
+    in_box, scales = isinstance(settings.bound, BoxBounds), None
+    if not isinstance(document.scales, UnsetType):
+        scales = _read_scales(document.scales, document.d, in_box=in_box)
     return Release(
         mean=document.mean,  # type: ignore[arg-type]  # a release makes an array of it
         noise_std=document.noise_std,  # type: ignore[arg-type]
@@ -171,13 +179,17 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
         seeded=document.seeded,
         settings=settings,
         found=None if document.found is None else Found(**msgspec.structs.asdict(document.found)),
-        scales=None if isinstance(document.scales, UnsetType) else _read_scales(document.scales, document.d),
+        scales=scales,
     )
 
 
-def _read_scales(document: ScalesDocument, d: int) -> Scales:
+def _read_scales(document: ScalesDocument, d: int, *, in_box: bool) -> Scales:
     if not len(document.values) == len(document.errors) == len(document.units) == d:
         raise ValueError(f"its scales must have {d} values, errors and units, one for each column")
+    if document.per_column is not in_box:
+        raise ValueError("its scales are per column where columns have bounds, and only there")
+    if not in_box and abs(math.hypot(*document.units) / math.sqrt(d) - 1) > _ROUNDING:
+        raise ValueError("the units of its scales must have mean square one, as columns share a unit")
     kind = read_name(ScaleKind, shorten(document.kind), "kind")
     return Scales(document.values, document.errors, document.units, kind, document.per_column)
 

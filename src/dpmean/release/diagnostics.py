@@ -12,7 +12,8 @@ class Found:
     """What the refined estimator found out on its way, privately; lengths are in the units of the radius.
 
     Attributes:
-        spread: The typical distance of a row from the mean of all.
+        spread: The typical distance of a row from the mean of all. With a bound on the norm it is in the user's unit,
+            also where noise follows the scales of columns.
         ceiling: The radius beyond which hardly any row lies.
         rounds: How often the mean was released, each time around a better centre.
         bias: How far clipping below the ceiling moves the mean, as it was measured.

@@ -42,8 +42,9 @@ class Release:
         noise_std: The standard deviation of the noise in each number, in the user's units. Clipping may add bias.
         centre: The centre around which rows were clipped, in the user's units. It was found privately (methods refined
             and shifted), or is public (method clipped).
-        radius: The privately chosen clipping radius, in the user's units. It is in half-widths of the bounds when
-            columns have different ones.
+        radius: The privately chosen clipping radius, in the user's units. When columns have bounds of their own, it is
+            in their standard deviations, or in half-widths of the bounds if ``scales`` is None. Where noise follows the
+            scales of columns that share a unit, it is that of an ellipsoid, the root mean square of its half-axes.
         receipts: What each step asked, with which mechanism, at which exact cost.
         n: The number of rows, with noise where it is private.
         d: The number of columns.
@@ -171,11 +172,12 @@ class Release:
     def error_bound(self, confidence: float = 0.95, *, of: str = "rows") -> float:
         """Return a bound on the error of the mean, in l2 norm over all columns, that holds with this confidence.
 
-        The unit is that of ``radius``: yours, or half-widths of the bounds when columns have different ones. The
-        bound covers the noise, the bias that was measured, and that of the few rows beyond the ceiling if the tail
-        goes on as it began. It does not cover ``found.unseen`` rows, or fewer, that are much farther out than all
-        others, nor bounds that cut off rows, and for a population not the rare values of a heavy tail. It is no bound
-        at all where ``settings.few_rows`` is True: the error is not known then.
+        The unit is that of ``radius``: yours; or, when columns have bounds of their own, their standard deviations, or
+        half-widths of the bounds if ``scales`` is None. The bound covers the noise, the bias that was measured, and
+        that of the few rows beyond the ceiling if the tail goes on as it began. It does not cover ``found.unseen``
+        rows, or fewer, that are much farther out than all others, nor bounds that cut off rows, and for a population
+        not the rare values of a heavy tail. It is no bound at all where ``settings.few_rows`` is True: the error is
+        not known then.
 
         Args:
             confidence: The probability with which the bound holds.
@@ -188,14 +190,12 @@ class Release:
             raise ArgumentError(f'of must be "rows" or "population", got {of!r}')
         if self.found is None:
             raise ArgumentError(_no_bound(self))
-        found, scales = self.found, self.scales
-        stds = found.noise_std * self._units()
-        bound = error_quantile(stds, found.bias + found.tail, found.bias_std, confidence)
+        found, units = self.found, self._units()
+        bound = error_quantile(found.noise_std * units, found.bias + found.tail, found.bias_std, confidence)
         if of == "rows":
             return bound
-        width = found.spread if found.spread > found.ceiling / 50 else found.ceiling  # too few pairs differ to tell
-        if scales is not None and scales.used and not scales.per_column:
-            width = max(scales.length, width * scales.length / max(found.spread, width))
+        longest = found.ceiling * float(units.max())
+        width = found.spread if found.spread > longest / 50 else longest  # too few pairs differ to tell
         return math.hypot(bound, normal_quantile((1 + confidence) / 2) * width / math.sqrt(self.n))
 
     def column_bounds(self, confidence: float = 0.95) -> NDArray[np.float64]:
@@ -214,8 +214,7 @@ class Release:
         bounds = error_quantiles(found.noise_std * self._units(), found.bias + found.tail, found.bias_std, confidence)
         given = self.settings.bound
         if self.scales is not None and self.scales.per_column:
-            bounds *= np.array(self.scales.units)
-            return bounds
+            return np.array(self.scales.units) * bounds
         if not self.settings.radius_unit or not isinstance(given, BoxBounds):
             return bounds
         half_widths: NDArray[np.float64] = np.array(given.upper) / 2 - np.array(given.lower) / 2
@@ -268,6 +267,7 @@ class Release:
         settings, delta = self.settings, choose_delta(self.settings)
         facts = [
             ("bound", summary.bound(settings)),
+            *self._scales(),
             *self._radius(),
             ("privacy", summary.price(self.receipts, delta)),
             ("", summary.protected(self.neighbours, settings.privacy_unit)),
@@ -293,12 +293,19 @@ class Release:
         many = self.d > summary.FEW_COLUMNS
         return None if many or self.found is None or self.settings.few_rows else self.column_bounds()
 
+    def _scales(self) -> list[summary.Paragraph]:
+        if self.scales is None:
+            return []
+        from dpmean.release.scales_text import scales_in_words  # here, as few need it
+
+        return [("scales", scales_in_words(self.scales, self.columns, self.receipts))]
+
     def _radius(self) -> list[summary.Paragraph]:
         unit, one = self.settings.radius_unit, "row" if self.unit is None else "person"
         not_known = [summary.NOT_KNOWN] if self.settings.few_rows else []
         if self.found is None:
             return [*summary.clipping(self.radius, unit), *not_known]
-        found = summary.findings(self.found, self.radius, unit, one)
+        found = summary.findings(self.found, self.radius, unit, one, self.scales)
         if not_known:
             return [*found, *not_known]
         bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}

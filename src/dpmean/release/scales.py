@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -10,6 +11,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpmean.enums import ScaleKind
+from dpmean.privacy.receipts import Receipt
+
+_STEPS = ("squares", "far pairs", "octaves", "medians")
+"""How the names of the steps begin that find scales, and where columns lie."""
 
 
 @final
@@ -42,10 +47,21 @@ class Scales:
         return len(set(self.units)) > 1
 
     @property
+    def known(self) -> tuple[bool, ...]:
+        """For each column whether its scale could be told."""
+        return tuple(error < 1 and value > 0 for value, error in zip(self.values, self.errors, strict=True))
+
+    @property
     def ratio(self) -> float:
         """How many times the largest scale is as large as the smallest, of those that could be told."""
-        told = [value for value, error in zip(self.values, self.errors, strict=True) if error < 1 and value > 0]
-        return max(told) / min(told) if told else 1.0
+        known = [value for value, is_known in zip(self.values, self.known, strict=True) if is_known]
+        return max(known) / min(known) if known else 1.0
+
+    @property
+    def stretch(self) -> float:
+        """How much longer a typical row is in the user's unit than in units of the noise, if all columns share one."""
+        working = math.hypot(*(value / unit for value, unit in zip(self.values, self.units, strict=True)))
+        return 1.0 if self.per_column or not working else self.length / working
 
     @property
     def length(self) -> float:
@@ -63,3 +79,8 @@ class Scales:
         if copy is False:
             raise ValueError("scales are copied into an array: leave copy=False out")
         return np.array(self.values, dtype=dtype)
+
+
+def receipts_of_scales(receipts: Iterable[Receipt]) -> list[Receipt]:
+    """Return the receipts of the steps that found scales, and where columns lie, in a release that has scales."""
+    return [receipt for receipt in receipts if receipt.step.startswith(_STEPS)]

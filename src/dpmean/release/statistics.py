@@ -64,13 +64,21 @@ def within(release: Release) -> Values:
     return None if release.found is None else release.column_bounds()
 
 
+def scale(release: Release) -> Values:
+    """Return the standard deviations of the rows, as far as they could be told, or are given."""
+    if release.scales is None:
+        return None
+    return np.where(release.scales.known, release.scales.values, np.nan)
+
+
 STATISTICS: list[Statistic] = [
     Statistic("mean", "mean", mean, digits=6),
     Statistic("noise_std", "noise (std)", noise_std, of_groups=False),
     Statistic("within", "within, at 95 %", within, sign="± ", needs_rows=True),
+    Statistic("scale", "scale (std of rows)", scale, needs_rows=True, of_groups=False),
 ]
 """All statistics, in the order in which they are shown."""
-_IN_WORDS = ("mean", "noise_std", "within")
+_IN_WORDS = ("mean", "noise_std", "within", "scale")
 """What ``print(release)`` has sentences for; it appends all others."""
 
 

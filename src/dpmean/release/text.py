@@ -23,6 +23,7 @@ from dpmean.release.diagnostics import Found
 from dpmean.release.settings import VARIANTS, CollectionSettings, NormBound, Settings
 
 if TYPE_CHECKING:
+    from dpmean.release.scales import Scales
     from dpmean.release.statistics import Statistic
 
 Paragraph = tuple[str, str]
@@ -32,6 +33,8 @@ FEW_COLUMNS = 10
 _PLAYED = "played in one process, which saw all rows"
 _WIDEST_NAME = 26
 """Names of columns up to this length stand before their numbers, longer ones above them."""
+_WIDEST_STEP = 24
+"""So it is with the names of steps."""
 PROTECTED = "protected: "
 """How the words on who is protected begin."""
 NOT_KNOWN: Paragraph = ("error", "not known, since there are too few rows")
@@ -134,12 +137,14 @@ def clipping(radius: float, unit: str) -> list[Paragraph]:
     return [("radius", f"{radius:.5g}{unit} around the centre; {beyond}")]
 
 
-def findings(found: Found, radius: float, unit: str, one: str) -> list[Paragraph]:
+def findings(found: Found, radius: float, unit: str, one: str, scales: Scales | None) -> list[Paragraph]:
     """Return what was found out on the way."""
+    own = " (of each column its own)" if scales is not None and scales.per_column else ""
+    shape = ", more along columns that vary more" if scales is not None and scales.used and not own else ""
     times = f"released {found.rounds} times, around better and better centres" if found.rounds > 1 else "released once"
     return [
-        ("spread", f"{found.spread:.4g}{unit}: the typical distance of a {one} from the mean of all"),
-        ("radius", f"{radius:.4g}{unit}: {one}s farther from the centre were clipped; the mean was {times}"),
+        ("spread", f"{found.spread:.4g}{unit}{own}: the typical distance of a {one} from the mean of all"),
+        ("radius", f"{radius:.4g}{unit}{shape}: {one}s farther from the centre were clipped; the mean was {times}"),
     ]
 
 
@@ -220,11 +225,16 @@ def _shuffle(collection: CollectionSettings) -> str:
 def paid(receipts: Sequence[Receipt]) -> list[str]:
     """Return what every step asked, in brief, and its part of the cost."""
     total = compose(receipt.cost for receipt in receipts).curve[0]
+    width = max([11, *(len(receipt.step) for receipt in receipts if len(receipt.step) <= _WIDEST_STEP)])
     lines = []
     for receipt in receipts:
         cost = receipt.cost
         part = f"{float(cost.epsilon):.5g}" if isinstance(cost, PureDp) else f"{renyi_of(cost).curve[0] / total:.1%}"
-        lines += wrapped(f"    {receipt.step:<11} {part:>6}  ", receipt.asked.split(",")[0])
+        step, asked = receipt.step, receipt.asked.split(",")[0]
+        if len(step) > width:  # the costs of all steps are to stand below each other
+            lines += wrapped("    ", step)
+            step = ""
+        lines += wrapped(f"    {step:<{width}} {part:>6}  ", asked)
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -37,7 +37,7 @@ class Columns:
         upper: the upper ones.
         few: whether there are too few rows to know the error, which is zero then.
         one: what the estimate is a mean of, a row or a person.
-        others: the other statistics of a release, with their numbers, or None where these are not known.
+        others: the other statistics of a release, with their numbers, or None where these may not be relied upon.
 
     """
 
@@ -66,8 +66,21 @@ class Columns:
         return bool(np.ptp(self.lower) == 0 and np.ptp(self.upper) == 0)
 
 
-def columns_of(release: Release, given: Sequence[str] | None = None) -> Columns:
-    """Read the columns of a release; their names are the given ones, or those that the release knows."""
+def other_statistics_of(releases: Iterable[Release]) -> list[Statistic]:
+    """Return the statistics, beside those that a page rounds, that any of some releases knows."""
+    found = list(releases)
+    others = [statistic for statistic in STATISTICS if statistic.name not in ROUNDED]
+    return [one for one in others if any(one.compute(release) is not None for release in found)]
+
+
+def columns_of(
+    release: Release, given: Sequence[str] | None = None, others: Sequence[Statistic] | None = None
+) -> Columns:
+    """Read the columns of a release.
+
+    Their names are the given ones, or those that the release knows; so are their other statistics.
+    """
+    others = other_statistics_of([release]) if others is None else others
     given = release.columns if given is None else given
     names = () if given is None or len(given) != release.d else tuple(given)
     bound = release.settings.bound if isinstance(release.settings.bound, BoxBounds) else None
@@ -85,7 +98,5 @@ def columns_of(release: Release, given: Sequence[str] | None = None) -> Columns:
         upper=None if bound is None else np.array(bound.upper),
         few=few,
         one="row" if release.unit is None else "person",
-        others=tuple(
-            (statistic, statistic.reliable(release)) for statistic in STATISTICS if statistic.name not in ROUNDED
-        ),
+        others=tuple((statistic, statistic.reliable(release)) for statistic in others),
     )

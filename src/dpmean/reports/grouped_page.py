@@ -10,7 +10,7 @@ from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
 from dpmean.reports import wording
 from dpmean.reports.accuracy import bound_in_words, uncovered
-from dpmean.reports.columns import Columns, columns_of
+from dpmean.reports.columns import Columns, columns_of, other_statistics_of
 from dpmean.reports.estimate import axis, covered, curve, dot, few, picture, reached
 from dpmean.reports.markup import Html, join, tag
 from dpmean.reports.numbers import plain
@@ -38,7 +38,8 @@ def body(
     promise = promise_of(release)
     how = wording.how_persons_count(promise)
     counted = None if how is None else tag("p", how)
-    groups = {label: columns_of(found, names) for label, found in release.released.items()}
+    others = other_statistics_of(release.released.values())
+    groups = {label: columns_of(found, names, others) for label, found in release.released.items()}
     return tag(
         "main",
         head(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -70,7 +71,8 @@ def _lines(columns: Columns) -> list[Html]:
             within = tag("span", f"{plain(columns.lower[j], 6)} to {plain(columns.upper[j], 6)}", class_="soft")
         cells = [value, "not known" if columns.few else error, plain(float(columns.noise_std[j]), 2)]
         for statistic, values in columns.others:
-            cells.append("not known" if values is None else plain(float(values[j]), statistic.digits))
+            known = values is not None and not math.isnan(values[j])
+            cells.append(plain(float(values[j]), statistic.digits) if known and values is not None else "not known")
         name = tag("th", tag("bdi", columns.names[j]), within, scope="row")
         lines.append(tag("tr", name, *(tag("td", cell) for cell in cells)))
     return lines

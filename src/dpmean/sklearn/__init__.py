@@ -22,15 +22,20 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(words, name=error.name) from None
 
 from dpmean.arguments.bounds import Bounds
+from dpmean.arguments.choices import read_flag
 from dpmean.arguments.groups import Groups, read_groups
 from dpmean.arguments.request import Request, read_request
+from dpmean.arguments.shape import Shape
+from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning, hide_sizes
+from dpmean.estimators.registry import ESTIMATORS
 from dpmean.ledger.ledger import Ledger
 from dpmean.pipeline.dispatch import run
 from dpmean.pipeline.grouped import run_groups
 from dpmean.privacy.budgets import Number
 from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
+from dpmean.release.statistics import scale
 from dpmean.sklearn.rows import (
     as_labels,
     checked_rows,
@@ -43,7 +48,8 @@ from dpmean.warning import warn_user
 
 __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
 
-_PASSED_ON = ("rho", "epsilon", "delta", "norm_bound", "bounds", "method", "neighbours", "allow_few_rows", "ledger")
+_PASSED_ON = ("rho", "epsilon", "delta", "norm_bound", "bounds", "method", "neighbours", "shape")
+_PASSED_ON += ("allow_few_rows", "ledger")
 
 
 class SeededWarning(UserWarning):
@@ -51,7 +57,7 @@ class SeededWarning(UserWarning):
 
 
 class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """The mean of rows under differential privacy; ``transform`` subtracts it.
+    """The mean of rows under differential privacy; ``transform`` subtracts it, and may divide by the scale of columns.
 
     ``fit`` releases the mean once and keeps the release, no row and no exact statistic: a fitted estimator may be
     stored and shown. What ``transform`` returns are rows, and as private as rows are.
@@ -70,6 +76,10 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         method: The estimator, ``"refined"``, ``"shifted"`` or ``"clipped"``, as for ``dpmean.mean``.
         neighbours: Which data sets are neighbours. By default add-or-remove-one: the number of rows is private. Give
             ``"replace-one"`` if you declare it public.
+        shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``: ``"auto"``, ``"round"``, or the
+            scale of each column if you know it.
+        standardize: Whether ``transform`` also divides each column by its scale, ``scale_``. It needs scales: at least
+            two columns, and method refined with another shape than ``"round"``.
         allow_few_rows: Whether to go on where there are too few rows to expect a useful answer. By default that is an
             error.
         ledger: A ``dpmean.Ledger`` that pays for every fit.
@@ -78,6 +88,8 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes:
         mean_: The private mean, one number per column.
+        scale_: The scale of each column, about its standard deviation, found privately or as given: the values of
+            ``release_.scales``, and 1 where it could not be told. None if no scales were asked for.
         release_: The ``dpmean.Release``, with the noise in it, an error bound, and the receipts.
         n_features_in_: The number of columns.
         feature_names_in_: The names of the columns, if they have names.
@@ -101,6 +113,8 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         bounds: Bounds | None = None,
         method: str = "refined",
         neighbours: str | None = None,
+        shape: Shape = "auto",
+        standardize: bool = False,
         allow_few_rows: bool = False,
         ledger: Ledger | None = None,
         random_state: Any = None,
@@ -112,6 +126,8 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.bounds = bounds
         self.method = method
         self.neighbours = neighbours
+        self.shape = shape
+        self.standardize = standardize
         self.allow_few_rows = allow_few_rows
         self.ledger = ledger
         self.random_state = random_state
@@ -125,13 +141,21 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         """
         request = _request(self)
+        _check_standardize(self, request)
         rows = hide_sizes(lambda: fitted_rows(self, X, private_number=request.terms.private_size))
+        if self.standardize and rows.shape[1] == 1:
+            raise ArgumentError("standardize=True needs two columns or more, got n_features = 1")
         self.release_: Release = run(rows, request)
-        self.mean_ = self.release_.mean
+        known = scale(self.release_)
+        self.mean_, self.scale_ = self.release_.mean, None if known is None else np.where(known > 0, known, 1.0)
+        if self.standardize and self.scale_ is None:
+            warn_user("transform does not standardize: there were too few rows to find scales", TooFewRowsWarning)
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Return the rows of ``X`` minus the private mean. They are rows still, and need protection.
+        """Return the rows of ``X`` minus the private mean, divided by the scales of columns with ``standardize``.
+
+        A column whose scale could not be told is not divided. What comes out are rows still, and need protection.
 
         Args:
             X: Rows with the same columns.
@@ -139,6 +163,8 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         centred: NDArray[Any] = checked_rows(self, X, reset=False) - self.mean_
+        if self.standardize and self.scale_ is not None:
+            centred /= self.scale_
         return centred
 
 
@@ -168,6 +194,8 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         neighbours: Which data sets are neighbours. By default add-or-remove-one: whether any one row is there, and its
             label, are protected. With ``"replace-one"`` any row may be another, of another class too; that takes four
             times the budget for the same centroids.
+        shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``. Every class is asked for scales
+            of its own; scales that you give hold for all classes.
         allow_few_rows: Whether to give classes a centroid where they have too few rows to expect a useful one. That of
             a class with hardly any rows is noise.
         ledger: A ``dpmean.Ledger`` that pays for every fit.
@@ -203,6 +231,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         bounds: Bounds | None = None,
         method: str = "refined",
         neighbours: str | None = None,
+        shape: Shape = "auto",
         allow_few_rows: bool = False,
         ledger: Ledger | None = None,
         random_state: Any = None,
@@ -215,6 +244,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         self.bounds = bounds
         self.method = method
         self.neighbours = neighbours
+        self.shape = shape
         self.allow_few_rows = allow_few_rows
         self.ledger = ledger
         self.random_state = random_state
@@ -282,6 +312,16 @@ def _request(estimator: PrivateMean | PrivateNearestCentroid, groups: Groups | N
     """Read the parameters of an estimator, before it looks at any row."""
     given = {name: getattr(estimator, name) for name in _PASSED_ON}
     return read_request(**given, groups=groups, seed=_seed(estimator.random_state))
+
+
+def _check_standardize(estimator: PrivateMean, request: Request) -> None:
+    """Refuse to standardize where no scales will be asked for, before anything is paid."""
+    if not read_flag(estimator.standardize, "standardize"):
+        return
+    if request.shape is Shaping.ROUND:
+        raise ArgumentError('standardize=True needs the scales of columns, got shape="round": leave shape out')
+    if not ESTIMATORS[estimator.method].shapes:
+        raise ArgumentError(f'standardize=True is for method "refined", got "{estimator.method}": leave method out')
 
 
 def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:
