@@ -10,6 +10,7 @@ import numpy as np
 from dpmean.audit.attacks.central import REPLACED, UNCOUNTED, rows_of
 from dpmean.audit.attacks.odds import COINS, FAR, Medians, Pair, circle, lumps, odds_of_search
 from dpmean.audit.attacks.target import MakeNoise, Target
+from dpmean.enums import Shaping
 from dpmean.estimators.clipped import FAILURE, ClippedMean
 from dpmean.estimators.feasibility import Estimator
 from dpmean.estimators.registry import find_estimator
