@@ -68,6 +68,10 @@ class Octaves:
     low: int
     points: int
 
+    def __post_init__(self) -> None:
+        if self.points < 1:
+            raise ArgumentError("there must be an octave to count pairs in")
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +84,10 @@ class Squares:
 
     length: int
 
+    def __post_init__(self) -> None:
+        if not 0 < self.length <= 1 << 30:  # loops check the square of a norm in 64 bits
+            raise ArgumentError(f"the length of squares must lie between 1 and 2^30, got {self.length}")
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +97,12 @@ class Columns:
     low: Floats
     spacing: Floats
     last: Ints
+
+    def __post_init__(self) -> None:
+        if not len(self.low) == len(self.spacing) == len(self.last):
+            raise ArgumentError("every column needs a line of its own")
+        if np.any(self.last < 0) or np.any(self.last > 1 << 52) or not np.all(self.spacing > 0):
+            raise ArgumentError("lines must have 2^52 points at most, a positive distance apart")
 
 
 @final

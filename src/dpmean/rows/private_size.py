@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final, overload
 
+from dpmean.errors import ArgumentError
 from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Noise, Rows
 from dpmean.queries.queries import (
@@ -16,6 +17,7 @@ from dpmean.queries.queries import (
     Distances,
     Ints,
     Octaves,
+    PairQuery,
     Pairs,
     Query,
     Radial,
@@ -39,6 +41,8 @@ class PrivateSizeRows:
     rows: Rows
     n: int
     noise: Noise
+    depth: int = 0
+    """These are all rows, a sample of them, a sample of a sample, ..."""
 
     @property
     def d(self) -> int:
@@ -58,11 +62,13 @@ class PrivateSizeRows:
         """Return about as many rows as there are positions, in an order that nobody knows.
 
         A position among ``n`` rows means nothing where one row more would shift all others. So each row is taken or
-        not, whatever becomes of others, and put in its place by coins that are never shown.
+        not, whatever becomes of others, and put in its place by coins that are never shown. A sample of a sample has
+        coins of its own.
         """
-        taken = sampled(self.rows.n, Fraction(len(positions), self.n), self.noise, "places")
-        order = shuffled(len(taken), self.noise, "order")
-        return replace(self, rows=self.rows.take(taken[order]), n=len(positions))
+        share, which = Fraction(len(positions), max(self.n, 1)), f" {self.depth + 1}" if self.depth else ""
+        taken = sampled(self.rows.n, share, self.noise, f"places{which}")
+        order = shuffled(len(taken), self.noise, f"order{which}")
+        return replace(self, rows=self.rows.take(taken[order]), n=len(positions), depth=self.depth + 1)
 
     def held(self) -> PrivateSizeRows:
         """Return all rows where they can be read again and again."""
@@ -79,7 +85,12 @@ class PrivateSizeRows:
     @overload
     def answer(self, query: Bins) -> BinSums: ...
     def answer(self, query: Query) -> Total:
-        """Return the exact total that a query asks for, with the public number in place of the private one."""
+        """Return the exact total that a query asks for, with the public number in place of the private one.
+
+        Pairs are made of samples alone: in an order that is known, one row more would change all of them.
+        """
+        if not self.depth and isinstance(query, PairQuery):
+            raise ArgumentError("where the number of rows is private, ask a sample about pairs: take one first")
         match query:
             case Distances() | Sides():
                 return _ending_at(self.n, self.rows.answer(query))

@@ -17,7 +17,7 @@ import numpy as np
 from dpmean.enums import ScaleKind
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.metric import Metric
-from dpmean.estimators.refined.shape import Shape
+from dpmean.estimators.refined.shape import FINEST, Shape
 from dpmean.numerics.error_quantiles import normal_quantile
 from dpmean.numerics.noisy_search import questions
 from dpmean.queries.queries import Columns, Floats, Ints, Octaves
@@ -94,7 +94,7 @@ def find_columns(curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
 def given_columns(curator: Curator, some: Sample, scales: Floats) -> Shape:
     """Take scales that the caller knows, and find middles and boxes."""
     stds = scales / some.domain.scale
-    farthest = np.minimum(_LARGEST * stds, 2.0)
+    farthest = np.clip(_LARGEST * stds, 2.0 ** (LOWEST + 1), 2.0)
     return _frame(curator, some, farthest, stds, np.zeros(some.d), ScaleKind.GIVEN, curator.left)
 
 
@@ -106,7 +106,7 @@ def _frame(
     middle = _middles(curator, some, farthest, budget)
     low, high = (np.where(unseen, side, np.clip(middle + side * BOX * farthest, -1, 1)) for side in (-1.0, 1.0))
     least = np.where(unseen, 2.0, farthest) / (1 + math.sqrt(some.d))
-    units = stds if kind is ScaleKind.GIVEN else np.maximum(stds, least)
+    units = np.maximum(stds, FINEST if kind is ScaleKind.GIVEN else least)
     box = before.to_user(low), before.to_user(high)
     after = before.reshape(before.to_user(middle), before.scale * units, box)
     return Shape(after, Metric.even(some.d), before.scale * stds, errors, kind, unseen=unseen)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpmean.enums import ScaleKind
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.metric import Metric
-from dpmean.estimators.refined.shape import Shape, grid_through
+from dpmean.estimators.refined.shape import FINEST, Shape, grid_through
 from dpmean.numerics.grid import Grid, radius_at
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Floats, Squares
@@ -117,7 +117,8 @@ def _ask(curator: Curator, drawn: Sample, so_far: _Found, cost: Fraction, step: 
         squares = np.where(seen, squares, rest)
     pairs = max(drawn.n // 2, 1)
     errors[seen] = np.hypot(std / squares[seen], math.sqrt(2 / pairs)) / 2
-    return _Found(_normalised(so_far.stds * np.sqrt(squares)), errors)
+    stds = np.maximum(_normalised(so_far.stds * np.sqrt(squares)), FINEST)
+    return _Found(_normalised(stds), errors)
 
 
 def _pays(curator: Curator, drawn: Sample, shape: Shape, grid: Grid) -> bool:

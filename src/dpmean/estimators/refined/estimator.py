@@ -24,7 +24,7 @@ from dpmean.estimators.refined.problem import Problem
 from dpmean.estimators.refined.radius import WELL_BEYOND, End, both_ends, end_of_rows, far_rows, measure, upper_end
 from dpmean.estimators.refined.release import release_in_ball, release_in_bins, release_on_ladder
 from dpmean.estimators.refined.scale import Scale, find_scale
-from dpmean.estimators.refined.shape import Shape, grid_through, in_shape
+from dpmean.estimators.refined.shape import Shape, grid_through, in_shape, takes_shape
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 from dpmean.privacy.budgets import Zcdp
@@ -82,12 +82,13 @@ class RefinedMean:
         return drawn, drawn if pairs == m else curator.take(np.arange(m), of=drawn)
 
     def _asks_for_octaves(self, curator: Curator) -> bool:
-        return self.shaping is Shaping.AUTO and curator.rows.domain.lower is not None and curator.rows.d > 1
+        domain = curator.rows.domain
+        return self.shaping is Shaping.AUTO and domain.lower is not None and domain.d > 1 and takes_shape(domain)
 
     def _find_shape(self, curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
         """Find the scales of the columns, or take those that are given; None: the same for all of them."""
         domain = curator.rows.domain
-        if self.shaping is Shaping.ROUND or domain.d == 1:
+        if self.shaping is Shaping.ROUND or domain.d == 1 or not takes_shape(domain):
             return None
         if not isinstance(self.shaping, Shaping):
             scales = np.array(self.shaping)

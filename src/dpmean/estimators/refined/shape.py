@@ -17,6 +17,9 @@ from dpmean.queries.queries import Floats
 from dpmean.release.estimate import Estimate
 from dpmean.release.scales import Scales
 
+FINEST = 2.0**-60
+"""Of scales: a column is never seen in smaller units, in lengths that columns of even scale have."""
+_EXTREME = 2.0**400
 _SILENT = 4
 """In standard deviations of the noise: a mean that is nearer to the middle of a column is taken to be there."""
 
@@ -53,6 +56,16 @@ class Shape:
             kind=self.kind,
             per_column=self.domain.lower is not None,
         )
+
+
+def takes_shape(domain: Domain) -> bool:
+    """Whether a domain can be reshaped to scales down to ``FINEST``, whichever they are; public.
+
+    Otherwise it would depend on the rows whether a call is refused.
+    """
+    ends = (domain.ball,) if domain.ball is not None else domain.box
+    far = all(np.all(np.abs(end) <= _EXTREME) for end in (*ends, domain.middle))
+    return bool(far and np.all(domain.scale >= 1 / _EXTREME))
 
 
 def in_shape(estimate: Estimate, shape: Shape, spread: float) -> Estimate:
