@@ -57,6 +57,8 @@ FITTING = {
     "nan": [{}],
     "groups": [np.array([0.5, 2.0])],
     "allow_few_rows": [True, False],
+    "shape": [np.array([0.5, 2.0])],
+    "standardize": [True, False],
 }
 """What is right of it."""
 ALSO_WRONG = {
@@ -83,6 +85,12 @@ ALSO_WRONG = {
     "by": ["no such"],
     "sizes": [None, "secret", ["private"]],
     "ledger": ["budget.json", 1.0],
+    "shape": [
+        *(None, "Round", [1.0], [1.0, 2.0, 3.0], [1.0, 0.0], [1.0, -2.0], [1.0, math.nan], [1.0, math.inf], ["a", "b"]),
+        *({"age": 10.0}, {"age": 10.0, "no such": 1.0}, {"age": 10.0, "bmi": 3.0, "x": 1.0}, {"age": 10.0, "bmi": 0.0}),
+        *([1e-300, 1.0], [1e300, 1.0], [1e-12, 1e12], [[1.0, 2.0]], [True, True], {"age": "wide", "bmi": 1.0}),
+    ],
+    "standardize": [None, "yes", 1],
 }
 WITHOUT = {
     "epsilon": {"rho": None, "delta": 1e-6},

@@ -35,7 +35,7 @@ def defaults(call):
 
 @pytest.mark.parametrize("way", [dpmean.mean, dpmean.mean_by, dpmean.plan, PrivateMean, PrivateNearestCentroid])
 def test_every_way_in_has_the_defaults_of_a_request(way):
-    own = {"X", "by", "groups", "sizes", "n", "d", "classes", "random_state"}
+    own = {"X", "by", "groups", "sizes", "n", "d", "classes", "random_state", "standardize"}
     request, given = defaults(read_request), defaults(way)
     if way in (PrivateMean, PrivateNearestCentroid):
         assert given.pop("method") == "refined"  # which None stands for
@@ -59,6 +59,10 @@ WRONG = [
     {"allow_few_rows": "yes"},
     {"ledger": "budget.json"},
     {"nan": {"age": "drop"}},
+    {"shape": "flat"},
+    {"shape": [1.0, 0.0]},
+    {"shape": {"age": -1.0}},
+    {"shape": [1.0, 2.0], "method": "shifted"},
 ]
 
 
@@ -107,6 +111,8 @@ def test_a_request_gives_what_the_function_gives():
         ({"passes": 1, "trust": "local"}, "passes is for the central model"),
         ({"privacy_unit": "p", "trust": "local"}, "privacy_unit is for the central model"),
         ({"step": 0.5, "trust": "local"}, "step is for the central model"),
+        ({"shape": "round", "trust": "local"}, "shape is for the central model"),
+        ({"shape": [1.0, 2.0], "trust": "local"}, "shape is for the central model"),
         ({"rounds": "few"}, "rounds is for the local and the shuffle model"),
         ({"honest": 0.9}, "honest is for the shuffle model"),
         ({"fidelity": "messages"}, "fidelity is for the shuffle model"),
@@ -150,6 +156,10 @@ MALFORMED = [
     *({"norm_bound": None, "bounds": wrong} for wrong in ({}, {"a": 3}, {"a": (1, 0)}, {3: (0, 1)}, {"a": (0, "x")})),
     {"passes": 1.0},
     {"seed": True},
+    *({"shape": wrong} for wrong in (None, 5, 1.0, "flat", [], {}, [[1.0]], [1.0, "x"], ["1", "2"], [True, False])),
+    *({"shape": wrong} for wrong in ([0.0], [-1.0], [np.nan], [np.inf], [1e-200], [1e200], [1e-12, 1e12], {3: 1.0})),
+    *({"shape": wrong} for wrong in ({"a": "x"}, {"a": None}, {"a": np.nan}, [[1.0], [1.0, 2.0]], b"auto", [1j])),
+    *({"shape": "round", "method": method} for method in ("shifted", "clipped")),
 ]
 
 

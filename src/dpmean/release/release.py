@@ -298,7 +298,7 @@ class Release:
             return []
         from dpmean.release.scales_text import scales_in_words  # here, as few need it
 
-        return [("scales", scales_in_words(self.scales, self.columns, self.receipts))]
+        return [("scales", "; ".join(scales_in_words(self.scales, self.columns, self.receipts)))]
 
     def _radius(self) -> list[summary.Paragraph]:
         unit, one = self.settings.radius_unit, "row" if self.unit is None else "person"

@@ -16,34 +16,36 @@ _NAMED = 3
 """So many columns are named."""
 
 
-def scales_in_words(scales: Scales, columns: Sequence[str] | None, receipts: Sequence[Receipt]) -> str:
+def scales_in_words(scales: Scales, columns: Sequence[str] | None, receipts: Sequence[Receipt]) -> list[str]:
     """Return how the scales of columns differ, whether noise follows them, and what finding them cost."""
     names = [f"column {j}" for j in range(len(scales.values))] if columns is None else [*map(display_name, columns)]
     if not any(scales.known):
-        return "; ".join(["no column varies enough for its scale to be told", *_cost(scales, receipts)])
-    parts = _of_each(scales, names) if scales.per_column else _of_all(scales)
-    return "; ".join([parts, *_cost(scales, receipts), *_not_known(scales, names)])
+        return ["no column varies enough for its scale to be told", *_cost(scales, receipts)]
+    followed = _of_each(scales, names) if scales.per_column else _of_all(scales)
+    return [followed, *_cost(scales, receipts), *_not_known(scales, names)]
 
 
 def _of_each(scales: Scales, names: Sequence[str]) -> str:
     """Return what noise follows where each column has a unit of its own."""
     known = [(value, name) for value, name, one in zip(scales.values, names, scales.known, strict=True) if one]
     (low, first), (high, last) = min(known), max(known)
-    given = "given; " if scales.kind is ScaleKind.GIVEN else ""
+    own = "given scale" if scales.kind is ScaleKind.GIVEN else "own standard deviation"
     ends = f"{_short(low)} ({first})" + (f" to {_short(high)} ({last})" if first != last else "")
-    return f"{given}each column has noise for its own standard deviation: {ends}"
+    return f"each column has noise in proportion to its {own}, {ends}"
 
 
 def _of_all(scales: Scales) -> str:
     """Return what noise follows where all columns share a unit."""
     apart = f"{_short(scales.ratio, 2)}-fold"
     if scales.kind is ScaleKind.GIVEN:
-        return f"given, {apart} apart; noise follows them" if scales.used else "given, all the same, and so is noise"
+        return (
+            f"noise follows the given scales, which differ {apart}" if scales.used else "all given scales are the same"
+        )
     if scales.used:
-        return f"columns differ {apart}; noise follows them"
+        return f"columns differ {apart}, and noise follows them"
     if scales.ratio < _LITTLE:
-        return f"columns differ little ({apart}); noise is the same for all"
-    return f"columns differ {apart}, but noise that follows them would gain too little; it is the same for all"
+        return f"columns differ little ({apart}), and noise is the same for all"
+    return f"columns differ {apart}, but noise is the same for all, as too little would be gained"
 
 
 def _cost(scales: Scales, receipts: Sequence[Receipt]) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from dpmean.enums import ScaleKind
 from dpmean.errors import plural
 from dpmean.release import text
 from dpmean.release.release import Release
@@ -10,19 +13,34 @@ from dpmean.reports.columns import columns_of
 from dpmean.reports.markup import Html, join, tag
 from dpmean.reports.numbers import from_to, plain
 from dpmean.reports.parts import entries, points
+from dpmean.reports.scales import scales
 
 _HALVES = " half-widths"
 
 
-def accuracy(release: Release) -> Html:
-    """Return what error to expect of a release."""
-    halves = release.settings.radius_unit.startswith(_HALVES)
-    unit = tag("p", "A half-width is half the way from a column's lower bound to its upper one.", class_="soft")
+def accuracy(release: Release, names: Sequence[str] | None = None) -> Html:
+    """Return what error to expect of a release, whose columns have these names."""
+    unit = unit_in_words(release)
     return join(
         entries(_sizes(release), "sizes"),
-        unit if halves else None,
+        tag("p", unit, class_="soft") if unit else None,
+        scales(release, names),
         uncovered(None if release.found is None else release.found.unseen, release.settings),
     )
+
+
+def unit_in_words(release: Release) -> str:
+    """Return what lengths are measured in, if it is not the unit of all columns."""
+    if release.settings.radius_unit.startswith(_HALVES):
+        return "A half-width is half the way from a column's lower bound to its upper one."
+    if release.scales is None or not release.scales.per_column:
+        return ""
+    source = {
+        ScaleKind.FOUND: "as it was found privately (in the table, as scale)",
+        ScaleKind.GIVEN: "as whoever made this page knew it (in the table, as scale)",
+    }[release.scales.kind]
+    rest = "" if all(release.scales.known) else " One that hardly varies is measured in a part of its range."
+    return f"Each column is measured in its own standard deviation, {source}.{rest}"
 
 
 def uncovered(unseen: int | None, settings: Settings) -> Html:
@@ -55,8 +73,10 @@ def uncovered(unseen: int | None, settings: Settings) -> Html:
 
 def _sizes(release: Release) -> list[tuple[str, str]]:
     columns, found = columns_of(release), release.found
-    unit, one = _unit(release), "row" if release.unit is None else "person"
-    clipped = ("Clipped at", f"{plain(release.radius, 3)}{unit} from the centre: {one}s farther out were moved closer")
+    unit, one = unit_of(release), "row" if release.unit is None else "person"
+    more = ", more along columns that vary more" if not unit and release.scales and release.scales.used else ""
+    where = f"{plain(release.radius, 3)}{unit} from the centre{more}"
+    clipped = ("Clipped at", f"{where}: {one}s farther out were moved closer")
     each = "" if columns.d == 1 else "in each column, "
     if found is None or not columns.measured:
         return [("Noise", f"{each}a standard deviation of {from_to(columns.noise_std)}"), clipped]
@@ -82,7 +102,7 @@ def _sizes(release: Release) -> list[tuple[str, str]]:
     return [("Each column alone", alone), *together]
 
 
-def _unit(release: Release) -> str:
+def unit_of(release: Release) -> str:
     """Return the unit of lengths, if it is not that of the columns."""
     unit = release.settings.radius_unit
     return " half-widths" if unit.startswith(_HALVES) else unit

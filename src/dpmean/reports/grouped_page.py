@@ -9,7 +9,7 @@ from dpmean.errors import display_name, plural
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
 from dpmean.reports import wording
-from dpmean.reports.accuracy import bound_in_words, uncovered
+from dpmean.reports.accuracy import bound_in_words, uncovered, unit_in_words, unit_of
 from dpmean.reports.columns import Columns, columns_of, other_statistics_of
 from dpmean.reports.estimate import axis, covered, curve, dot, few, picture, reached
 from dpmean.reports.markup import Html, join, tag
@@ -20,6 +20,7 @@ from dpmean.reports.promise import Promise, promise_of
 from dpmean.reports.provenance import choices
 from dpmean.reports.receipts import receipts
 from dpmean.reports.scale import Scale
+from dpmean.reports.scales import sentences
 from dpmean.reports.tables import numbers_of_groups
 
 _EACH_ITS_OWN = ("coins", "passes", "sample", "step")
@@ -50,7 +51,7 @@ def body(
             entries(_facts(release, promise), "facts"),
         ),
         section("estimate", "The estimates", counted, _estimates(release, groups, image), _without(release)),
-        section("accuracy", "How accurate they are", _accuracy(release)) if groups else None,
+        section("accuracy", "How accurate they are", _accuracy(release, names)) if groups else None,
         section("privacy", "Who is protected, and how well", privacy(promise)),
         section("receipts", "What it cost", *_receipts(release)),
         section(
@@ -148,29 +149,41 @@ def _without(release: GroupedRelease) -> Html | None:
     return join(tag("h3", "Groups without a number"), entries(reasons, "sizes"))
 
 
-def _accuracy(release: GroupedRelease) -> Html:
+def _accuracy(release: GroupedRelease, names: Sequence[str] | None) -> Html:
     found = list(release.released.values())
     unseen = [one.found.unseen for one in found if one.found is not None]
     measured = len(unseen) == len(found)
     length = "" if found[0].d == 1 else "All columns of a group together, as the length of the vector of all errors. "
-    halves = found[0].settings.radius_unit.startswith(" half")
-    unit = "In half-widths: halves of the way from a column's lower bound to its upper one. " if halves else ""
+    units = {one.settings.radius_unit: unit_in_words(one) for one in found}
+    mixed = len(units) > 1
+    unit = " ".join(words for words in units.values() if words)
     one = "row" if release.unit is None else "person"
     confidence = f"At 95 % confidence; in brackets, to the mean of a population of which {one}s are independent draws."
     return join(
-        tag("p", f"{length}{unit}{confidence}", class_="soft") if measured else None,
-        entries(((str(label), _error(one)) for label, one in release.released.items()), "sizes"),
+        tag("p", f"{length}{unit}{' ' if unit else ''}{confidence}", class_="soft") if measured else None,
+        entries(((str(label), _error(one, mixed=mixed)) for label, one in release.released.items()), "sizes"),
+        _scales(release, names),
         uncovered(max(unseen) if measured else None, found[0].settings),
     )
 
 
-def _error(release: Release) -> str:
+def _scales(release: GroupedRelease, names: Sequence[str] | None) -> Html | None:
+    """Return what is known of the scales of columns, group by group."""
+    pairs = [(str(label), sentences(one, names or one.columns)) for label, one in release.released.items()]
+    known = [(label, words) for label, words in pairs if words]
+    if not known:
+        return None
+    return tag("details", tag("summary", "How columns differ, group by group"), entries(known, "sizes"))
+
+
+def _error(release: Release, *, mixed: bool) -> str:
     if release.settings.few_rows:
         return "not known: too few rows"
     if release.found is None or not release.found.noise_std > 0:
         return f"clipped at {plain(release.radius, 3)}; the bias of that was not measured"
     rows, population = release.error_bound(), release.error_bound(of="population")
-    return f"at most {plain(rows, 3)} ({plain(population, 3)})"
+    unit = unit_of(release) if mixed else ""
+    return f"at most {plain(rows, 3)}{unit} ({plain(population, 3)})"
 
 
 def _receipts(release: GroupedRelease) -> list[Html]:

@@ -33,7 +33,7 @@ def receipts(found: Sequence[Receipt], total: str) -> Html:
 
 
 def _line(receipt: Receipt, share: float) -> Html:
-    purpose = wording.STEPS.get(receipt.step.split()[0] if receipt.step.split() else "")
+    purpose = wording.purpose_of(receipt.step)
     gloss = tag("span", purpose, class_="soft") if purpose else None
     drawn = charts.bar(share, f"{percent(share)} of what was spent")
     return tag(

@@ -33,7 +33,7 @@ def body(release: Release, columns: Columns, image: tuple[int, int] | None, titl
             entries(_facts(release, promise), "facts"),
         ),
         section("estimate", "The estimate", counted, estimate(columns, image)),
-        section("accuracy", "How accurate it is", accuracy(release)),
+        section("accuracy", "How accurate it is", accuracy(release, columns.names if columns.named else None)),
         section("privacy", "Who is protected, and how well", privacy(promise)),
         section("receipts", "What it cost", receipts(release.receipts, _total(promise))),
         section(

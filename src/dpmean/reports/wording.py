@@ -20,6 +20,9 @@ STEPS = {
     "extremes": "how far out the outermost rows are",
     "locate": "an intermediate mean, used as the next centre",
     "outline": "how many rows lie how far out",
+    "squares": "how widely each column varies",
+    "octaves": "how widely each column varies",
+    "far pairs": "whether noise that follows the columns is smaller",
     "far": "how far out the farthest rows are",
     "alarm": "whether some rows lie far beyond all others",
     "radius": "where to clip",
@@ -34,7 +37,13 @@ STEPS = {
     "mean": "the mean itself",
     "answers": "what each device was asked",
 }
-"""What the steps of our estimators are for, by the first word of their names."""
+"""What the steps of our estimators are for, by the first word of their names, or the first two."""
+
+
+def purpose_of(step: str) -> str | None:
+    """Return what a step is for, if it is one of ours."""
+    first, second, *_ = [*step.replace(",", "").split(), "", ""]
+    return STEPS.get(f"{first} {second}", STEPS.get(first))
 
 
 _DELTAS = (1e-5, 1e-6, 1e-9)
