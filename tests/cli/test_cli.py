@@ -173,6 +173,17 @@ WRONG = {
     "mean data.npy --rho 1 --norm-bound 9 --ledger bounds.csv": (3, "bounds.csv is damaged"),
     "plan --n 0 --d 3 --rho 1": (2, "n must be at least 1, got 0"),
     "plan --n 10 --d 3": (2, "a privacy budget is missing"),
+    "plan --n 4000 --d 3 --rho 1 --shape 1,2": (2, "one scale for each of 3 columns, got 2"),
+    "plan --n 4000 --d 3 --rho 1 --shape flat": (2, 'shape must be "auto" or "round", got \'flat\''),
+    "plan --n 4000 --d 3 --rho 1 --trust local --shape round": (2, "shape is for the central model"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,x": (2, "'1,x' are not scales divided by commas"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape age=1,age=2": (2, "should name every column once"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape age=1,2": (2, "should name every column once"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape age=1": (2, "no scale for column 'height'"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,2,3": (2, "one scale for each of 2 columns, got 3"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,-2": (2, "scales in shape must be positive"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,nan": (2, "scales in shape must be positive"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,2 --method shifted": (2, 'shape is for method "refined"'),
     "convert --rho 1": (2, "give two of --rho, --epsilon and --delta"),
     "convert --rho 1 --epsilon 1 --delta 1e-6": (2, "give two of --rho, --epsilon and --delta"),
     "convert --rho 1 --delta 2": (2, "delta must be below 1"),
@@ -581,6 +592,42 @@ def test_plans_and_conversions(run):
     back = json.loads(run(f"convert --epsilon {there['epsilon']} --delta 1e-6 --json").stdout)
     assert 0.4999999 < back["rho"] < 0.5000001
     assert "at delta = 2.78623e-14" in run("convert --rho 0.5 --epsilon 8").stdout
+
+
+def test_noise_follows_scales_unless_asked_otherwise(run, home):
+    command = "mean patients.csv --bounds bounds.csv --rho 0.5 --seed 1"
+    settings = {"columns": ["age", "height"], "bounds": {"age": (0, 130), "height": (50, 250)}, "rho": 0.5, "seed": 1}
+    file, given = str(home / "patients.csv"), {"age": 12.0, "height": 8.5}
+    for option, shape in (
+        *(("", "auto"), ("--shape auto", "auto"), ("--shape round", "round")),
+        *(("--shape 12,8.5", [12, 8.5]), ("--shape age=12,height=8.5", given), ("--shape 'height=8.5, age=12'", given)),
+    ):
+        found = run(f"{command} --json {option}").stdout
+        assert found == dpmean.mean(file, shape=shape, **settings).to_json() + "\n"
+    assert json.loads(found)["scales"]["values"] == [12.0, 8.5]
+    assert json.loads(found)["scales"]["kind"] == "given"
+    assert "scales" not in json.loads(run(f"{command} --json --shape round").stdout)
+    shown = run(command).stdout
+    assert "scale (std)" in shown
+    assert re.search(r"scales +each column has noise in proportion to its own standard deviation", shown)
+    assert "scale" not in run(f"{command} --shape round").stdout
+    groups = "mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B --rho 0.5 --json"
+    found = json.loads(run(f"{groups} --shape 12,8.5").stdout)
+    assert all(group["release"]["scales"]["values"] == [12.0, 8.5] for group in found["groups"])
+    found = run(f"{command} --shape 12,8.5 --format csv").stdout.splitlines()
+    assert [line.split(",")[4] for line in found] == ["scale", "12.0", "8.5"]
+    assert run(f"{command} --shape round --format csv").stdout.splitlines()[1].split(",")[4] == ""
+
+
+def test_a_plan_says_what_scales_cost_and_gain(run):
+    assert re.search(r"scales of columns cost about 2 % of the budget", run("plan --n 4000 --d 8 --rho 1").stdout)
+    assert "scale" not in run("plan --n 4000 --d 8 --rho 1 --shape round").stdout
+    given = json.loads(run("plan --n 4000 --d 2 --rho 1 --shape 1,100 --json").stdout)
+    plain = json.loads(run("plan --n 4000 --d 2 --rho 1 --json").stdout)
+    assert given["scales"] == {"norm_bound": None, "bounds": None, "gain": pytest.approx(101 / 20002**0.5)}
+    assert given["error"] < plain["error"]
+    assert set(plain["scales"]) == {"norm_bound", "bounds", "gain"}
+    assert json.loads(run("plan --n 4000 --d 2 --rho 1 --shape round --json").stdout)["scales"] is None
 
 
 def test_an_audit_says_what_it_found(run, monkeypatch):

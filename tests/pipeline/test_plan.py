@@ -13,6 +13,7 @@ from dpmean import ArgumentError, Neighbours
 from dpmean.estimators.feasibility import Verdict
 from dpmean.estimators.refined import plan
 from dpmean.pipeline.outlook import Outlook
+from dpmean.release.scales import receipts_of_scales
 
 sizes = st.integers(1, 10**7)
 dimensions = st.sampled_from([1, 2, 3, 7, 8, 16, 128, 1024, 4096, 10**5])
@@ -136,3 +137,80 @@ def test_a_private_number_of_rows_is_planned_for():
     )
     with pytest.raises(ArgumentError, match=r'"add-or-remove-one" is for the central model: .* Leave neighbours out'):
         dpmean.plan(4000, 128, rho=0.5, trust="local", neighbours="add-or-remove-one")
+
+
+# --- the scales of columns -------------------------------------------------------------------------------------------
+
+
+def test_an_outlook_says_whether_scales_will_be_asked_for():
+    both, norm = dpmean.plan(5000, 8, rho=0.5), dpmean.plan(1000, 8, rho=0.05)
+    assert both.scales.norm_bound == pytest.approx(0.96 * 0.021)
+    assert 0.03 < both.scales.bounds < 0.12
+    assert (both.scales.gain, norm.scales.bounds) == (1.0, None)
+    assert "scales of columns cost about 2 % of the budget (norm_bound), " in str(both)
+    assert "scales of columns are asked for with norm_bound only (2 % of the budget)" in str(norm)
+    assert dpmean.plan(300, 160, rho=0.1).scales == dpmean.plan(300, 160, rho=0.1, shape="auto").scales
+    assert "scales of columns are not asked for: too few rows" in str(dpmean.plan(350, 160, rho=0.1))
+    for none in (dpmean.plan(5000, 1, rho=0.5), dpmean.plan(5000, 8, rho=0.5, shape="round")):
+        assert none.scales is None
+        assert "scale" not in str(none)
+    assert dpmean.plan(5000, 8, rho=0.5, shape="round").error == both.error
+    assert dpmean.plan(5000, 8, epsilon=1, delta=1e-9, trust="shuffle").scales is None
+    assert "scale" not in str(dpmean.plan(10, 8, rho=0.5))  # too few rows for anything
+
+
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
+@pytest.mark.parametrize(("n", "d", "rho"), [(5000, 8, 0.5), (1000, 8, 0.05), (250, 4, 0.05), (20_000, 60, 0.1)])
+@pytest.mark.parametrize("bound", ["norm_bound", "bounds"])
+def test_what_is_planned_for_scales_is_what_is_done(n, d, rho, bound):
+    rows = np.random.default_rng(0).normal(5, np.linspace(0.1, 10, d), (n, d))
+    given = {"norm_bound": 1000.0} if bound == "norm_bound" else {"bounds": (-1000.0, 1000.0)}
+    release = dpmean.mean(rows, rho=rho, seed=1, neighbours="replace-one", **given)
+    planned = getattr(dpmean.plan(n, d, rho=rho, neighbours="replace-one").scales, bound)
+    assert (planned is None) == (release.scales is None)
+    if planned is not None:
+        paid = sum(receipt.cost.rho for receipt in receipts_of_scales(release.receipts)) / release.rho
+        assert float(paid) <= planned * 1.3
+        assert planned < 2.5 * float(paid) + 0.02
+
+
+@pytest.mark.parametrize("d", [4, 32])
+def test_the_error_for_given_scales_is_what_such_rows_give(d):
+    scales = 1 / np.arange(1, d + 1)
+    outlook = dpmean.plan(4000, d, rho=0.5, shape=scales, neighbours="replace-one")
+    even = dpmean.plan(4000, d, rho=0.5, neighbours="replace-one")
+    assert outlook.scales.gain == pytest.approx(scales.sum() / np.sqrt(d * (scales**2).sum()))
+    assert even.error * outlook.scales.gain < outlook.error < even.error
+    assert outlook.rows_to_match <= even.rows_to_match
+    assert f"{outlook.scales.gain:.2g} times as large as even noise" in str(outlook)
+    rows, errors = np.random.default_rng(0).normal(5, scales, (4000, d)), []
+    for seed in range(12):
+        release = dpmean.mean(rows, rho=0.5, norm_bound=300.0, shape=scales, seed=seed, neighbours="replace-one")
+        errors.append(np.linalg.norm(release.mean - rows.mean(axis=0)))
+    assert np.mean(errors) == pytest.approx(outlook.error * np.linalg.norm(scales), rel=0.3)
+
+
+def test_scales_in_a_plan_need_no_names_and_no_unit():
+    one = dpmean.plan(4000, 2, rho=0.5, shape=[1.0, 40.0])
+    assert dpmean.plan(4000, 2, rho=0.5, shape={"age": 1.0, "pay": 40.0}) == one
+    assert dpmean.plan(4000, 2, rho=0.5, shape=np.array([1e300, 40e300]) / 1e250).error == pytest.approx(one.error)
+    assert dpmean.plan(4000, 2, rho=0.5, shape=[3.0, 3.0]).scales.gain == pytest.approx(1)
+    assert dpmean.plan(4000, 1, rho=0.5, shape=[3.0]) == dpmean.plan(4000, 1, rho=0.5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"shape": [1.0, 2.0]}, "one scale for each of 3 columns, got 2"),
+        ({"shape": {"a": 1.0}}, "one scale for each of 3 columns, got 1"),
+        ({"shape": [1.0, 0.0, 1.0]}, "scales in shape must be positive"),
+        ({"shape": [1.0, np.nan, 1.0]}, "scales in shape must be positive"),
+        ({"shape": "flat"}, 'shape must be "auto" or "round"'),
+        ({"shape": None}, 'shape must be "auto", "round" or the scale'),
+        ({"shape": "round", "trust": "local"}, "shape is for the central model"),
+        ({"shape": [1.0] * 3, "trust": "local"}, "shape is for the central model"),
+    ],
+)
+def test_a_shape_that_cannot_be_planned_with_is_refused(wrong, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        dpmean.plan(4000, 3, rho=0.5, **wrong)

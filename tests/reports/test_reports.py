@@ -22,6 +22,7 @@ import dpmean
 from dpmean import GroupedRelease, Neighbours, PureDp, Refusal, Release, Zcdp, baselines
 from dpmean.privacy.renyi import renyi_of
 from dpmean.release.settings import NormBound, Settings
+from dpmean.release.statistics import scale
 from dpmean.reports.markup import Html, escaped, raw, tag
 from dpmean.reports.numbers import fraction, percent_up, plain, small, with_error
 from dpmean.reports.promise import best_guess, promise_of
@@ -47,6 +48,14 @@ def _named(release, names):
     return _set(release, columns=tuple(names))
 
 
+_TABLE = ["Age", "Income", "Constant"]
+_LIMITS = ([0, 0, 0], [130, 10_000_000, 10])
+
+
+def _table():
+    return np.random.default_rng(2).normal([41, 33000, 3], [12, 9000, 0], (5000, 3))
+
+
 def as_if_real(release):
     """Return a seeded release that says it is not, to look like a real one."""
     if isinstance(release, GroupedRelease):
@@ -68,6 +77,7 @@ def releases():
     real = {
         "columns": _named(columns, ["Age (years)", "Income (€)", "Height (cm)", "Commute (minutes)", "Children"]),
         "vector": public.mean(rows, rho=0.5, norm_bound=600.0, seed=2),
+        "table": _named(public.mean(_table(), rho=0.5, bounds=_LIMITS, seed=9), _TABLE),
         "one": public.mean(rows[:, 0], rho=0.1, bounds=(0, 20), seed=4),
         "local": dpmean.mean(rows[:, :3], trust="local", epsilon=2.0, norm_bound=60.0, seed=5),
         "shuffle": dpmean.mean(rows[:, :3], trust="shuffle", epsilon=2.0, delta=1e-9, norm_bound=60.0, seed=6),
@@ -81,7 +91,7 @@ def releases():
 
 
 COINS = "0123456789abcdef" * 2
-KINDS = ["seeded", "columns", "vector", "one", "local", "shuffle", "few", "floats", "persons"]
+KINDS = ["seeded", "columns", "table", "vector", "one", "local", "shuffle", "few", "floats", "persons"]
 
 
 @pytest.fixture(scope="session")
@@ -217,6 +227,58 @@ def test_where_rows_are_too_few_no_error_is_told(releases, grouped, tmp_path):
     assert "Few rows: some of this may be worthless." in words
     assert "how far off their estimates are: South." in words
     assert "South not known: too few rows" in words
+
+
+def test_a_page_says_how_columns_differ_and_what_it_cost_to_know(releases, tmp_path):
+    words = _words(dpmean.report(releases["table"], tmp_path / "page.html"))
+    assert re.search(r"Each column has noise in proportion to its own standard deviation, \S+ \(Age\) to ", words)
+    assert re.search(r"Finding this cost \d\.\d % of the budget\. 1 column hardly varies: Constant\.", words)
+    assert re.search(r"The noise in a column is \S+( to \S+)? of its own standard deviation\.", words)
+    assert "One that hardly varies is measured in a part of its range" in words
+    assert re.search(r"at most \S+ standard deviations, at 95 % confidence", words)
+    assert "octaves how widely each column varies" in words
+    assert "half-width" not in words
+    even = _words(dpmean.report(releases["vector"], tmp_path / "page.html"))
+    assert re.search(r"Columns differ little \(1\.\d-fold\), and noise is the same for all\. Finding this cost", even)
+    assert "more along columns" not in even
+    uneven = public.mean(np.random.default_rng(0).normal(5, 1 / np.arange(1, 33), (4000, 32)), rho=1, norm_bound=300)
+    words = _words(dpmean.report(uneven, tmp_path / "page.html"))
+    assert re.search(r"Columns differ \d+-fold, and noise follows them", words)
+    assert re.search(r"Clipped at \S+ from the centre, more along columns that vary more: rows farther out", words)
+    assert "far pairs whether noise that follows the columns is smaller" in words
+    given = public.mean(_table(), rho=0.5, bounds=_LIMITS, shape=[10.0, 9000.0, 1.0], seed=1)
+    words = _words(dpmean.report(given, tmp_path / "page.html", columns=_TABLE))
+    assert "to its given scale, 1 (Constant) to 9000 (Income)" in words
+    assert "as whoever made this page knew it" in words
+
+
+@pytest.mark.parametrize("name", ["refined", "box", "groups"])
+def test_a_page_of_an_old_release_says_nothing_of_scales(name, tmp_path):
+    old = json.loads((Path(__file__).parents[1] / "vectors" / "documents.json").read_text())["releases"]
+    even = public.mean(_table(), rho=0.5, bounds=_LIMITS, shape="round", seed=1)
+    text = even.to_json() if name == "box" else old[name]
+    kind = GroupedRelease if name == "groups" else Release
+    words = _words(dpmean.report(kind.from_json(text), tmp_path / "page.html"))
+    assert "scale (std)" not in words
+    assert "standard deviations" not in words.partition("Who is protected")[0]
+    assert "How columns differ" not in words
+    assert ("half-width" in words) == (name == "box")
+
+
+def test_groups_that_are_measured_in_different_units_say_which(tmp_path):
+    """One has enough rows to find scales, another has not."""
+    labels = np.where(np.arange(5000) < 300, "few", "many")
+    shared = {"by": labels, "groups": ["few", "many"], "rho": 0.5, "bounds": _LIMITS, "seed": 1}
+    groups = dpmean.mean_by(_table(), **shared)
+    assert [one.scales is None for one in groups.released.values()] == [True, False]
+    words = _words(dpmean.report(groups, tmp_path / "page.html", columns=_TABLE))
+    assert re.search(r"few at most \S+ half-widths \(", words)
+    assert re.search(r"many at most \S+ standard deviations \(", words)
+    assert "How columns differ, group by group" in words
+    one = dpmean.mean_by(_table(), **{**shared, "groups": ["many"]})
+    words = _words(dpmean.report(one, tmp_path / "page.html"))
+    assert "many at most" in words
+    assert "half-width" not in words
 
 
 def test_the_page_of_a_release_as_usual_protects_who_took_part(tmp_path):
@@ -622,7 +684,8 @@ def test_the_numbers_in_the_browser_are_those_of_the_release(browser, releases, 
     assert len(cells) == release.d
     error = release.column_bounds() if release.found else 1.96 * release.noise_std
     names = release.columns or [f"column {j}" for j in range(release.d)]
-    for j, (name, mean, bound, noise) in enumerate(cells):
+    stds = [None] * release.d if release.scales is None else scale(release).tolist()
+    for j, (name, mean, bound, noise, *others) in enumerate(cells):
         assert name == names[j]
         assert abs(float(mean) - release.mean[j]) <= 0.0501 * error[j]
         if kind == "few":
@@ -630,6 +693,9 @@ def test_the_numbers_in_the_browser_are_those_of_the_release(browser, releases, 
         else:
             assert 0.9999 * error[j] <= float(bound) <= 1.1001 * error[j]
         assert abs(float(noise) - release.noise_std[j]) <= 0.051 * release.noise_std[j]
+        assert len(others) == (stds[j] is not None)
+        if others:
+            assert others == ["not known"] if math.isnan(stds[j]) else float(others[0]) == float(f"{stds[j]:.3g}")
     held = json.loads(browser.ask("document.getElementById('release').textContent"))
     assert held["mean"] == release.mean.tolist()
 

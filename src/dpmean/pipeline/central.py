@@ -12,13 +12,11 @@ from dpmean.arguments.request import Job, Request
 from dpmean.arguments.shape import Scales
 from dpmean.arguments.terms import Terms
 from dpmean.enums import Shaping
-from dpmean.estimators.refined import plan as planner
 from dpmean.estimators.refined.estimator import rows_needed
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import SecureNoise, SeededNoise
-from dpmean.numerics.error_quantiles import length_quantile
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
-from dpmean.pipeline.forecast_scales import forecast_scales
+from dpmean.pipeline.forecast import RowsAhead, expected_error, forecast_scales, rows_to_match
 from dpmean.pipeline.opening import open_rows
 from dpmean.pipeline.outlook import Outlook
 from dpmean.pipeline.payment import Payment
@@ -42,8 +40,6 @@ from dpmean.trust.central.noisy_counter import count_rows
 
 Curate = Callable[[Rows, Zcdp, Noise, Neighbours], Any]
 """How a curator is given rows, a budget and noise."""
-_FAR = 10.0
-"""How many spreads the mean is taken to be away from the origin, or from the middle of the bounds, in a forecast."""
 
 
 def run(X: Any, request: Request) -> Release:
@@ -176,41 +172,14 @@ def expect(n: int, d: int, terms: Terms, shaping: Scales = Shaping.AUTO) -> Outl
     budget, relation = terms.zcdp, terms.neighbours
     left = left_for_mean(budget, relation)
     need = rows_needed(d, left, relation)
-    scales = forecast_scales(n, d, budget, left, shaping)
-    gain = 1.0 if scales is None else scales.gain
+    kind = RowsAhead.of(d, shaping)
     return make_outlook(
         n,
         d,
         terms,
         need,
-        error=gain * _expected_error(n, d, left, relation),
+        error=expected_error(n, kind, left, relation),
         budget_needed=float(budget.rho) * (need.fine / n) ** 2,
-        rows_to_match=_rows_to_match(d, left, relation, gain),
-        scales=scales,
+        rows_to_match=rows_to_match(kind, left, relation),
+        scales=forecast_scales(n, kind, budget, left, shaping),
     )
-
-
-def _rows_to_match(d: int, budget: Zcdp, relation: Neighbours, gain: float) -> int:
-    """Return from how many rows on the error of privacy is below that of sampling; the former falls faster."""
-    low, high = 1, 2
-    while gain * _expected_error(high, d, budget, relation) * math.sqrt(high) > 1:
-        low, high = high, 2 * high
-    while high - low > max(1, high // 100):
-        middle = (low + high) // 2
-        enough = gain * _expected_error(middle, d, budget, relation) * math.sqrt(middle) <= 1
-        low, high = (low, middle) if enough else (middle, high)
-    return high
-
-
-def _expected_error(n: int, d: int, budget: Zcdp, relation: Neighbours) -> float:
-    """Predict the error of the refined mean in multiples of the spread, for normal rows.
-
-    The planner's prediction is for rows that are all one spread away. The farthest but a few are farther by the ratio
-    of two quantiles, and clipping a little more than these is what the search for the radius gains.
-    """
-    m = planner.rows_to_locate(n, d, float(budget.rho))
-    left = float(budget.rho - planner.divide(budget.rho, n, m, d).total)
-    alike = 4 / relation.contributions**2
-    predicted = planner.rounds(n, m, d, left * alike, _FAR)[-1].error
-    clipped = min(max(planner.noise(n, d, float(budget.rho) * alike), 1e-12), 0.25)
-    return predicted * 0.9 * length_quantile(d, 1 - clipped) / length_quantile(d, 0.75)

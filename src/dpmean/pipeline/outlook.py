@@ -53,8 +53,8 @@ class ScalesOutlook:
         norm_bound: The part of the budget that finding them takes at most, with a bound on the norm. None if they will
             not be asked for, as there are too few rows or the scales are given.
         bounds: About the same with bounds on the columns, where each is to be good in its own standard deviations.
-        gain: The error with noise that follows given scales, in multiples of that with the same noise for all columns,
-            where these share a unit. It is 1 if no scales are given.
+        gain: The noise that follows given scales, in multiples of the same noise for all columns, where these share a
+            unit. It is 1 if no scales are given. The error shrinks by more, as rows are then clipped by their scales.
 
     """
 
@@ -64,7 +64,7 @@ class ScalesOutlook:
 
     def __str__(self) -> str:
         if self.norm_bound is None and self.bounds is None:
-            given = f"noise that follows these scales has {self.gain:.2g} times the error of even noise"
+            given = f"noise that follows these scales is {self.gain:.2g} times as large as even noise"
             return f"  {given}" if self.gain < 1 - 1e-9 else "  scales of columns are not asked for: too few rows"
         parts = {"norm_bound": self.norm_bound, "bounds": self.bounds}
         (first, part), *rest = [(name, part) for name, part in parts.items() if part is not None]

@@ -75,7 +75,7 @@ STATISTICS: list[Statistic] = [
     Statistic("mean", "mean", mean, digits=6),
     Statistic("noise_std", "noise (std)", noise_std, of_groups=False),
     Statistic("within", "within, at 95 %", within, sign="± ", needs_rows=True),
-    Statistic("scale", "scale (std of rows)", scale, needs_rows=True, of_groups=False),
+    Statistic("scale", "scale (std)", scale, needs_rows=True, of_groups=False),
 ]
 """All statistics, in the order in which they are shown."""
 _IN_WORDS = ("mean", "noise_std", "within", "scale")
