@@ -262,7 +262,8 @@ def test_formats(run, home):
     assert "PROTECTS NOBODY" in document.stderr
     table = run(f"{command} --format csv").stdout.splitlines()
     assert table[0] == "column,mean,noise_std,within,scale,seeded"
-    numbers = [*(x[0].item() for x in (found.mean, found.noise_std, found.column_bounds())), "protects nobody"]
+    arrays = (found.mean, found.noise_std, found.column_bounds(), np.asarray(found.scales))
+    numbers = [*(values[0].item() for values in arrays), "protects nobody"]
     assert table[1] == ",".join(["age", *map(str, numbers)])
     unseeded = command.removesuffix(" --seed 1")
     run(f"{unseeded} --out mean.npy")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.enums import Shaping, read_name
-from dpmean.errors import ArgumentError, ArgumentTypeError, describe
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe, plural
 from dpmean.rows.column_names import list_names, name_column
 
 Shape: TypeAlias = str | Sequence[float] | NDArray[np.float64] | Mapping[str, float]
@@ -45,7 +45,7 @@ def scales_of(shape: Scales, names: tuple[str, ...] | None, d: int) -> Shaping |
                 raise ArgumentError(f"shape has no scale for column {name_column(names, j)}: add one")
         return tuple(shape[name] for name in names)
     if len(shape) != d:
-        raise ArgumentError(f"shape must hold one scale for each of {d} columns, got {len(shape)}")
+        raise ArgumentError(f"shape must hold one scale for each of {plural(d, 'column')}, got {len(shape)}")
     return shape
 
 

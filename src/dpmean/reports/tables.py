@@ -12,6 +12,8 @@ from dpmean.reports.numbers import plain, with_error
 
 _OPEN, _LISTED = 12, 2000
 """As many lines of a table are shown at once, and at all."""
+_NARROW = 4
+"""So many cells of a line stand side by side on the narrowest screens."""
 
 
 def is_listed(columns: Columns) -> bool:
@@ -52,7 +54,7 @@ def _folded(title: str, columns: Columns, bodies: list[Html], length: int) -> Ht
         tag("caption", caption),
         tag("thead", tag("tr", *(tag("th", word, scope="col") for word in _heads(columns)))),
         *bodies,
-        class_="numbers",
+        class_="numbers many" if len(_heads(columns)) > _NARROW else "numbers",
     )
     return tag("details", tag("summary", title), tag("div", table, class_="wide"), open=length <= _OPEN)
 

@@ -1,0 +1,121 @@
+"""Shapes as they are given: words, scales in the order of columns, or scales by name."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmean
+from dpmean import ArgumentError, ArgumentTypeError
+from dpmean.arguments.shape import read_shape, scales_of
+from dpmean.enums import Shaping
+
+ROWS = np.random.default_rng(0).normal(5, 1, (3000, 2))
+FRAME = pd.DataFrame(ROWS, columns=["age", "pay"])
+BALL = {"rho": 0.5, "norm_bound": 60.0, "seed": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("auto", Shaping.AUTO),
+        ("round", Shaping.ROUND),
+        (Shaping.ROUND, Shaping.ROUND),
+        ([1, 2], (1.0, 2.0)),
+        ((0.5, 2.0), (0.5, 2.0)),
+        (np.array([1.0, 2.0], dtype=np.float32), (1.0, 2.0)),
+        ({"pay": 2, "age": 1.5}, {"pay": 2.0, "age": 1.5}),
+    ],
+)
+def test_what_is_read(given, read):
+    assert read_shape(given) == read
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "words"),
+    [
+        ("flat", ArgumentError, 'shape must be "auto" or "round", got \'flat\' .or the scale of each column'),
+        (None, ArgumentTypeError, 'shape must be "auto", "round" or the scale of each column, .*got None'),
+        ([], ArgumentError, r"an array of shape \(0,\)"),
+        (3.0, ArgumentError, r"an array of shape \(\)"),
+        ([[1.0, 2.0]], ArgumentError, r"an array of shape \(1, 2\)"),
+        ([[1.0], [1.0, 2.0]], ArgumentError, "got an object of type list"),
+        (["1", "2"], ArgumentTypeError, "got an object of type list"),
+        ([True, True], ArgumentTypeError, "got an object of type list"),
+        ([1.0, 0.0], ArgumentError, "must be positive and between 2.-400 and 2.400, got 0"),
+        ([1.0, -2.0], ArgumentError, "must be positive .* got -2"),
+        ([1.0, np.nan], ArgumentError, "must be positive .* got nan"),
+        ([1.0, np.inf], ArgumentError, "must be positive .* got inf"),
+        ([1.0, 1e20], ArgumentError, "must not be more than 2.60 apart, got 1 and 1e.20: change units"),
+        ({}, ArgumentError, 'give {"age": 18.0, ...} for every column'),
+        ({3: 1.0}, ArgumentError, 'give {"age": 18.0, ...} for every column'),
+        ({"age": "wide"}, ArgumentTypeError, "got an object of type list"),
+    ],
+)
+def test_what_cannot_be_right_for_any_rows_is_refused(wrong, error, words):
+    with pytest.raises(error, match=words):
+        read_shape(wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ([1.0], "shape must hold one scale for each of 2 columns, got 1"),
+        ([1.0, 2.0, 3.0], "shape must hold one scale for each of 2 columns, got 3"),
+        ({"age": 1.0}, "shape has no scale for column 'pay': add one"),
+        ({"age": 1.0, "pay": 2.0, "size": 3.0}, "shape: there is no column 'size'"),
+        ({"Age": 1.0, "pay": 2.0}, "shape: there is no column 'Age'"),
+    ],
+)
+def test_what_does_not_fit_the_columns_is_refused_before_anything_is_paid(wrong, words):
+    ledger = dpmean.Ledger(rho=1)
+    shared = {"rho": 0.5, "norm_bound": 60.0, "ledger": ledger, "shape": wrong}
+    with pytest.raises(ArgumentError, match=words):
+        dpmean.mean(FRAME, **shared)
+    with pytest.raises(ArgumentError, match=words):
+        dpmean.mean_by(FRAME.assign(team=0), by="team", groups=[0, 1], columns=["age", "pay"], **shared)
+    assert ledger.entries == ()
+
+
+def test_scales_by_name_need_names():
+    with pytest.raises(ArgumentError, match="is for columns that have names, which these do not: give a list"):
+        dpmean.mean(ROWS, shape={"age": 1.0, "pay": 2.0}, **BALL)
+    assert scales_of({"pay": 2.0, "age": 1.0}, ("age", "pay"), 2) == (1.0, 2.0)
+    assert scales_of(Shaping.AUTO, None, 2) is Shaping.AUTO
+
+
+def test_scales_in_any_form_give_the_same_release():
+    forms = [[1.0, 2.0], (1, 2), np.array([1.0, 2.0]), {"age": 1.0, "pay": 2.0}, {"pay": 2.0, "age": 1.0}]
+    assert len({dpmean.mean(FRAME, shape=form, **BALL).to_json() for form in forms}) == 1
+
+
+def test_one_column_has_no_shape():
+    plain = dpmean.mean(ROWS[:, 0], **BALL)
+    for shape in ("auto", "round", [7.0]):
+        assert dpmean.mean(ROWS[:, 0], shape=shape, **BALL).to_json() == plain.to_json()
+    assert plain.scales is None
+    with pytest.raises(ArgumentError, match="one scale for each of 1 column"):
+        dpmean.mean(ROWS[:, 0], shape=[1.0, 2.0], **BALL)
+
+
+@pytest.mark.parametrize("shape", ["round", [1.0, 2.0]])
+def test_shapes_are_for_refined_in_the_central_model(shape):
+    for method in ("shifted", "clipped"):
+        with pytest.raises(ArgumentError, match=f'shape is for method "refined", got method="{method}": leave shape'):
+            dpmean.mean(ROWS, shape=shape, method=method, **BALL)
+        assert dpmean.mean(ROWS, shape="auto", method=method, **BALL).scales is None
+    with pytest.raises(ArgumentError, match='shape is for the central model, got trust="local"'):
+        dpmean.mean(ROWS, shape=shape, trust="local", **BALL)
+    with pytest.raises(ArgumentError, match='shape is for the central model, got trust="shuffle"'):
+        dpmean.mean(ROWS, shape=shape, trust="shuffle", epsilon=1.0, delta=1e-9, norm_bound=60.0)
+
+
+def test_each_group_has_scales_of_its_own():
+    rows = np.concatenate([ROWS * [1, 30], ROWS * [30, 1]])
+    by = np.repeat(["a", "b"], 3000)
+    shared = {"by": by, "groups": ["a", "b"], "rho": 0.5, "norm_bound": 1e4, "seed": 1}
+    groups = dpmean.mean_by(rows, **shared)
+    assert groups["a"].scales.values[1] > 10 * groups["a"].scales.values[0]
+    assert groups["b"].scales.values[0] > 10 * groups["b"].scales.values[1]
+    given = dpmean.mean_by(rows, shape=[3.0, 3.0], **shared)
+    assert {one.scales.values for one in given.released.values()} == {(3.0, 3.0)}
+    assert all(one.scales is None for one in dpmean.mean_by(rows, shape="round", **shared).released.values())
