@@ -193,8 +193,11 @@ def texts(said):
     return [text for text in whole if len(text) > 20]
 
 
-ALIKE = {("figure", "figures"), ("shuffle", "shuffler")}
-"""The command is called figure, and what it draws is in figures.toml; a shuffler is a party of the shuffle model."""
+ALIKE = {("figure", "figures"), ("scale", "scales"), ("shuffle", "shuffler")}
+"""The command is called figure, and what it draws is in figures.toml; a shuffler is a party of the shuffle model.
+
+A release has the scales of its columns; the scale of a drawing, and that of all rows, are others.
+"""
 
 
 def differ_by_a_letter(one, other):

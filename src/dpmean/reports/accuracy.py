@@ -9,11 +9,11 @@ from dpmean.errors import plural
 from dpmean.release import text
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds, Settings
+from dpmean.reports.column_scales import scales
 from dpmean.reports.columns import columns_of
 from dpmean.reports.markup import Html, join, tag
 from dpmean.reports.numbers import from_to, plain
 from dpmean.reports.parts import entries, points
-from dpmean.reports.scales import scales
 
 _HALVES = " half-widths"
 

@@ -10,6 +10,7 @@ from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
 from dpmean.reports import wording
 from dpmean.reports.accuracy import bound_in_words, uncovered, unit_in_words, unit_of
+from dpmean.reports.column_scales import sentences
 from dpmean.reports.columns import Columns, columns_of, other_statistics_of
 from dpmean.reports.estimate import axis, covered, curve, dot, few, picture, reached
 from dpmean.reports.markup import Html, join, tag
@@ -20,7 +21,6 @@ from dpmean.reports.promise import Promise, promise_of
 from dpmean.reports.provenance import choices
 from dpmean.reports.receipts import receipts
 from dpmean.reports.scale import Scale
-from dpmean.reports.scales import sentences
 from dpmean.reports.tables import numbers_of_groups
 
 _EACH_ITS_OWN = ("coins", "passes", "sample", "step")
