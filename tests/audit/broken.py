@@ -17,9 +17,12 @@ from dpmean.audit.attacks.central import (
     bins_step,
     choice_step,
     gap_step,
+    medians_step,
     number_step,
+    octaves_step,
     radius_step,
     release_step,
+    squares_step,
 )
 from dpmean.audit.attacks.devices import SHUFFLED, local_step, shuffle_step
 from dpmean.audit.attacks.noise import repeatable
@@ -79,6 +82,8 @@ def with_part(part: Fraction, only: str = "") -> MakeNoise:
 
 
 weaker, halved, thinned, quartered = (with_part(Fraction(*part)) for part in ((7, 10), (1, 2), (1, 3), (1, 4)))
+of_rows = with_part(Fraction(17, 24))
+"""Half of the variance, all but a little: what a pair would cost if it were there or not, and never another one."""
 weaker_sums = with_part(Fraction(7, 10), " noise")
 
 
@@ -160,6 +165,9 @@ def broken_targets() -> dict[str, Target]:
         "choice of the radius with four times the epsilon": choice_step(quartered),
         "bias gap without its noise": gap_step(silent("bias")),
         "sum by bins with half the noise": bins_step(halved),
+        "squares of differences, priced as if a pair were only added": squares_step(REPLACED, of_rows),
+        "octaves of differences with half the noise": octaves_step(halved),
+        "medians of columns, all levels for the price of none": medians_step(UNCOUNTED, silent("medians")),
         "noisy sum in floats, by its support": float_noise(),
         "local vector with half the noise": local_step("vector", Zcdp(Fraction(1, 2)), halved),
         "shuffled counts with a tenth of the blanket": shuffle_step(SHUFFLED["shuffled counts"], thinned),

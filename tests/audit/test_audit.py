@@ -26,6 +26,8 @@ WHOLE = {
     "shifted, add-or-remove-one": 1500,
     "refined, replace-one": 700,
     "refined, add-or-remove-one": 700,
+    "refined, table, replace-one": 650,
+    "refined, uneven vectors, add-or-remove-one": 700,
     "shifted in one pass, replace-one": 1500,
     "shifted in one pass, add-or-remove-one": 1500,
     "local, zCDP": 500,

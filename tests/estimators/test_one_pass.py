@@ -34,6 +34,7 @@ RUNS = [
     Run("refined", 40, 50.0, 9),
     Run("shifted", 5, 2.0, 7),
     Run("clipped", 6, 0.5, 8, n=400),
+    Run("refined", 6, 20.0, 10, skewed=True),
 ]
 
 
@@ -169,7 +170,7 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
     questions, draws, _, gaps, clipped, _, estimate = run.recorded
     balls = iter([question.ball for question in questions if isinstance(question, Summed)])
     gaps, (clipped,) = iter(gaps), clipped
-    squares = {"mean": layers.clipped_sum_sensitivity(*clipped) ** 2}
+    squares = {"mean": layers.clipped_sum_sensitivity(*clipped) ** 2, **runs.squares_of_shape(run)}
     for receipt in estimate.receipts:
         if receipt.step.startswith("locate"):
             squares[receipt.step] = (2 * next(balls).radius) ** 2

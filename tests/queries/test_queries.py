@@ -8,7 +8,21 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Pairs, Query, Shells, Sides, VectorSum
+from dpmean.errors import ArgumentError
+from dpmean.queries.queries import (
+    Ball,
+    Bins,
+    Columns,
+    Coordinates,
+    Distances,
+    Octaves,
+    Pairs,
+    Query,
+    Shells,
+    Sides,
+    Squares,
+    VectorSum,
+)
 from dpmean.queries.totals import Histogram
 
 CENTRE = np.array([1.0, -2.0])
@@ -16,6 +30,9 @@ QUERIES = (
     Distances(CENTRE, low=-3, points=8),
     Sides(CENTRE[:1], low=-3, points=8),
     Pairs(low=0, points=5),
+    Octaves(low=-3, points=5),
+    Squares(length=1 << 24),
+    Columns(CENTRE, spacing=np.array([0.5, 2.0]), last=np.array([7, 0])),
     Coordinates(np.array([1.0, -1.0]), step=0.5, first=0, size=2, low=-1.0, spacing=0.25, points=9),
     Ball(CENTRE, unit=0.5, radius=7),
     Shells(CENTRE, unit=0.5, radii=(9, 7), length=100),
@@ -34,6 +51,19 @@ def test_a_query_can_be_sent_to_a_worker_and_not_be_changed(query):
     for field in dataclasses.fields(query):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(query, field.name, 0)
+
+
+def test_queries_that_loops_could_not_answer_in_64_bits_are_refused():
+    for length in (0, -1, (1 << 30) + 1, 1 << 62):
+        with pytest.raises(ArgumentError, match=r"between 1 and 2\^30"):
+            Squares(length)
+    with pytest.raises(ArgumentError, match="an octave"):
+        Octaves(-40, 0)
+    for spacing, last in (((1.0, 1.0), (1,)), ((1.0,), (1, 1)), ((1.0, 1.0), (1, -1)), ((1.0, 0.0), (1, 1))):
+        with pytest.raises(ArgumentError, match="line"):
+            Columns(CENTRE, np.array(spacing), np.array(last))
+    with pytest.raises(ArgumentError, match=r"2\^52"):
+        Columns(CENTRE, np.ones(2), np.array([1, (1 << 52) + 1]))
 
 
 def test_a_rung_of_the_ladder_is_in_the_smallest_bin_that_holds_it():

@@ -40,7 +40,7 @@ KINDS = {
     "tensor": on_tensors,
     "tensor, read once": read_once,
     "counter": lambda domain: PassCounter(in_memory(domain)),
-    "private size": lambda domain: PrivateSizeRows(in_memory(domain), len(ROWS), seeded(1)),
+    "private size": lambda domain: PrivateSizeRows(in_memory(domain), len(ROWS), seeded(1), depth=1),
     "recorder": lambda domain: Recorder(in_memory(domain)),
 }
 

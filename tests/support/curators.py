@@ -84,9 +84,12 @@ ANSWERS = (
     "ball_sum",
     "clipped_sum",
     "bias_gap",
+    "octaves",
+    "squares",
+    "column_medians",
 )
 """What a curator answers with noise."""
-HANDLES = ("hold", "take", "count", "add_up", "bin", "add_up_bins")
+HANDLES = ("hold", "take", "through", "count", "add_up", "bin", "add_up_bins")
 """What a curator gives a handle for."""
 
 
@@ -117,14 +120,18 @@ class Playing:
     quantile_std = staticmethod(Curator.quantile_std)
 
     def __init__(self, tape):
-        self.rows, self.neighbours = Sample(tape.rows.n, tape.rows.d), tape.neighbours
+        self.rows, self.neighbours = Sample(tape.rows.n, tape.rows.d, tape.rows.domain), tape.neighbours
         self.left, self.receipts, self._tape = tape.budget, (), iter(tape.answers)
 
     def hold(self):
         pass
 
-    def take(self, positions):
-        return Sample(len(positions), self.rows.d)
+    def take(self, positions, of=None):
+        domain = (of or self.rows).domain
+        return Sample(len(positions), self.rows.d, domain)
+
+    def through(self, sample, domain):
+        return Sample(sample.n, sample.d, domain)
 
     def count(self, sample, view):
         return Counts(view.points, sample.n // 2 if isinstance(view, Pairs) else sample.n)

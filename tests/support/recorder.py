@@ -4,59 +4,96 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpmean.queries.queries import Ball, Bins, Coordinates, Distances, Pairs, Shells, Sides
+from dpmean.queries.queries import (
+    Ball,
+    Bins,
+    Columns,
+    Coordinates,
+    Distances,
+    Octaves,
+    Pairs,
+    Shells,
+    Sides,
+    Squares,
+)
 from dpmean.queries.totals import Histogram
 from dpmean.rows.memory import MemoryRows
 
 
 @dataclass(frozen=True)
-class Counted:
+class Asked:
+    """A question to the rows at some positions, or to all of them, through a domain, or as they are seen already."""
+
     positions: object
+
+    def of(self, rows):
+        """Return the rows that are asked, of all rows."""
+        rows = rows if self.positions is None else rows.take(self.positions)
+        return rows if self.domain is None else rows.through(self.domain)
+
+
+@dataclass(frozen=True)
+class Counted(Asked):
     view: object
     index: object
+    domain: object = None
 
     def ask(self, rows):
-        rows = rows if self.positions is None else rows.take(self.positions)
-        return rows.answer(self.view).count_at_most(self.index)
+        return self.of(rows).answer(self.view).count_at_most(self.index)
 
 
 @dataclass(frozen=True)
-class Histogrammed:
-    positions: object
+class Histogrammed(Asked):
     view: object
+    domain: object = None
 
     def ask(self, rows):
-        rows = rows if self.positions is None else rows.take(self.positions)
-        return rows.answer(self.view).counts
+        return self.of(rows).answer(self.view).counts
 
 
 @dataclass(frozen=True)
-class Shelled:
-    positions: object
+class Shelled(Asked):
     shells: object
+    domain: object = None
 
     def ask(self, rows):
-        rows = rows if self.positions is None else rows.take(self.positions)
-        return rows.answer(self.shells)
+        return self.of(rows).answer(self.shells)
 
 
 @dataclass(frozen=True)
-class Binned:
-    positions: object
+class Binned(Asked):
     bins: object
+    domain: object = None
 
     def ask(self, rows):
-        return rows.answer(self.bins)
+        return self.of(rows).answer(self.bins)
 
 
 @dataclass(frozen=True)
-class Summed:
-    positions: object
+class Summed(Asked):
     ball: object
+    domain: object = None
 
     def ask(self, rows):
-        rows = rows if self.positions is None else rows.take(self.positions)
-        return rows.answer(self.ball)
+        return self.of(rows).answer(self.ball)
+
+
+@dataclass(frozen=True)
+class Squared(Asked):
+    squares: object
+    domain: object = None
+
+    def ask(self, rows):
+        return self.of(rows).answer(self.squares)
+
+
+@dataclass(frozen=True)
+class Octaved(Asked):
+    octaves: object
+    domain: object = None
+
+    def ask(self, rows):
+        return self.of(rows).answer(self.octaves)
 
 
 @dataclass(frozen=True)
@@ -81,16 +118,17 @@ class Recorder:
         return Recorder(self.rows.through(domain), self.log, self.positions)
 
     def take(self, positions):
-        return Recorder(self.rows.take(positions), self.log, positions)
+        places = positions if self.positions is None else self.positions[positions]
+        return Recorder(self.rows.take(positions), self.log, places)
 
     def held(self):
         return self
 
     def answer(self, query):
         total = self.rows.answer(query)
-        if isinstance(query, Coordinates):
+        if isinstance(query, Coordinates | Columns):
             return RecordedTally(total, query, self)
-        self.log.append(RECORDS[type(query)](self.positions, query))
+        self.log.append(RECORDS[type(query)](self.positions, query, self.domain))
         return RecordedHistogram(total, query, self) if isinstance(total, Histogram) else total
 
 
@@ -101,6 +139,8 @@ RECORDS = {
     Ball: Summed,
     Shells: Shelled,
     Bins: Binned,
+    Squares: Squared,
+    Octaves: Octaved,
 }
 
 
@@ -111,7 +151,7 @@ class RecordedTally:
     recorder: Recorder
 
     def count_at_most(self, index):
-        self.recorder.log.append(Counted(self.recorder.positions, self.view, np.array(index)))
+        self.recorder.log.append(Counted(self.recorder.positions, self.view, np.array(index), self.recorder.domain))
         return self.tally.count_at_most(index)
 
 

@@ -1,7 +1,7 @@
 """Recorded runs: an estimator asks rows that write down every question, with noise that writes down every draw."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from dpmean import Zcdp
+from dpmean.enums import Shaping
 from dpmean.estimators.registry import find_estimator
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import seeded
@@ -23,7 +24,17 @@ from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central import curator as curators
 from dpmean.trust.central.curator import WEIGHT_ONE, Curator
 from tests.support.curators import Playing, Taping
-from tests.support.recorder import Binned, Counted, Histogrammed, Recorder, RecordingNoise, Shelled, Summed
+from tests.support.recorder import (
+    Binned,
+    Counted,
+    Histogrammed,
+    Octaved,
+    Recorder,
+    RecordingNoise,
+    Shelled,
+    Squared,
+    Summed,
+)
 
 REACH = 50.0
 OFF = 7
@@ -54,6 +65,8 @@ class Floats64:
     @staticmethod
     def records(run):
         rows = np.random.default_rng(run.seed).normal(3, 1 + run.seed % 3, (run.n, run.d))
+        if run.skewed:
+            rows /= np.arange(1, run.d + 1) ** 2
         rows[: run.far] += run.away
         if run.lumpy:
             rows[np.arange(run.n) % 20 > 0] = 3.0
@@ -83,6 +96,8 @@ class Run:
     reach: float = REACH
     kind: object = Floats64
     reshaped: bool = False
+    skewed: bool = False
+    shape: object = Shaping.AUTO
 
     @cached_property
     def domain(self):
@@ -119,7 +134,7 @@ class Run:
     def estimator(self):
         step = 2.0**-20 * power_of_two_at_most(max(1.0, self.domain.reach / REACH))
         grid, coins = Grid(step, self.domain.reach, self.d), PublicCoins(self.coins)
-        return find_estimator(self.method, 1 if self.one_pass else 2)(grid, coins)
+        return find_estimator(self.method, 1 if self.one_pass else 2)(grid, coins, self.shape)
 
     @property
     def neighbours(self):
@@ -187,7 +202,7 @@ def without(positions, row):
 def with_and_without(run, question, data, row):
     """Put a question to all rows and to all but one, under coins that go together."""
     positions = np.arange(run.n) if question.positions is None else question.positions
-    alone, rows = type(question)(None, *list(vars(question).values())[1:]), run.rows(data)
+    alone, rows = replace(question, positions=None), run.rows(data)
     return [alone.ask(rows.take(places)) for places in (positions, without(positions, row))]
 
 
@@ -203,6 +218,10 @@ def assert_paid_for(run, question, before, after):
             _assert_counts_paid_for(run, before, after)
         case Summed(ball=ball):
             assert squared(after - before) <= (run.contributions * ball.radius) ** 2
+        case Squared(squares=squares):
+            assert squared(after - before) <= 2 * squares.length**2
+        case Octaved():
+            assert squared(after - before) <= 2 * run.d
         case Binned(bins=bins):
             _assert_counts_paid_for(run, before.histogram.counts, after.histogram.counts)
             for (shells, one), (_, two) in zip(_at_some_edges(bins, before), _at_some_edges(bins, after), strict=True):
@@ -236,6 +255,20 @@ def _assert_shells_paid_for(run, shells, before, after):
     for k in range(len(shells.radii)):
         change = layers.clipped_sum(after, shells, k) - layers.clipped_sum(before, shells, k)
         assert squared(change) <= layers.clipped_sum_sensitivity(shells, k, run.contributions) ** 2
+
+
+def squares_of_shape(run):
+    """Return the squared sensitivity of each answer about the scales of columns, by what was asked and drawn."""
+    found, draws = {}, {step: count for step, _, _, count in run.recorded.draws}
+    squared_ones = (q for q in run.recorded.questions if isinstance(q, Squared))
+    for receipt in run.recorded.estimate.receipts:
+        if receipt.step.startswith("squares"):
+            found[receipt.step] = 2 * next(squared_ones).squares.length ** 2
+        elif receipt.step == "octaves":
+            found[receipt.step] = 2 * run.d
+        elif receipt.step.startswith("medians"):
+            found[receipt.step] = draws[receipt.step]
+    return found
 
 
 def price_of_choices(run):

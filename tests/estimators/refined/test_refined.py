@@ -172,7 +172,8 @@ def test_columns_have_bounds_of_their_own():
         rows = generator.normal([40, 30_000, 170], [10, 9000, 10], (3000, 3))
         found = mean(rows, rho=0.5, bounds=([0, 0, 50], [130, 200_000, 250]), seed=seed)
         missed += np.abs(found.mean - rows.mean(axis=0)) > found.column_bounds()
-        assert found.column_bounds()[1] / found.column_bounds()[0] == pytest.approx(200_000 / 130)
+        in_stds = found.column_bounds() / rows.std(axis=0)
+        assert in_stds.max() < 0.1
         assert np.all(found.column_bounds() < 12 * found.noise_std)
     assert missed.max() <= 9
     assert f"± {found.column_bounds()[0]:.3g} (95 % confidence)" in str(found)
@@ -218,7 +219,7 @@ def test_words_and_documents_carry_what_was_found():
 
 def test_lengths_are_in_half_widths_when_columns_differ():
     rows = np.random.default_rng(0).normal(0, 1, (N, 2)) * [1, 1000]
-    found = mean(rows, rho=0.5, bounds=([-10, -10_000], [10, 10_000]), seed=1)
+    found = mean(rows, rho=0.5, bounds=([-10, -10_000], [10, 10_000]), shape="round", seed=1)
     assert found.found.spread == pytest.approx(0.17, rel=0.3)
     assert found.error_bound() < 0.01
     assert "half-widths" in str(found)
@@ -236,4 +237,4 @@ def test_noise_plus_bias_stays_below_its_quantile(d, bias):
     noise = np.random.default_rng(d).normal(0, 1, (20_000, d))
     noise[:, 0] += bias
     lengths = np.linalg.norm(noise, axis=1)
-    assert np.mean(lengths > error_quantile(d, 1.0, bias, 0.0, 0.95)) < 0.055
+    assert np.mean(lengths > error_quantile(np.ones(d), bias, 0.0, 0.95)) < 0.055

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmean import ArgumentError, Neighbours, OverspendError, Zcdp
+from dpmean.enums import Shaping
 from dpmean.noise.source import seeded
 from dpmean.numerics import shells as layers
 from dpmean.numerics.grid import Grid
@@ -46,6 +47,12 @@ RUNS = [
     Run(1, 500.0, 11, lumpy=True),
     Run(1, 5.0, 12, n=600, lumpy=True),
     Run(3, 5.0, 13, lumpy=True),
+    Run(6, 20.0, 15, skewed=True),  # the columns of a norm differ in scale
+    Run(3, 20.0, 16, box=True),  # columns have bounds
+    Run(4, 0.5, 17, n=20_000, box=True),  # more rows for octaves than for the centre
+    Run(3, 5.0, 18, shape=(3.0, 1.0, 0.2)),
+    Run(3, 5.0, 18, box=True, shape=(3.0, 1.0, 0.2)),
+    Run(9, 2.0, 5, shape=Shaping.ROUND),
 ]
 
 
@@ -72,7 +79,7 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
     gaps = list(gaps)
     balls = [question.ball for question in questions if isinstance(question, Summed)]
     shelled = [question.shells for question in questions if isinstance(question, Shelled)]
-    squares = {}
+    squares = runs.squares_of_shape(run)
     for receipt in estimate.receipts:
         name = receipt.step
         if name.startswith("locate"):

@@ -13,6 +13,7 @@ from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid, norm_bits, power_of_two_at_most
 from dpmean.numerics.rotation import Rotation
 from dpmean.queries.domain import Domain
+from dpmean.queries.queries import Columns, Octaves, Squares
 from dpmean.queries.totals import BinSums, Histogram, ShellSums
 from dpmean.rows.memory import MemoryRows, Places
 from tests.support.public import REPLACED
@@ -70,13 +71,26 @@ def questions(domain, n):
     d, reach = domain.d, domain.reach
     grid = Grid(power_of_two_at_most(reach / 2**24), reach, d)
     centres = [grid.round(np.zeros(d)), grid.round(domain.working(np.full((1, d), 5.0))[0] * 0.5)]
-    asked = [grid.pairs(), *Rotation.draw(grid, PublicCoins("domains")).views(2)]
+    asked = [grid.pairs(), *Rotation.draw(grid, PublicCoins("domains")).views(2), *questions_of_shape(domain)]
     for centre in centres:
         asked += [grid.distances(centre), *([grid.sides(centre)] if d == 1 else [])]
         for radius in (reach / 300, reach / 20, 0.9 * reach):
             asked += [grid.ball(centre, radius), grid.shells(centre, [radius, radius * 0.84], n)]
         asked.append(grid.bins(centre, reach / 50, n))
     return asked
+
+
+def questions_of_shape(domain):
+    """Return what is asked for the scales of columns: octaves and squares of pairs, and where values are."""
+    d, low = domain.d, int(np.floor(np.log2(domain.reach))) - 41
+    fine = Columns(
+        np.linspace(-1.0, 0.1, d) * domain.reach, domain.reach / np.geomspace(3, 2**27, d), LAST[:1].repeat(d)
+    )
+    coarse = Columns(np.full(d, -domain.reach), np.geomspace(0.01, 3.0, d) * domain.reach, LAST.take(np.arange(d) % 5))
+    return [Octaves(low, 42), Octaves(low + 34, 4), Squares(1 << 24), Squares(3), fine, coarse]
+
+
+LAST = np.array([5000, 257, 64, 1, 0])
 
 
 def answers(rows, domain):

@@ -10,10 +10,23 @@ from dpmean.arguments.rows import read_rows
 from dpmean.errors import DataError
 from dpmean.numerics.grid import Grid
 from dpmean.queries.domain import Domain
+from dpmean.queries.queries import Columns, Octaves, Squares
 from dpmean.rows import block_query
 from dpmean.rows.engine import Streamed
 from dpmean.rows.memory import MemoryRows
-from tests.rows.conformance.problems import BOUND, D, answers, domains, questions, rows, shortened, wanted_answers
+from tests.rows.conformance.problems import (
+    BOUND,
+    D,
+    answers,
+    domains,
+    in_working_units,
+    questions,
+    questions_of_shape,
+    rows,
+    shortened,
+    wanted_answers,
+)
+from tests.support.pair_answers import differences, octaves_of, places_of, squares_of
 
 KINDS = list(domains(D))
 N = 1100  # in groups of any size, some are left over
@@ -43,12 +56,36 @@ def test_memory_in_all_types_and_layouts(domain, dtype):
         assert answers(MemoryRows(other, domain), domain) == wanted
 
 
-@pytest.mark.parametrize("d", [1, 2, 7, 300])
+@pytest.mark.parametrize("d", [1, 2, 7, 8, 300])
 def test_rows_of_any_width(d):
     array = np.random.default_rng(d).standard_t(2, (257, d)) * 3 + 5
     array[3, d // 2], array[4] = np.nan, 1e300
     for domain in domains(d).values():
         assert answers(MemoryRows(array, domain), domain) == wanted_answers(array, domain)
+
+
+@pytest.mark.parametrize("d", [1, 2, 8, 33, 300])
+@pytest.mark.parametrize("kind", KINDS)
+def test_questions_of_shape_are_answered_as_numpy_does(kind, d):
+    """Not by a loop of ours: differences in pairs, and where values are, of rows of any size, also huge and missing."""
+    array, domain = far_and_near(d), domains(d)[kind]
+    rows = in_working_units(array, domain).array
+    rows = rows if domain.ball is not None else shortened(rows, domain.reach)
+    apart, found = differences(rows), MemoryRows(array, domain)
+    for question in questions_of_shape(domain):
+        answer = found.answer(question)
+        match question:
+            case Octaves():
+                assert answer.tolist() == octaves_of(apart, question).tolist()
+                assert answer.sum() > 0
+            case Squares():
+                assert answer.tolist() == squares_of(apart, question).tolist()
+                assert answer.sum() > 0
+            case Columns():
+                places = places_of(rows, question)
+                assert answer.indices.tolist() == places.tolist()
+                index = question.last // 2
+                assert answer.count_at_most(index).tolist() == (places <= index[:, None]).sum(axis=1).tolist()
 
 
 @pytest.mark.parametrize("d", [1, 2, 8, 33, 784])

@@ -19,7 +19,12 @@ from dpmean.trust.central import handles
 from dpmean.trust.central.curator import Curator
 from tests.support.curators import ANSWERS, HANDLES
 
-PUBLIC = {"Sample": {"n", "d"}, "Counts": {"points", "n"}, "Sums": {"shells"}, "Binned": {"bins", "counts"}}
+PUBLIC = {
+    "Sample": {"n", "d", "domain"},
+    "Counts": {"points", "n"},
+    "Sums": {"shells"},
+    "Binned": {"bins", "counts"},
+}
 """What handles tell; each of it is public before anything is asked."""
 GRID = Grid(2.0**-20, 10.0, 2)
 
@@ -38,7 +43,7 @@ def test_handles_have_public_fields_and_no_others():
     named = [one for one in vars(handles).values() if getattr(one, "__module__", "") == handles.__name__]
     made = [one for one in named if isinstance(one, type)]
     assert {one.__name__: {field.name for field in dataclasses.fields(one)} for one in made} == PUBLIC
-    assert not any(hasattr(one, "__dict__") for one in (handles.Sample(1, 1), handles.Counts(1, 1)))
+    assert not any(hasattr(one, "__dict__") for one in (handles.Sample(1, 1, GRID), handles.Counts(1, 1)))
 
 
 def facts(handle):

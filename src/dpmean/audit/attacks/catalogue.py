@@ -10,9 +10,12 @@ from dpmean.audit.attacks.central import (
     bins_step,
     choice_step,
     gap_step,
+    medians_step,
     number_step,
+    octaves_step,
     radius_step,
     release_step,
+    squares_step,
 )
 from dpmean.audit.attacks.collections import whole_collections
 from dpmean.audit.attacks.devices import SHUFFLED, local_step, shuffle_step
@@ -32,6 +35,11 @@ def targets(make_noise: MakeNoise = repeatable) -> dict[str, Target]:
         "choice of the radius": choice_step(make_noise),
         "bias gap": gap_step(make_noise),
         "sum by bins, in one pass": bins_step(make_noise),
+        "squares of differences": squares_step(REPLACED, make_noise),
+        "squares of differences, private number": squares_step(UNCOUNTED, make_noise),
+        "octaves of differences": octaves_step(make_noise),
+        "medians of columns": medians_step(REPLACED, make_noise),
+        "medians of columns, private number": medians_step(UNCOUNTED, make_noise),
         "local bit": local_step("median", PureDp(1), make_noise),
         "local vector, zCDP": local_step("vector", Zcdp(Fraction(1, 2)), make_noise),
         "local vector, pure": local_step("vector", PureDp(1), make_noise),

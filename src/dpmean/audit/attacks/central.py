@@ -15,8 +15,9 @@ from dpmean.numerics.shells import FACTOR_ONE
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.domain import Domain
-from dpmean.queries.queries import Ball, Distances, Floats
+from dpmean.queries.queries import Ball, Columns, Distances, Floats, Octaves, Squares
 from dpmean.rows.memory import MemoryRows
+from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central.costs import count_std
 from dpmean.trust.central.curator import Curator
 from dpmean.trust.central.noisy_counter import count_rows
@@ -115,5 +116,53 @@ def bins_step(make_noise: MakeNoise = repeatable) -> Target:
         curator = Curator(sides[neighbour], claim, make_noise(2 * run + neighbour), REPLACED)
         sums = curator.add_up_bins(curator.bin(curator.rows, bins), [edge])
         return float(curator.clipped_sum(sums, 0, claim.rho, "mean").total[0])
+
+    return Target(score, claim)
+
+
+def squares_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> Target:
+    """Attack the squares of differences: the one row turns the direction of one pair by a right angle.
+
+    If it is not there, that pair is made of others, all of which differ along one column. Their number is even, so the
+    one row is rarely left over.
+    """
+    claim, squares, absent = Zcdp(Fraction(1, 2)), Squares(1 << 20), neighbours is UNCOUNTED
+    others = np.stack((np.linspace(-0.1, 0.1, 20 if absent else 1), np.zeros(20 if absent else 1)), axis=1)
+    with_it = np.vstack((others, [[0.0, 0.9]]))
+    sides = [rows_of(others if absent else np.vstack((others, [[0.9, 0.0]]))), rows_of(with_it)]
+
+    def score(run: int, neighbour: bool) -> float:
+        noise, rows = make_noise(2 * run + neighbour), sides[neighbour]
+        curator = Curator(PrivateSizeRows(rows, 21, noise) if absent else rows, claim, noise, neighbours)
+        drawn = curator.take(np.arange(curator.rows.n))
+        values = curator.squares(drawn, squares, claim.rho, "squares").values
+        return float(values[1] - values[0])
+
+    return Target(score, claim)
+
+
+def octaves_step(make_noise: MakeNoise = repeatable) -> Target:
+    """Attack the octaves of differences: in every column, the only pair is in one octave or in the next."""
+    claim, octaves, d = Zcdp(Fraction(1, 2)), Octaves(-4, 4), 8
+    sides = [rows_of(np.vstack((np.zeros(d), np.full(d, apart)))) for apart in (0.1, 0.2)]
+
+    def score(run: int, neighbour: bool) -> float:
+        curator = Curator(sides[neighbour], claim, make_noise(2 * run + neighbour), REPLACED)
+        values = curator.octaves(curator.rows, octaves, claim.rho, "octaves").values
+        return float((values[:, 1] - values[:, 0]).sum())
+
+    return Target(score, claim)
+
+
+def medians_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> Target:
+    """Attack the medians of columns: one comparison, whose count is equal to the rank or one more."""
+    claim, view, absent = Zcdp(2), Columns(np.zeros(1), np.ones(1), np.ones(1, dtype=np.int64)), neighbours is UNCOUNTED
+    low, high = np.zeros((10, 1)), np.ones((9 if absent else 10, 1))
+    sides = [rows_of(np.vstack((low, high))), rows_of(np.vstack((low, [[0.0]], high[:9])))]
+
+    def score(run: int, neighbour: bool) -> float:
+        noise, rows = make_noise(2 * run + neighbour), sides[neighbour]
+        curator = Curator(PrivateSizeRows(rows, 20, noise) if absent else rows, claim, noise, neighbours)
+        return -float(curator.column_medians(curator.rows, view, claim.rho, "medians")[0])
 
     return Target(score, claim)

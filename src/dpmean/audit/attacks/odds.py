@@ -57,15 +57,20 @@ class Pair:
     sides: tuple[Floats, Floats]
 
     @staticmethod
-    def around(others: Floats, *, replaced: bool = True) -> Pair:
+    def around(others: Floats, *, replaced: bool = True, far: float = FAR) -> Pair:
         """Return others with a row far on one side, or without it, and with a row far on the other side."""
-        far = np.zeros((1, others.shape[1]))
-        far[0, 0] = FAR
-        return Pair((np.vstack((others, far)) if replaced else others, np.vstack((others, -far))))
+        away = np.zeros((1, others.shape[1]))
+        away[0, 0] = far
+        return Pair((np.vstack((others, away)) if replaced else others, np.vstack((others, -away))))
 
     def odds_of_mean(self, found: Estimate, n: int) -> float:
-        """Return the odds of a mean, by centre, radius and noise, if the sum was divided by ``n``."""
-        moved = [side - found.centre for side in self.sides]
+        """Return the odds of a mean, by centre, radius and noise, if the sum was divided by ``n``.
+
+        Working units may be chosen on the way, and are released as well.
+        """
+        domain = found.domain
+        sides = self.sides if domain is None or not domain.is_mapped else [domain.enter(side) for side in self.sides]
+        moved = [side - found.centre for side in sides]
         shares = [np.minimum(1.0, found.radius / np.maximum(np.linalg.norm(rows, axis=1), 1e-300)) for rows in moved]
         one, other = (found.centre + share @ rows / n for share, rows in zip(shares, moved, strict=True))
         return float((found.mean - (one + other) / 2) @ (other - one)) / found.noise_std**2

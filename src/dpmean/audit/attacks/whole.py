@@ -20,6 +20,7 @@ from dpmean.numerics.noisy_search import questions, rank_error
 from dpmean.numerics.rotation import Rotation
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
+from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Distances, Floats, Ints
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.private_size import PrivateSizeRows
@@ -29,6 +30,9 @@ from dpmean.trust.central.noisy_counter import count_rows
 
 CLAIM = Zcdp(1)
 GRID = Grid(2.0**-20, FAR, 2)
+BALL = Domain.within_norm(2, FAR, impute=False)
+BOX = Domain.within_box(np.array([-80.0, -1.0]), np.array([80.0, 1.0]), impute=False)
+"""A table of two columns, whose ranges differ as much as what is in them."""
 
 
 def _estimator(method: str, grid: Grid) -> Estimator:
@@ -48,15 +52,24 @@ def halves(n: int) -> Floats:
     return lumps(n - 1, int(found[len(found) // 2]))
 
 
-def _whole(method: str, others: Floats, neighbours: Neighbours, make_noise: MakeNoise, more: int = 1) -> Target:
+def _whole(
+    method: str,
+    others: Floats,
+    neighbours: Neighbours,
+    make_noise: MakeNoise,
+    more: int = 1,
+    domain: Domain = BALL,
+    far: float = FAR,
+) -> Target:
     """Attack a whole estimator by its mean, its centre, and its number of rows if that is private.
 
     Which rows find a centre is public, and the one row is among them. If the number of rows is private, so is the
     sample; then all rows stand for it, since it leaves out few.
     """
     private = neighbours is UNCOUNTED
-    pair = Pair.around(others, replaced=not private)
-    estimator, sides = _estimator(method, GRID), [rows_of(rows, FAR) for rows in pair.sides]
+    pair = Pair.around(others, replaced=not private, far=far)
+    grid = Grid(GRID.step, domain.reach, 2)
+    estimator, sides = _estimator(method, grid), [MemoryRows(rows, domain, threads=1) for rows in pair.sides]
     for_number, left = split(CLAIM, *COUNT_SHARES) if private else (CLAIM, CLAIM)
     for_centre, _ = split(left, 1, 3)
     asked = [rows if private else rows[finders(len(rows))] for rows in pair.sides]
@@ -127,9 +140,15 @@ class RadiusAttack:
 
 
 def whole_estimators(make_noise: MakeNoise) -> dict[str, Target]:
-    """Return every method, for both kinds of neighbours, in two passes and in one; and a radius alone."""
-    made = {}
+    """Return every method, for both kinds of neighbours, in two passes and in one; and a radius alone.
+
+    Of refined also rows whose columns differ in scale: then it finds a shape.
+    """
+    made, uneven = {}, circle(2000) * [1.0, 0.01]
     for about in (REPLACED, UNCOUNTED):
+        table = _whole("refined", uneven, about, make_noise, domain=BOX, far=80.0)
+        made[f"refined, uneven vectors, {about}"] = _whole("refined", uneven, about, make_noise)
+        made[f"refined, table, {about}"] = table
         made[f"clipped, {about}"] = _whole("clipped", circle(300), about, make_noise)
         made[f"shifted, {about}"] = _whole("shifted", halves(301), about, make_noise)
         made[f"refined, {about}"] = _whole("refined", circle(2000), about, make_noise)
