@@ -48,8 +48,10 @@ from dpmean.warning import warn_user
 
 __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
 
-_PASSED_ON = ("rho", "epsilon", "delta", "norm_bound", "bounds", "method", "neighbours", "shape")
-_PASSED_ON += ("allow_few_rows", "ledger")
+_PASSED_ON = (
+    *("rho", "epsilon", "delta", "norm_bound", "bounds"),
+    *("method", "neighbours", "shape", "allow_few_rows", "ledger"),
+)
 
 
 class SeededWarning(UserWarning):

@@ -170,4 +170,5 @@ def _middles(curator: Curator, some: Sample, farthest: Floats, budget: Fraction)
             view = Columns(np.full(some.d, -1.0), spacing, np.where(asked, last, 0))
             found = curator.column_medians(some, view, cost, step)
             middle = np.where(asked, (found - 0.5) * spacing - 1, middle)
-    return np.clip(middle, -1, 1)
+    clipped: Floats = np.clip(middle, -1, 1)
+    return clipped
