@@ -23,8 +23,8 @@ from dpmean.queries.queries import Floats
 
 _FAR = 10.0
 """How many spreads the mean is taken to be away from the origin, or from the middle of the bounds."""
-_GUARDS = 2
-"""So many questions tell whether noise that follows the scales pays."""
+_GUARDS, _FAR_PAIRS = 2, 5632
+"""So many questions tell whether noise that follows the scales pays; the cost of each, times rho and n squared."""
 _LEVELS, _NOISE, _MOST = 10, 0.08, 0.05
 """For the medians of columns: questions for each, the noise on a count in rows, and the most of the budget."""
 
@@ -98,7 +98,10 @@ def forecast_scales(n: int, kind: RowsAhead, budget: Zcdp, left: Zcdp, shaping: 
 
 def _with_norm_bound(n: int, d: int, left: Zcdp) -> float | None:
     rho = float(left.rho)
-    return (ROUNDS + _GUARDS) * SHARE if enough_rows(planner.rows_to_locate(n, d, rho), d, rho) else None
+    some = planner.rows_to_locate(n, d, rho)
+    if some < 2 or not enough_rows(some, d, rho):
+        return None
+    return ROUNDS * SHARE + _GUARDS * max(SHARE, _FAR_PAIRS / some**2 / rho)
 
 
 def _with_bounds(n: int, d: int, left: Zcdp) -> float | None:
