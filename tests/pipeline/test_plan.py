@@ -163,7 +163,9 @@ def test_an_outlook_says_whether_scales_will_be_asked_for():
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
-@pytest.mark.parametrize(("n", "d", "rho"), [(5000, 8, 0.5), (1000, 8, 0.5), (1000, 8, 0.05), (250, 4, 0.05), (20_000, 60, 0.1)])
+@pytest.mark.parametrize(
+    ("n", "d", "rho"), [(5000, 8, 0.5), (1000, 8, 0.5), (1000, 8, 0.05), (250, 4, 0.05), (20_000, 60, 0.1)]
+)
 @pytest.mark.parametrize("bound", ["norm_bound", "bounds"])
 def test_what_is_planned_for_scales_is_what_is_done(n, d, rho, bound):
     rows = np.random.default_rng(0).normal(5, np.linspace(0.1, 10, d), (n, d))
