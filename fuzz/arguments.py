@@ -20,6 +20,7 @@ _WORDS = ["refined", "shifted", "clipped", "central", "local", "shuffle", "adapt
 _WORDS += ["totals", "messages", "replace-one", "add-or-remove-one", "private", "public", "", "a", "b", 3, None, ["a"]]
 _WORDS += [{"a": "impute"}]
 _NUMERIC = ("rho", "epsilon", "delta", "norm_bound", "bounds", "sigma_min", "sigma_max", "step", "passes", "honest")
+_SHAPES = ["auto", "round", "flat", [1.0, 2.0], [1.0], [1e-9, 1e9], [0.0, 1.0], {"a": 1.0, "b": 2.0}, {"a": 1.0}, 3, None]
 _WORDY = ("method", "trust", "rounds", "fidelity", "nan", "neighbours", "columns", "vector_column")
 _KINDS = ("<f8", "<f4", "<i8", "<i2", "|b1", "<u2", "<f2", "O", "U5")
 
@@ -46,6 +47,8 @@ def prepare(folder: Path) -> Callable[[bytes], None]:  # noqa: ARG001  one signa
                 arguments[given.PickValueInList(list(_WORDY))] = given.PickValueInList(_WORDS)
         arguments["allow_few_rows"] = given.PickValueInList([True, False, False, False])
         if given.ConsumeIntInRange(0, 3) == 0:
+            arguments["shape"] = given.PickValueInList([*_SHAPES, *_NUMBERS])
+        if given.ConsumeIntInRange(0, 3) == 0:
             keys = [given.ConsumeIntInRange(0, 3) for _ in range(len(rows) if hasattr(rows, "__len__") else 3)]
             arguments["privacy_unit"] = keys if given.ConsumeBool() else given.PickValueInList([*_WORDS, *_NUMBERS])
         if given.ConsumeIntInRange(0, 3) == 0:
@@ -65,7 +68,7 @@ def _mean(rows: Any, arguments: dict[str, Any]) -> None:
 
 def _by_group(rows: Any, arguments: dict[str, Any], given: Any) -> None:
     known = ("rho", "epsilon", "delta", "norm_bound", "bounds", "method", "columns", "vector_column", "privacy_unit")
-    some = {name: value for name, value in arguments.items() if name in (*known, "nan", "seed", "neighbours")}
+    some = {name: value for name, value in arguments.items() if name in (*known, "nan", "seed", "shape", "neighbours")}
     labels = [given.ConsumeIntInRange(0, 2) for _ in range(len(rows) if hasattr(rows, "__len__") else 3)]
     by = labels if given.ConsumeBool() else given.PickValueInList([*_WORDS, *_NUMBERS])
     groups = given.PickValueInList([[0, 1], [0], [], "a", None, [None], ["x", 1.5], [[1]], 7])
