@@ -20,7 +20,7 @@ _WORDS = ["refined", "shifted", "clipped", "central", "local", "shuffle", "adapt
 _WORDS += ["totals", "messages", "replace-one", "add-or-remove-one", "private", "public", "", "a", "b", 3, None, ["a"]]
 _WORDS += [{"a": "impute"}]
 _NUMERIC = ("rho", "epsilon", "delta", "norm_bound", "bounds", "sigma_min", "sigma_max", "step", "passes", "honest")
-_SHAPES = ["auto", "round", "flat", [1.0, 2.0], [1.0], [1e-9, 1e9], [0.0, 1.0], {"a": 1.0, "b": 2.0}, {"a": 1.0}, 3, None]
+_SHAPES = ["auto", "round", [1.0, 2.0], [1.0], [1e-9, 1e9], [0.0, 1.0], {"a": 1.0, "b": 2.0}, {"a": 1.0}, 3, None]
 _WORDY = ("method", "trust", "rounds", "fidelity", "nan", "neighbours", "columns", "vector_column")
 _KINDS = ("<f8", "<f4", "<i8", "<i2", "|b1", "<u2", "<f2", "O", "U5")
 
