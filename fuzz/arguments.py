@@ -18,10 +18,22 @@ _NUMBERS = [0, 1, -1, 0.5, 1e-6, 1e-13, 1e13, 1e300, float("nan"), float("inf"),
 _NUMBERS += [Decimal("0.1"), [1], (0, 1), {"a": (0, 1)}, ([0, 0], [1, 1]), (1, 0), b"x", 10, 100.0]
 _WORDS = ["refined", "shifted", "clipped", "central", "local", "shuffle", "adaptive", "few", "raise", "impute"]
 _WORDS += ["totals", "messages", "replace-one", "add-or-remove-one", "private", "public", "", "a", "b", 3, None, ["a"]]
-_WORDS += [{"a": "impute"}]
+_WORDS += [{"a": "impute"}, "auto", "round"]
+_SHAPES = [
+    "auto",
+    "round",
+    [1.0],
+    [1.0, 1e-9, 1e9],
+    (1e-120, 1e120),
+    [0.0, 1.0],
+    {"a": 1.0, "b": 1e-30},
+    {},
+    [],
+    "square",
+]
+_BOUNDS = [(0, 1), (-1e150, 1e150), (0, 1e-150), ([0, 0, -1e9], [1, 1e-9, 1e9]), (-10.0, 10.0)]
 _NUMERIC = ("rho", "epsilon", "delta", "norm_bound", "bounds", "sigma_min", "sigma_max", "step", "passes", "honest")
-_SHAPES = ["auto", "round", [1.0, 2.0], [1.0], [1e-9, 1e9], [0.0, 1.0], {"a": 1.0, "b": 2.0}, {"a": 1.0}, 3, None]
-_WORDY = ("method", "trust", "rounds", "fidelity", "nan", "neighbours", "columns", "vector_column")
+_WORDY = ("method", "trust", "rounds", "fidelity", "nan", "neighbours", "columns", "vector_column", "shape")
 _KINDS = ("<f8", "<f4", "<i8", "<i2", "|b1", "<u2", "<f2", "O", "U5")
 
 
@@ -45,9 +57,11 @@ def prepare(folder: Path) -> Callable[[bytes], None]:  # noqa: ARG001  one signa
                 arguments[given.PickValueInList(list(_NUMERIC))] = given.PickValueInList(_NUMBERS)
             else:
                 arguments[given.PickValueInList(list(_WORDY))] = given.PickValueInList(_WORDS)
+        if given.ConsumeBool():
+            arguments["shape"] = given.PickValueInList(_SHAPES)
+        if given.ConsumeIntInRange(0, 2) == 0:
+            arguments = {**arguments, "norm_bound": None, "bounds": given.PickValueInList(_BOUNDS)}
         arguments["allow_few_rows"] = given.PickValueInList([True, False, False, False])
-        if given.ConsumeIntInRange(0, 3) == 0:
-            arguments["shape"] = given.PickValueInList([*_SHAPES, *_NUMBERS])
         if given.ConsumeIntInRange(0, 3) == 0:
             keys = [given.ConsumeIntInRange(0, 3) for _ in range(len(rows) if hasattr(rows, "__len__") else 3)]
             arguments["privacy_unit"] = keys if given.ConsumeBool() else given.PickValueInList([*_WORDS, *_NUMBERS])
@@ -67,8 +81,19 @@ def _mean(rows: Any, arguments: dict[str, Any]) -> None:
 
 
 def _by_group(rows: Any, arguments: dict[str, Any], given: Any) -> None:
-    known = ("rho", "epsilon", "delta", "norm_bound", "bounds", "method", "columns", "vector_column", "privacy_unit")
-    some = {name: value for name, value in arguments.items() if name in (*known, "nan", "seed", "shape", "neighbours")}
+    known = (
+        "rho",
+        "epsilon",
+        "delta",
+        "norm_bound",
+        "bounds",
+        "method",
+        "columns",
+        "vector_column",
+        "privacy_unit",
+        "shape",
+    )
+    some = {name: value for name, value in arguments.items() if name in (*known, "nan", "seed", "neighbours")}
     labels = [given.ConsumeIntInRange(0, 2) for _ in range(len(rows) if hasattr(rows, "__len__") else 3)]
     by = labels if given.ConsumeBool() else given.PickValueInList([*_WORDS, *_NUMBERS])
     groups = given.PickValueInList([[0, 1], [0], [], "a", None, [None], ["x", 1.5], [[1]], 7])

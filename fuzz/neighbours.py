@@ -160,7 +160,8 @@ def _seen(form: str, setting: Setting, records: Any, relation: str) -> Seen | Ex
 
 
 def _call(form: str, setting: Setting, X: Any, named: dict[str, Any], relation: str) -> Callable[[], object]:
-    shared: dict[str, Any] = {"rho": 1.0, "norm_bound": 1e6, "neighbours": relation, "allow_few_rows": True}
+    bound = setting.pick("bound", {"norm_bound": 1e6}, {"bounds": (-1e6, 1e6)})
+    shared: dict[str, Any] = {"rho": 1.0, **bound, "neighbours": relation, "allow_few_rows": True}
     if form == "scikit-learn":
         from dpmean.sklearn import PrivateMean, PrivateNearestCentroid
 

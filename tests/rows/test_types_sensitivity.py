@@ -17,7 +17,7 @@ from scipy import sparse
 import dpmean
 from dpmean.arguments.rows import read_rows
 from tests.support import runs
-from tests.support.recorder import Binned, Counted, Histogrammed, Shelled, Summed
+from tests.support.recorder import Binned, Counted, Histogrammed, Octaved, Shelled, Squared, Summed
 from tests.support.runs import REACH, assert_paid_for, squared, with_and_without
 
 WIDE = 2.0**63
@@ -113,7 +113,7 @@ class Sparse:
         return found if self.format == "csc" else sparse.csr_array(found.toarray()).asformat(self.format)
 
 
-WAYS = (("refined", 1, 0.5), ("refined", 3, 5.0), ("shifted", 3, 1.0), ("clipped", 3, 0.5))
+WAYS = (("refined", 1, 0.5), ("refined", 3, 5.0), ("refined", 2, 60.0), ("shifted", 3, 1.0), ("clipped", 3, 0.5))
 
 
 @cache
@@ -243,7 +243,10 @@ def test_half_of_what_is_paid_for_would_not_be_enough(kind):
 
 def test_the_cases_cover_what_can_be_asked():
     asked = {type(question) for run in runs_of(Dense("int16")) for question in run.recorded.questions}
-    assert asked == {Counted, Histogrammed, Summed, Shelled, Binned}
+    assert asked == {Counted, Histogrammed, Summed, Shelled, Binned, Squared}
+    boxed = runs_of(Dense("int16"), box=True, reshaped=True)
+    assert Octaved in {type(question) for run in boxed for question in run.recorded.questions}
+    assert any(step == "medians" for run in boxed for step, *_ in run.recorded.draws)
     weighed = [run for run in runs_of(Dense("int16")) if run.recorded.weights]
     assert {run.uncounted for run in weighed} == {True, False}
 

@@ -568,7 +568,7 @@ def _hadamard(lanes: Floats) -> None:
 
 
 @compiled
-def count_at_most(indices: Indices, limits: Ints, counts: Ints) -> None:
+def count_at_most(indices: Indices | Ints, limits: Ints, counts: Ints) -> None:
     """For each line of ``indices``, count the entries at or below its limit."""
     for j in range(indices.shape[0]):
         limit = limits[j]
