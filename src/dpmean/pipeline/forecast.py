@@ -12,9 +12,8 @@ import numpy as np
 from dpmean.arguments.shape import Scales
 from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, plural
+from dpmean.estimators.refined import columns, directions
 from dpmean.estimators.refined import plan as planner
-from dpmean.estimators.refined.columns import Terms, rows_for_octaves
-from dpmean.estimators.refined.directions import ROUNDS, SHARE, enough_rows
 from dpmean.numerics.error_quantiles import uneven_length_quantile
 from dpmean.pipeline.outlook import ScalesOutlook
 from dpmean.privacy.budgets import Zcdp
@@ -23,10 +22,6 @@ from dpmean.queries.queries import Floats
 
 _FAR = 10.0
 """How many spreads the mean is taken to be away from the origin, or from the middle of the bounds."""
-_GUARDS, _FAR_PAIRS = 2, 5632
-"""So many questions tell whether noise that follows the scales pays; the cost of each, times rho and n squared."""
-_LEVELS, _NOISE, _MOST = 10, 0.08, 0.05
-"""For the medians of columns: questions for each, the noise on a count in rows, and the most of the budget."""
 
 
 @final
@@ -99,16 +94,11 @@ def forecast_scales(n: int, kind: RowsAhead, budget: Zcdp, left: Zcdp, shaping: 
 def _with_norm_bound(n: int, d: int, left: Zcdp) -> float | None:
     rho = float(left.rho)
     some = planner.rows_to_locate(n, d, rho)
-    if some < 2 or not enough_rows(some, d, rho):
-        return None
-    return ROUNDS * SHARE + _GUARDS * max(SHARE, _FAR_PAIRS / some**2 / rho)
+    return directions.most_to_pay(some, rho) if directions.enough_rows(some, d, rho) else None
 
 
 def _with_bounds(n: int, d: int, left: Zcdp) -> float | None:
     rho = float(left.rho)
     some = planner.rows_to_locate(n, d, rho)
-    drawn = n if some == n else max(some, rows_for_octaves(n, d, rho))
-    terms = Terms.of(left.rho, drawn // 2, d)
-    if terms is None:
-        return None
-    return float(terms.cost / left.rho) + min(d * _LEVELS / 2 / (_NOISE * some) ** 2 / rho, _MOST)
+    drawn = n if some == n else max(some, columns.rows_for_octaves(n, d, rho))
+    return columns.most_to_pay(left.rho, drawn, some, d)

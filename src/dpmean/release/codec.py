@@ -38,7 +38,7 @@ from dpmean.release.settings_codec import decode_settings, encode_settings
 _COINS = re.compile(r"[0-9a-f]{32}")
 _MOST_DIGITS = 10**5
 """In all costs of a release together: a common denominator of many more would take minutes."""
-_ROUNDING = 1e-6
+_ROUNDING = 2.0**-9
 """What rounding may do to a mean square."""
 
 # --- out -------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 from dpmean.enums import ScaleKind
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.metric import Metric
-from dpmean.estimators.refined.shape import FINEST, Shape
+from dpmean.estimators.refined.shape import FINEST, Shape, shortened
 from dpmean.numerics.error_quantiles import normal_quantile
 from dpmean.numerics.noisy_search import questions
 from dpmean.queries.queries import Columns, Floats, Ints, Octaves
@@ -40,6 +40,12 @@ FAINT = 0.58
 """So many times what is told from noise may be left out at the end of the farthest octaves."""
 BOX = 2.0
 """How far the box goes to both sides, in the largest differences of a column."""
+MIDDLE, FINE = (0.08, 0.05), (0.12, 0.03)
+"""Noise on the counts of a median, as a part of the rows, and the most that all medians take of the budget."""
+_MOST_NUMBERS = 1 << 23
+"""So many numbers are drawn at most."""
+_USUAL_LEVELS = 10
+"""Counts for a median, if a range is about a hundred times too loose."""
 _FINEST = 2.0**-27
 _LARGEST = 4.0
 """Standard deviations between rows that are as far apart as rows usually are."""
@@ -75,7 +81,13 @@ def _certain(d: int, z: float, cost: float) -> float:
 def rows_for_octaves(n: int, d: int, rho: float) -> int:
     """Return how many rows show the octaves: enough for noise to be told from a hundredth of the pairs."""
     z = normal_quantile(1 - FAILURE / (d * OCTAVES))
-    return min(n, math.ceil(2 * _certain(d, z, MOST * rho) / ENOUGH))
+    return min(n, max(_MOST_NUMBERS // d, 2), math.ceil(2 * _certain(d, z, MOST * rho) / ENOUGH))
+
+
+def most_to_pay(budget: Fraction, drawn: int, some: int, d: int) -> float | None:
+    """Return what part of the budget this usually takes at most, if that many rows are asked; None if nothing."""
+    terms, levels = Terms.of(budget, drawn // 2, d), _USUAL_LEVELS * d
+    return None if terms is None else float(terms.cost / budget) + _share_of_medians(levels, MIDDLE, some, budget)
 
 
 def find_columns(curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
@@ -106,7 +118,7 @@ def _frame(
     middle = _middles(curator, some, farthest, budget)
     low, high = (np.where(unseen, side, np.clip(middle + side * BOX * farthest, -1, 1)) for side in (-1.0, 1.0))
     least = np.where(unseen, 2.0, farthest) / (1 + math.sqrt(some.d))
-    units = np.maximum(stds, FINEST if kind is ScaleKind.GIVEN else least)
+    units = shortened(np.maximum(stds, FINEST if kind is ScaleKind.GIVEN else least))
     box = before.to_user(low), before.to_user(high)
     after = before.reshape(before.to_user(middle), before.scale * units, box)
     return Shape(after, Metric.even(some.d), before.scale * stds, errors, kind, unseen=unseen)
@@ -155,18 +167,20 @@ def _errors(answer: Answers, tops: Ints) -> Floats:
     return found
 
 
+def _share_of_medians(levels: int, terms: tuple[float, float], rows: int, budget: Fraction) -> float:
+    noise, most = terms
+    return min(levels / 2 / (noise * rows) ** 2 / float(budget), most)
+
+
 def _middles(curator: Curator, some: Sample, farthest: Floats, budget: Fraction) -> Floats:
     """Find the median of each column, in cells of half its largest differences; finer ones if it has none."""
     spacing = np.where(farthest > 0, farthest / 2, _FINEST)
     last = np.ceil(2 / spacing).astype(np.int64)
     middle = np.full(some.d, -1.0)
-    for step, asked, noise, most in (
-        ("medians", farthest > 0, 0.08, 0.05),
-        ("medians of columns that hardly vary", farthest == 0, 0.12, 0.03),
-    ):
+    for step, asked, terms in (("medians", farthest > 0, MIDDLE), ("medians, fine", farthest == 0, FINE)):
         levels = sum(questions(int(end) + 1) for end in last[asked])
         if levels:
-            cost = plan.part(budget, min(levels / 2 / (noise * some.n) ** 2 / float(budget), most))
+            cost = plan.part(budget, _share_of_medians(levels, terms, some.n, budget))
             view = Columns(np.full(some.d, -1.0), spacing, np.where(asked, last, 0))
             found = curator.column_medians(some, view, cost, step)
             middle = np.where(asked, (found - 0.5) * spacing - 1, middle)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpmean.enums import ScaleKind
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.metric import Metric
-from dpmean.estimators.refined.shape import FINEST, Shape, grid_through
+from dpmean.estimators.refined.shape import FINEST, Shape, grid_through, shortened
 from dpmean.numerics.grid import Grid, radius_at
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Floats, Squares
@@ -27,11 +27,12 @@ from dpmean.trust.central.handles import Sample
 
 ROUNDS = 6
 SHARE = 0.003
-"""What each question takes of the budget."""
+"""What each question takes of the budget; the first ones take half of it."""
+FIRST = 2
 PROMISE = 0.9
 """Noise must be promised to be at most this part of what it is with even units."""
 HOPE = 0.96
-"""If it is promised to be more than this part after two rounds, no more is asked."""
+"""If it is promised to be more than this part after the first questions, no more is asked."""
 PROVEN = 0.84
 """And so it must be where it was measured, at the distance of far rows."""
 CERTAINTY = 2.5
@@ -60,12 +61,22 @@ class _Found:
     @property
     def units(self) -> Floats:
         """The best working units, of mean square one."""
-        return _normalised(np.sqrt(_of_far_rows(self.stds)))
+        return shortened(_normalised(np.sqrt(_of_far_rows(self.stds))))
 
 
 def enough_rows(n: int, d: int, rho: float) -> bool:
     """Whether there are enough rows to ask for scales; public."""
-    return d > 1 and math.sqrt(1000 * d / rho) <= n and _far_share(n // 2, rho) <= MOST
+    return d > 1 and n > 1 and math.sqrt(1000 * d / rho) <= n and _far_share(n // 2, rho) <= MOST
+
+
+def most_to_pay(n: int, rho: float) -> float:
+    """Return what part of the budget this takes at most, if that many rows are asked; public."""
+    return sum(_share(turn) for turn in range(ROUNDS)) + 2 * _far_share(n // 2, rho)
+
+
+def _share(turn: int) -> float:
+    """Return what part of the budget a turn takes: less as long as there is little hope."""
+    return SHARE / 2 if turn < FIRST else SHARE
 
 
 def _far_share(pairs: int, rho: float) -> float:
@@ -75,11 +86,11 @@ def _far_share(pairs: int, rho: float) -> float:
 
 def find_directions(curator: Curator, drawn: Sample, grid: Grid) -> Shape:
     """Find the scale of each column from random pairs, and give it units of its own if that pays."""
-    cost = plan.part(curator.left, SHARE)
-    found = _Found(np.ones(drawn.d), np.ones(drawn.d))
+    budget, found = curator.left, _Found(np.ones(drawn.d), np.ones(drawn.d))
     for turn in range(ROUNDS):
+        cost = plan.part(budget, _share(turn))
         found = _ask(curator, drawn, found, cost, f"squares {turn + 1}")
-        if turn == 1 and found.promise > HOPE:
+        if turn + 1 == FIRST and found.promise > HOPE:
             break
     shape = _shape(drawn.domain, found, found.stds, ScaleKind.FOUND)
     if found.promise < PROMISE and _pays(curator, drawn, shape, grid):
@@ -118,13 +129,13 @@ def _ask(curator: Curator, drawn: Sample, so_far: _Found, cost: Fraction, step: 
     pairs = max(drawn.n // 2, 1)
     errors[seen] = np.hypot(std / squares[seen], math.sqrt(2 / pairs)) / 2
     stds = np.maximum(_normalised(so_far.stds * np.sqrt(squares)), FINEST)
-    return _Found(_normalised(stds), errors)
+    return _Found(shortened(_normalised(stds)), errors)
 
 
 def _pays(curator: Curator, drawn: Sample, shape: Shape, grid: Grid) -> bool:
     """Whether far pairs are so much nearer in the new units that noise shrinks as promised."""
     far, cost = [], plan.part(curator.left, _far_share(drawn.n // 2, float(curator.left)))
-    for step, domain in (("far pairs", drawn.domain), ("far pairs, scaled", shape.domain)):
+    for step, domain in (("far pairs", drawn.domain), ("far pairs 2", shape.domain)):
         ladder = grid_through(grid, drawn.domain, domain)
         asked = curator.count(curator.through(drawn, domain), ladder.pairs())
         std, half = curator.quantile_std(asked, cost), asked.n

@@ -20,6 +20,7 @@ from dpmean.release.scales import Scales
 FINEST = 2.0**-60
 """Of scales: a column is never seen in smaller units, in lengths that columns of even scale have."""
 _EXTREME = 2.0**400
+_DIGITS = 2.0**10
 _SILENT = 4
 """In standard deviations of the noise: a mean that is nearer to the middle of a column is taken to be there."""
 
@@ -56,6 +57,13 @@ class Shape:
             kind=self.kind,
             per_column=self.domain.lower is not None,
         )
+
+
+def shortened(values: Floats) -> Floats:
+    """Return numbers rounded to ten binary digits: these are the same on all machines, whatever sums round to there."""
+    digits, exponents = np.frexp(values)
+    found: Floats = np.ldexp(np.rint(digits * _DIGITS) / _DIGITS, exponents)
+    return found
 
 
 def takes_shape(domain: Domain) -> bool:
