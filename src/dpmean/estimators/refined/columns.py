@@ -42,7 +42,7 @@ BOX = 2.0
 """How far the box goes to both sides, in the largest differences of a column."""
 MIDDLE, FINE = (0.08, 0.05), (0.12, 0.03)
 """Noise on the counts of a median, as a part of the rows, and the most that all medians take of the budget."""
-_MOST_NUMBERS = 1 << 23
+_MOST_NUMBERS = 1 << 21
 """So many numbers are drawn at most."""
 _USUAL_LEVELS = 10
 """Counts for a median, if a range is about a hundred times too loose."""

@@ -71,7 +71,7 @@ class RefinedMean:
         return rows_needed(self.grid.d, budget, neighbours)
 
     def _draw(self, curator: Curator) -> tuple[Sample, Sample]:
-        """Take rows in a random order, in pairs of which distances are measured, and rows that find the centre."""
+        """Take rows in a random order, which are asked for a shape in pairs, and rows that find the centre."""
         n, d, rho = curator.rows.n, curator.rows.d, float(curator.left)
         m = plan.rows_to_locate(n, d, rho)
         if m == n:
@@ -92,9 +92,7 @@ class RefinedMean:
             return None
         if not isinstance(self.shaping, Shaping):
             scales = np.array(self.shaping)
-            return (
-                given_columns(curator, some, scales) if domain.lower is not None else given_directions(domain, scales)
-            )
+            return given_directions(domain, scales) if domain.lower is None else given_columns(curator, some, scales)
         if domain.lower is not None:
             return find_columns(curator, drawn, some)
         asks = enough_rows(drawn.n, domain.d, float(curator.left))
@@ -102,14 +100,12 @@ class RefinedMean:
 
     def _pose(self, curator: Curator, drawn: Sample, some: Sample, shape: Shape | None) -> Problem:
         """Pose the problem to be solved with what is left of the budget, in working units of the shape."""
-        n, m, d, rho = curator.rows.n, some.n, curator.rows.d, curator.left
-        shares, one_pass = plan.divide(rho, n, m, d), self.one_pass and m < n
-        if shape is None:
-            return Problem(self.grid, curator, curator.rows, some, drawn, Metric.even(d), shares, rho, one_pass)
-        grid = grid_through(self.grid, curator.rows.domain, shape.domain)
-        rows, pairs = (curator.through(each, shape.domain) for each in (curator.rows, drawn))
-        found = rows if m == n else pairs if some is drawn else curator.through(some, shape.domain)
-        return Problem(grid, curator, rows, found, pairs, shape.metric, shares, rho, one_pass)
+        n, m, d, rho, before = curator.rows.n, some.n, curator.rows.d, curator.left, curator.rows.domain
+        domain, metric = (before, Metric.even(d)) if shape is None else (shape.domain, shape.metric)
+        grid, shares = grid_through(self.grid, before, domain), plan.divide(rho, n, m, d)
+        rows, pairs = (curator.through(each, domain) for each in (curator.rows, drawn if m == n else some))
+        found = rows if m == n else pairs
+        return Problem(grid, curator, rows, found, pairs, metric, shares, rho, self.one_pass and m < n)
 
 
 def rows_needed(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:
