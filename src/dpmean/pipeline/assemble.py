@@ -80,13 +80,11 @@ def in_user_units(
     moved = (estimate.mean - estimate.centre if estimate.moved is None else estimate.moved) * (number_std / n)
     found = estimate.found
     if found is not None and number_std:
-        counted = moved if scales is None or scales.per_column else domain.lengths_to_user(moved)
+        counted = moved if scales is None else moved * scales.weights
         found = replace(found, bias_std=math.hypot(found.bias_std, TWO_SIDED * float(np.linalg.norm(counted))))
-    if found is not None and scales is not None:
-        found = replace(found, spread=found.spread * scales.stretch)
     unit = float(domain.scale[0])
     same = bool(np.all(domain.scale == unit))
-    length = unit if same and scales is None else 1.0
+    length, step = unit if same and scales is None else 1.0, estimate.step or settings.step
     radius_unit = estimate.radius_unit or ("" if same or scales is not None else " half-widths of the bounds")
     return Release(
         mean=domain.to_user(estimate.mean),
@@ -100,7 +98,7 @@ def in_user_units(
         trust=trust,
         neighbours=neighbours,
         seeded=seeded,
-        settings=replace(settings, version=__version__, radius_unit=radius_unit, note=estimate.note),
+        settings=replace(settings, step=step, version=__version__, radius_unit=radius_unit, note=estimate.note),
         found=found and found.times(length),
         scales=scales,
     )

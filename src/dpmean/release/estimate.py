@@ -27,6 +27,7 @@ class Estimate:
         moved: How far the mean is from what the rows were measured around, if that is not the centre.
         note: What went wrong on the way, as far as others may know.
         radius_unit: Words to follow the radius, if it is not in working units.
+        step: The step of the grid, if the estimator chose it.
         domain: What the working units are, if the estimator chose them.
         scales: How widely each column varies, if it was found out or given.
 
@@ -41,5 +42,6 @@ class Estimate:
     moved: Floats | None = None
     note: str = ""
     radius_unit: str = ""
+    step: float | None = None
     domain: Domain | None = None
     scales: Scales | None = None

@@ -190,12 +190,11 @@ class Release:
             raise ArgumentError(f'of must be "rows" or "population", got {of!r}')
         if self.found is None:
             raise ArgumentError(_no_bound(self))
-        found, units = self.found, self._units()
-        bound = error_quantile(found.noise_std * units, found.bias + found.tail, found.bias_std, confidence)
+        found, weights = self.found, np.ones(self.d) if self.scales is None else self.scales.weights
+        bound = error_quantile(found.noise_std * weights, found.bias + found.tail, found.bias_std, confidence)
         if of == "rows":
             return bound
-        longest = found.ceiling * float(units.max())
-        width = found.spread if found.spread > longest / 50 else longest  # too few pairs differ to tell
+        width = found.spread if found.spread > found.ceiling / 50 else found.ceiling  # too few pairs differ to tell
         return math.hypot(bound, normal_quantile((1 + confidence) / 2) * width / math.sqrt(self.n))
 
     def column_bounds(self, confidence: float = 0.95) -> NDArray[np.float64]:
@@ -210,20 +209,16 @@ class Release:
         """
         if self.found is None:
             raise ArgumentError(_no_bound(self))
-        found = self.found
-        bounds = error_quantiles(found.noise_std * self._units(), found.bias + found.tail, found.bias_std, confidence)
-        given = self.settings.bound
-        if self.scales is not None and self.scales.per_column:
-            return np.array(self.scales.units) * bounds
-        if not self.settings.radius_unit or not isinstance(given, BoxBounds):
-            return bounds
-        half_widths: NDArray[np.float64] = np.array(given.upper) / 2 - np.array(given.lower) / 2
-        return half_widths * bounds
-
-    def _units(self) -> NDArray[np.float64]:
-        """Return how much noise counts in each column, in the unit of ``found``."""
-        even = self.scales is None or self.scales.per_column
-        return np.ones(self.d) if even or self.scales is None else np.array(self.scales.units)
+        found, scales, given = self.found, self.scales, self.settings.bound
+        weights = np.ones(self.d) if scales is None else scales.weights
+        bounds = error_quantiles(found.noise_std * weights, found.bias + found.tail, found.bias_std, confidence)
+        lengths = np.ones(self.d)
+        if scales is not None and scales.per_column:
+            lengths = np.array(scales.units) / weights
+        elif self.settings.radius_unit and isinstance(given, BoxBounds):
+            lengths = np.array(given.upper) / 2 - np.array(given.lower) / 2
+        in_your_units: NDArray[np.float64] = lengths * bounds
+        return in_your_units
 
     def to_json(self) -> str:
         """Return the whole release as JSON; numbers survive the way there and back unchanged."""

@@ -58,10 +58,20 @@ class Scales:
         return max(known) / min(known) if known else 1.0
 
     @property
+    def weights(self) -> NDArray[np.float64]:
+        """How much noise of one unit counts in each column: in its standard deviations, or else in the user's unit.
+
+        In a column whose scale could not be told it counts as it is.
+        """
+        units = np.array(self.units)
+        return np.where(self.known, units / np.where(self.known, self.values, 1.0), 1.0) if self.per_column else units
+
+    @property
     def stretch(self) -> float:
-        """How much longer a typical row is in the user's unit than in units of the noise, if all columns share one."""
-        working = math.hypot(*(value / unit for value, unit in zip(self.values, self.units, strict=True)))
-        return 1.0 if self.per_column or not working else self.length / working
+        """How much longer a typical row is as errors count than in units of the noise."""
+        working = np.array(self.values) / np.array(self.units)
+        length = math.hypot(*working)
+        return math.hypot(*(self.weights * working)) / length if length else 1.0
 
     @property
     def length(self) -> float:

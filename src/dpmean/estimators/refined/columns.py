@@ -121,7 +121,9 @@ def _frame(
     units = shortened(np.maximum(stds, FINEST if kind is ScaleKind.GIVEN else least))
     box = before.to_user(low), before.to_user(high)
     after = before.reshape(before.to_user(middle), before.scale * units, box)
-    return Shape(after, Metric.even(some.d), before.scale * stds, errors, kind, unseen=unseen)
+    known = stds > 0
+    metric = Metric.of(np.where(known, units / np.where(known, stds, 1.0), 1.0), np.where(known, stds / units, 0.0))
+    return Shape(after, metric, before.scale * stds, errors, kind, unseen=unseen)
 
 
 def _top(counts: Ints, certain: float) -> int:

@@ -84,8 +84,13 @@ def _far_share(pairs: int, rho: float) -> float:
     return max(SHARE, _QUESTIONS / 2 / (pairs / 4 / _STDS) ** 2 / rho)
 
 
-def find_directions(curator: Curator, drawn: Sample, grid: Grid) -> Shape:
-    """Find the scale of each column from random pairs, and give it units of its own if that pays."""
+def find_directions(curator: Curator, drawn: Sample, grid: Grid) -> Shape | None:
+    """Find the scale of each column from random pairs, and give it units of its own if that pays.
+
+    None: there are too few rows to ask.
+    """
+    if not enough_rows(drawn.n, drawn.d, float(curator.left)):
+        return None
     budget, found = curator.left, _Found(np.ones(drawn.d), np.ones(drawn.d))
     for turn in range(ROUNDS):
         cost = plan.part(budget, _share(turn))
@@ -95,7 +100,7 @@ def find_directions(curator: Curator, drawn: Sample, grid: Grid) -> Shape:
     shape = _shape(drawn.domain, found, found.stds, ScaleKind.FOUND)
     if found.promise < PROMISE and _pays(curator, drawn, shape, grid):
         return shape
-    return replace(shape, domain=drawn.domain, metric=Metric.even(drawn.d))
+    return replace(shape, domain=drawn.domain, metric=Metric())
 
 
 def given_directions(domain: Domain, scales: Floats) -> Shape:

@@ -1,4 +1,4 @@
-"""The refined mean: scale, centre, radius, release. No parameter, no rotation, near the oracle.
+"""The refined mean: shape, extent, centre, radius, release. Nothing to tune, no rotation, near the oracle.
 
 Every number it uses comes from the curator, who answers with noise and keeps the receipts; budgets and queries depend
 on earlier answers, and the curator's filter bounds what they cost together. Each step returns what it found, and the
@@ -17,21 +17,18 @@ from dpmean.enums import Shaping
 from dpmean.estimators.feasibility import Need, rows_for_radius_and_mean
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.centre import Centre, locate
-from dpmean.estimators.refined.columns import find_columns, given_columns, rows_for_octaves
-from dpmean.estimators.refined.directions import enough_rows, find_directions, given_directions
-from dpmean.estimators.refined.metric import Metric
+from dpmean.estimators.refined.extent import Extent, find_extent
+from dpmean.estimators.refined.posing import draw_samples, find_shape, pose
 from dpmean.estimators.refined.problem import Problem
 from dpmean.estimators.refined.radius import WELL_BEYOND, End, both_ends, end_of_rows, far_rows, measure, upper_end
 from dpmean.estimators.refined.release import release_in_ball, release_in_bins, release_on_ladder
-from dpmean.estimators.refined.scale import Scale, find_scale
-from dpmean.estimators.refined.shape import Shape, grid_through, in_shape, takes_shape
+from dpmean.estimators.refined.shape import in_shape
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.estimate import Estimate
 from dpmean.trust.central.curator import Curator
-from dpmean.trust.central.handles import Sample
 
 NEAR = 0.6
 """In spreads: a centre is near enough to look at distances from it."""
@@ -54,58 +51,21 @@ class RefinedMean:
 
     def __call__(self, curator: Curator) -> Estimate:
         """Estimate the mean of the rows within the budget."""
-        drawn, some = self._draw(curator)
-        shape = self._find_shape(curator, drawn, some)
-        problem = self._pose(curator, drawn, some, shape)
-        scale = find_scale(problem)
-        start = Centre(np.zeros(problem.d), scale.error, problem.rho - problem.shares.total)
-        centre = locate(problem, start, scale.spread, until=NEAR if problem.all_find_the_centre else 0.0)
-        if scale.lumpy:
-            found = _lumps(problem, scale, centre)
+        samples = draw_samples(curator, self.coins, self.shaping)
+        shape = find_shape(curator, samples, self.shaping, self.grid)
+        problem = pose(curator, samples, shape, self.grid, one_pass=self.one_pass)
+        extent = find_extent(problem)
+        start = Centre(np.zeros(problem.d), extent.error, problem.rho - problem.shares.total)
+        centre = locate(problem, start, extent.spread, until=NEAR if problem.all_find_the_centre else 0.0)
+        if extent.lumpy:
+            found = _lumps(problem, extent, centre)
         else:
-            found = _interval(problem, scale, centre) if problem.d == 1 else _ball(problem, scale, centre)
-        return found if shape is None else in_shape(found, shape, scale.spread)
+            found = _interval(problem, extent, centre) if problem.d == 1 else _ball(problem, extent, centre)
+        return found if shape is None else in_shape(found, shape, extent.spread)
 
     def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
         """Return how many rows this takes."""
         return rows_needed(self.grid.d, budget, neighbours)
-
-    def _draw(self, curator: Curator) -> tuple[Sample, Sample]:
-        """Take rows in a random order, which are asked for a shape in pairs, and rows that find the centre."""
-        n, d, rho = curator.rows.n, curator.rows.d, float(curator.left)
-        m = plan.rows_to_locate(n, d, rho)
-        if m == n:
-            curator.hold()  # few rows, many queries
-            return curator.take(self.coins.order(n, n)), curator.rows
-        pairs = max(m, rows_for_octaves(n, d, rho)) if self._asks_for_octaves(curator) else m
-        drawn = curator.take(self.coins.order(n, pairs))
-        return drawn, drawn if pairs == m else curator.take(np.arange(m), of=drawn)
-
-    def _asks_for_octaves(self, curator: Curator) -> bool:
-        domain = curator.rows.domain
-        return self.shaping is Shaping.AUTO and domain.lower is not None and domain.d > 1 and takes_shape(domain)
-
-    def _find_shape(self, curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
-        """Find the scales of the columns, or take those that are given; None: the same for all of them."""
-        domain = curator.rows.domain
-        if self.shaping is Shaping.ROUND or domain.d == 1 or not takes_shape(domain):
-            return None
-        if not isinstance(self.shaping, Shaping):
-            scales = np.array(self.shaping)
-            return given_directions(domain, scales) if domain.lower is None else given_columns(curator, some, scales)
-        if domain.lower is not None:
-            return find_columns(curator, drawn, some)
-        asks = enough_rows(drawn.n, domain.d, float(curator.left))
-        return find_directions(curator, drawn, self.grid) if asks else None
-
-    def _pose(self, curator: Curator, drawn: Sample, some: Sample, shape: Shape | None) -> Problem:
-        """Pose the problem to be solved with what is left of the budget, in working units of the shape."""
-        n, m, d, rho, before = curator.rows.n, some.n, curator.rows.d, curator.left, curator.rows.domain
-        domain, metric = (before, Metric.even(d)) if shape is None else (shape.domain, shape.metric)
-        grid, shares = grid_through(self.grid, before, domain), plan.divide(rho, n, m, d)
-        rows, pairs = (curator.through(each, domain) for each in (curator.rows, drawn if m == n else some))
-        found = rows if m == n else pairs
-        return Problem(grid, curator, rows, found, pairs, metric, shares, rho, self.one_pass and m < n)
 
 
 def rows_needed(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:
@@ -114,12 +74,12 @@ def rows_needed(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:
     return need.and_also(Need(200 / root, 110 / root)) if d == 1 else need
 
 
-def _ball(problem: Problem, scale: Scale, centre: Centre) -> Estimate:
+def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     """Find the radius, in two steps with more locating in between, and release the mean of the clipped rows."""
-    shares, least, steep = problem.shares, scale.spread / 2, 10 + 2 * math.sqrt(problem.d)
-    seen = measure(problem, scale, centre.at)
+    shares, least, steep = problem.shares, extent.spread / 2, 10 + 2 * math.sqrt(problem.d)
+    seen = measure(problem, extent, centre.at)
     outline = upper_end(problem, seen.counts, centre.at, least, steep, shares.outline, "outline")
-    expected = math.hypot(scale.spread, centre.error)
+    expected = math.hypot(extent.spread, centre.error)
     far, noticed = None, math.inf
     if shares.alarm:
         alarm = far_rows(problem, seen.counts, max(outline.radius, expected), centre.left)
@@ -128,30 +88,30 @@ def _ball(problem: Problem, scale: Scale, centre: Centre) -> Estimate:
 
     if problem.all_find_the_centre:
         heavy = outline.radius > WELL_BEYOND * expected
-        width = far.radius / 1.05 if far else outline.radius / 1.1 if heavy else scale.spread
+        width = far.radius / 1.05 if far else outline.radius / 1.1 if heavy else extent.spread
         if far or heavy:
             centre = replace(centre, error=max(centre.error, ASTRAY * width))
-        found = locate(problem, centre, scale.spread, until=0.0, width=width)
-        seen = seen if found is centre else measure(problem, scale, found.at)
+        found = locate(problem, centre, extent.spread, until=0.0, width=width)
+        seen = seen if found is centre else measure(problem, extent, found.at)
         centre = found
     end = far or upper_end(problem, seen.counts, centre.at, least, steep, shares.radius, "radius", noticed=noticed)
-    return release_on_ladder(problem, scale, centre, seen, end)
+    return release_on_ladder(problem, extent, centre, seen, end)
 
 
-def _interval(problem: Problem, scale: Scale, centre: Centre) -> Estimate:
+def _interval(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     """For d = 1: find both ends of an interval, which need not be equally far (in one pass they are), and clip."""
-    least, cost = scale.spread / 8, problem.shares.radius
+    least, cost = extent.spread / 8, problem.shares.radius
     if problem.one_pass:
-        seen = measure(problem, scale, centre.at)
+        seen = measure(problem, extent, centre.at)
         end = upper_end(problem, seen.counts, centre.at, least, 10.0, cost, "end")
-        return release_in_bins(problem, scale, centre, seen, end)
+        return release_in_bins(problem, extent, centre, seen, end)
     sides = problem.curator.count(problem.rows, problem.grid.sides(centre.at))
     up = upper_end(problem, sides, centre.at, least, 10.0, cost / 2, "upper end")
     down = upper_end(problem, sides, centre.at, least, 10.0, cost / 2, "lower end", line=1)
-    return _between(problem, scale, centre, up, down)
+    return _between(problem, extent, centre, up, down)
 
 
-def _lumps(problem: Problem, scale: Scale, centre: Centre) -> Estimate:
+def _lumps(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     """For rows most of which are equal, or nearly so: search all distances for where the others end.
 
     If nothing is found, and the lump is far out, as zeros are within bounds of 0 and 1: clip nothing.
@@ -164,23 +124,23 @@ def _lumps(problem: Problem, scale: Scale, centre: Centre) -> Estimate:
         down = replace(down, unseen=2 * down.unseen)
         seen = None
     else:
-        seen = measure(problem, scale, centre.at)
+        seen = measure(problem, extent, centre.at)
         up = down = end_of_rows(problem, seen.counts, cost, "far rows")
-    if max(up.radius, down.radius) < grid.reach / 256 and scale.reach > grid.reach / 2:
+    if max(up.radius, down.radius) < grid.reach / 256 and extent.reach > grid.reach / 2:
         nothing = replace(down, unseen=0.0)
         if problem.one_pass and seen is not None:
             whole = replace(nothing, radius=problem.farthest(centre.at))
-            return release_in_bins(problem, scale, centre, seen, whole)
+            return release_in_bins(problem, extent, centre, seen, whole)
         whole = replace(nothing, radius=grid.reach)
-        return release_in_ball(problem, scale, centre, np.zeros(d), grid.reach, whole)
+        return release_in_ball(problem, extent, centre, np.zeros(d), grid.reach, whole)
     if d == 1 and not problem.one_pass:
-        return _between(problem, scale, centre, up, down)
-    seen = measure(problem, scale, centre.at) if seen is None else seen
+        return _between(problem, extent, centre, up, down)
+    seen = measure(problem, extent, centre.at) if seen is None else seen
     release = release_in_bins if d == 1 else release_on_ladder
-    return release(problem, scale, centre, seen, up)
+    return release(problem, extent, centre, seen, up)
 
 
-def _between(problem: Problem, scale: Scale, centre: Centre, up: End, down: End) -> Estimate:
+def _between(problem: Problem, extent: Extent, centre: Centre, up: End, down: End) -> Estimate:
     """Release the mean of numbers that are clipped at these distances above and below the centre."""
     at = centre.at + (up.radius - down.radius) / 2
-    return release_in_ball(problem, scale, centre, at, (up.radius + down.radius) / 2, both_ends(up, down))
+    return release_in_ball(problem, extent, centre, at, (up.radius + down.radius) / 2, both_ends(up, down))

@@ -1,4 +1,4 @@
-"""What an error counts for: working units are chosen for the noise, and the user has units of his own."""
+"""What an error counts for: working units are chosen for the noise, and errors count in units of their own."""
 
 from __future__ import annotations
 
@@ -12,25 +12,21 @@ from dpmean.queries.queries import Floats
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Metric:
-    """How much an error of one working unit counts in each column; the mean of the squares is one."""
+    """How long an error of one working unit counts: in the direction of noise, of a typical row, and at most."""
 
-    weights: Floats
+    noise: float = 1.0
+    """The root mean square over all columns: noise is the same in all of them."""
     typical: float = 1.0
-    """How much more an error in the direction of a typical row counts than noise of the same length."""
-
-    @staticmethod
-    def even(d: int) -> Metric:
-        """Let every column count the same."""
-        return Metric(np.ones(d))
+    """In the direction of a typical row, in multiples of that."""
+    longest: float = 1.0
+    """In the column where it counts most, in multiples of that."""
 
     @staticmethod
     def of(weights: Floats, stds: Floats) -> Metric:
         """Weigh columns whose standard deviations, in working units, are these."""
-        return Metric(weights, math.hypot(*(weights * stds)) / math.hypot(*stds))
-
-    @property
-    def longest(self) -> float:
-        """The largest weight."""
-        return float(self.weights.max())
+        noise = math.hypot(*weights) / math.sqrt(len(weights))
+        length = math.hypot(*stds)
+        along = math.hypot(*(weights * stds)) / length if length else noise
+        return Metric(noise, along / noise, float(np.max(weights)) / noise)

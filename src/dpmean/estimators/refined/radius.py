@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import final
 
 from dpmean.estimators.refined import plan
+from dpmean.estimators.refined.extent import Extent
 from dpmean.estimators.refined.problem import Problem
-from dpmean.estimators.refined.scale import Scale
 from dpmean.queries.queries import Floats
 from dpmean.trust.central.handles import Binned, Counts
 
@@ -52,12 +52,12 @@ class Alarm:
     """What the search for their end took from what is left for the centre."""
 
 
-def measure(problem: Problem, scale: Scale, centre: Floats) -> Distances:
+def measure(problem: Problem, extent: Extent, centre: Floats) -> Distances:
     """Count all rows by their distance from a centre."""
     grid, curator, rows = problem.grid, problem.curator, problem.rows
     if not problem.one_pass:
         return Distances(centre, curator.count(rows, grid.distances(centre)), None)
-    least = problem.radius(0) if scale.lumpy else scale.spread / 16
+    least = problem.radius(0) if extent.lumpy else extent.spread / 16
     binned = curator.bin(rows, grid.bins(centre, least, problem.n))
     return Distances(centre, binned.counts, binned)
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.centre import SAME_RADIUS, Centre, Partial, combine
+from dpmean.estimators.refined.extent import Extent
 from dpmean.estimators.refined.problem import Problem
 from dpmean.estimators.refined.radius import Distances, End
-from dpmean.estimators.refined.scale import Scale
 from dpmean.numerics.error_quantiles import tail_bias
 from dpmean.numerics.grid import RADII_PER_OCTAVE
 from dpmean.numerics.shells import FACTOR_ONE, bias_gap_sensitivity
@@ -39,24 +39,24 @@ class _Clipped:
     bias_std: float = 0.0
 
 
-def release_in_ball(problem: Problem, scale: Scale, centre: Centre, at: Floats, radius: float, end: End) -> Estimate:
+def release_in_ball(problem: Problem, extent: Extent, centre: Centre, at: Floats, radius: float, end: End) -> Estimate:
     """Release the mean of the rows, clipped to a ball around a place, with all that is left."""
     total = problem.curator.ball_sum(problem.rows, problem.grid.ball(at, radius), problem.curator.left, "mean")
     unit = total.unit / problem.n
     last = Partial(at, total.times(unit), math.sqrt(total.variance) * unit, radius)
-    return _finish(problem, scale, centre, _Clipped(last, radius, end.radius), end)
+    return _finish(problem, extent, centre, _Clipped(last, radius, end.radius), end)
 
 
-def release_in_bins(problem: Problem, scale: Scale, centre: Centre, seen: Distances, end: End) -> Estimate:
+def release_in_bins(problem: Problem, extent: Extent, centre: Centre, seen: Distances, end: End) -> Estimate:
     """Release the mean with all that is left, clipped at the end of a bin, without reading the rows again."""
     (index,), sums = _sums(problem, seen, problem.index(end.radius, seen.counts), (0,))
     total = problem.curator.clipped_sum(sums, 0, problem.curator.left, "mean")
     unit, radius = total.unit / problem.n, problem.radius(index)
     last = Partial(seen.centre, total.times(unit), math.sqrt(total.variance) * unit, radius)
-    return _finish(problem, scale, centre, _Clipped(last, radius, radius), end)
+    return _finish(problem, extent, centre, _Clipped(last, radius, radius), end)
 
 
-def release_on_ladder(problem: Problem, scale: Scale, centre: Centre, seen: Distances, end: End) -> Estimate:
+def release_on_ladder(problem: Problem, extent: Extent, centre: Centre, seen: Distances, end: End) -> Estimate:
     """Clip at the ceiling or at a smaller radius, whichever promises the smaller error, and release the mean."""
     n, curator = problem.n, problem.curator
     ceiling = problem.index(end.radius, seen.counts)
@@ -87,7 +87,7 @@ def release_on_ladder(problem: Problem, scale: Scale, centre: Centre, seen: Dist
     total = curator.clipped_sum(sums, best, curator.left, "mean")
     by = total.unit / n * factors[best] / FACTOR_ONE
     last = Partial(seen.centre, total.times(by), math.sqrt(total.variance) * by, widths[best])
-    return _finish(problem, scale, centre, _Clipped(last, radii[best], radii[0], bias, bias_std), end)
+    return _finish(problem, extent, centre, _Clipped(last, radii[best], radii[0], bias, bias_std), end)
 
 
 def _sums(problem: Problem, seen: Distances, ceiling: int, steps: tuple[int, ...]) -> tuple[list[int], Sums]:
@@ -129,13 +129,13 @@ def _factors(problem: Problem, counts: Counts, indices: list[int]) -> list[int]:
     return [factors[0] or FACTOR_ONE, *factors[1:]]
 
 
-def _finish(problem: Problem, scale: Scale, centre: Centre, last: _Clipped, end: End) -> Estimate:
+def _finish(problem: Problem, extent: Extent, centre: Centre, last: _Clipped, end: End) -> Estimate:
     """Combine the last release with earlier ones of about the same radius, if they saw all rows."""
     n, at = problem.n, last.partial.centre
     earlier = centre.alike(SAME_RADIUS * last.partial.radius) if problem.all_find_the_centre else []
     mean, moved, std = combine([*earlier, last.partial])
-    tail = last.ceiling * tail_bias(n, scale.spread, last.ceiling, end.pressure) * problem.metric.typical
-    if scale.lumpy:  # there is no tail to go by: what was not noticed may be as far as a row can be
+    tail = last.ceiling * tail_bias(n, extent.spread, last.ceiling, end.pressure) * problem.metric.typical
+    if extent.lumpy:  # there is no tail to go by: what was not noticed may be as far as a row can be
         tail = min(end.unseen / n, 1.0) * problem.farthest(at) * problem.metric.longest
     return Estimate(
         mean=mean,
@@ -144,9 +144,10 @@ def _finish(problem: Problem, scale: Scale, centre: Centre, last: _Clipped, end:
         moved=moved,
         radius=last.radius,
         receipts=problem.curator.receipts,
+        step=problem.grid.step,
         domain=problem.rows.domain,
         found=Found(
-            spread=scale.spread,
+            spread=extent.spread,
             ceiling=last.ceiling,
             rounds=len(centre.releases) + 1,
             bias=last.bias,

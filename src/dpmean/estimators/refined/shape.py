@@ -77,15 +77,25 @@ def takes_shape(domain: Domain) -> bool:
 
 
 def in_shape(estimate: Estimate, shape: Shape, spread: float) -> Estimate:
-    """Return an estimate with what the shape says, whose noise tells nothing of a column that hardly varies."""
-    mean = estimate.mean
+    """Return an estimate with the scales of a shape, and lengths as errors count.
+
+    In a column that hardly varies noise tells nothing: its mean is taken to be at the middle, if it may be there.
+    """
+    mean, found, scales = estimate.mean, estimate.found, shape.scales(spread)
     if shape.unseen is not None:
         silent = shape.unseen & (np.abs(mean) < _SILENT * estimate.noise_std)
         mean = np.where(silent, 0.0, mean)
-    return replace(estimate, mean=mean, scales=shape.scales(spread), radius_unit=shape.radius_unit)
+    if found is not None:
+        counts = {name: getattr(found, name) * shape.metric.noise for name in ("bias", "bias_std", "tail")}
+        lengths = {name: getattr(found, name) * scales.stretch for name in ("spread", "ceiling")}
+        found = replace(found, **counts, **lengths)
+    radius, unit = estimate.radius * scales.stretch, shape.radius_unit
+    return replace(estimate, mean=mean, radius=radius, found=found, scales=scales, radius_unit=unit)
 
 
 def grid_through(old: Grid, before: Domain, after: Domain) -> Grid:
     """Return a grid for rows in new working units, in no column coarser than the old one."""
+    if after is before:
+        return old
     finest = float(np.min(before.scale / after.scale)) * old.step
-    return Grid.at_least(min(finest, old.step / old.reach * after.reach), after.reach, old.d)
+    return Grid.at_least(min(finest, old.step * (after.reach / old.reach)), after.reach, old.d)

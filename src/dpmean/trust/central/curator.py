@@ -4,7 +4,7 @@ Neighbours replace one row, and n is public; or they have one row more or less, 
 how much is paid for it, may depend on all earlier answers. A zCDP filter (Feldman and Zrnic 2021; Whitehouse et al.
 2023) makes that safe: the exact sum of all costs never exceeds the budget.
 
-Whoever asks holds handles. Exact totals never leave this module, which is one file because of that.
+Whoever asks holds handles. Exact totals never leave this module: it is one file because of that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, plural
 from dpmean.numerics import shells as layers
 from dpmean.numerics.grid import RADII_PER_OCTAVE
 from dpmean.numerics.noisy_search import questions, search
@@ -199,7 +199,7 @@ class Curator:
         levels = np.array([questions(int(last) + 1) for last in view.last])
         asked = int(levels.sum())
         variance = variance_at(asked, cost)
-        searches = f"medians of {len(levels)} columns, {asked} counts of {sample.n} rows"
+        searches = f"medians of {plural(int(np.count_nonzero(levels)), 'column')}, {asked} counts of {sample.n} rows"
         self._filter.pay(step, searches, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
         tally, noise = self._rows[sample].answer(view), self._noise.at(step).gaussian(variance, asked)
         drawn = 0

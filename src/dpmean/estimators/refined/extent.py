@@ -16,7 +16,7 @@ LUMPY = 16
 
 @final
 @dataclass(frozen=True, slots=True)
-class Scale:
+class Extent:
     """How far rows are from each other, and from the origin."""
 
     spread: float
@@ -27,7 +27,7 @@ class Scale:
     """Whether rows come in lumps."""
 
 
-def find_scale(problem: Problem) -> Scale:
+def find_extent(problem: Problem) -> Extent:
     """Find the spread from the distances in random pairs of rows, and how far the mean may be from the origin."""
     curator, shares, half = problem.curator, problem.shares, problem.drawn.n // 2
     pairs = curator.count(problem.drawn, problem.grid.pairs())
@@ -41,7 +41,7 @@ def find_scale(problem: Problem) -> Scale:
     rank = half - 3.5 * curator.quantile_std(pairs, shares.extremes)
     extremes = problem.radius(curator.quantile(pairs, max(rank, 0.0), shares.extremes, "extremes"))
     beyond = math.sqrt(max(reach - spread, 0.0)) * math.sqrt(reach + spread)  # their squares may overflow
-    return Scale(
+    return Extent(
         spread=spread,
         reach=reach,
         error=max(beyond, 0.5 * spread),
