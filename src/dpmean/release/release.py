@@ -24,7 +24,7 @@ from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
 from dpmean.release import text as summary
 from dpmean.release.arrays import Kept, keep_arrays
 from dpmean.release.diagnostics import Found
-from dpmean.release.scales import Scales
+from dpmean.release.scales import SILENT, Scales
 from dpmean.release.settings import BoxBounds, Settings, choose_delta
 from dpmean.warning import warn_user
 
@@ -218,6 +218,8 @@ class Release:
         elif self.settings.radius_unit and isinstance(given, BoxBounds):
             lengths = np.array(given.upper) / 2 - np.array(given.lower) / 2
         in_your_units: NDArray[np.float64] = lengths * bounds
+        if scales is not None and scales.per_column:  # the mean of a column that hardly varies may be set to its middle
+            in_your_units = np.where(scales.known, in_your_units, in_your_units + SILENT * self.noise_std)
         return in_your_units
 
     def to_json(self) -> str:

@@ -13,6 +13,8 @@ from numpy.typing import DTypeLike, NDArray
 from dpmean.enums import ScaleKind
 from dpmean.privacy.receipts import Receipt
 
+SILENT = 4
+"""In standard deviations of the noise: where a column hardly varies, a mean so near to its middle is set to that."""
 _STEPS = ("squares", "far pairs", "octaves", "medians")
 """How the names of the steps begin that find scales, and where columns lie."""
 

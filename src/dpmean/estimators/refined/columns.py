@@ -1,8 +1,7 @@
 """The shape of a table, whose columns have ranges of their own: each is to be good in its own standard deviations.
 
-For bounds on columns. Pairs of rows tell in which octaves a column's differences lie, and a median where its values
-do. A box around that keeps the tail of one column from costing the others, and the reach small, however loose ranges
-are. Lengths are in half-ranges, in which every value lies between -1 and 1.
+For bounds on columns. Pairs of rows tell in which octaves the differences of a column lie, and so its scale, and a
+median tells where its values are. Nothing is clipped by that. Lengths are in half-ranges: values lie between -1 and 1.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from dpmean.estimators.refined.metric import Metric
 from dpmean.estimators.refined.shape import FINEST, Shape, shortened
 from dpmean.numerics.error_quantiles import normal_quantile
 from dpmean.numerics.noisy_search import questions
+from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Columns, Floats, Ints, Octaves
 from dpmean.trust.central.curator import Answers, Curator
 from dpmean.trust.central.handles import Sample
@@ -34,12 +34,10 @@ ENOUGH = 0.01
 """Noise need not be told from less than this part of the pairs."""
 MOST, MORE = 0.05, 0.1
 """What octaves may take of the budget, and what they may take where that is too little."""
-TOO_FEW = 0.35
+TOO_FEW = 0.25
 """If noise is not told from this part of the pairs, nothing is asked."""
 FAINT = 0.58
 """So many times what is told from noise may be left out at the end of the farthest octaves."""
-BOX = 2.0
-"""How far the box goes to both sides, in the largest differences of a column."""
 MIDDLE, FINE = (0.08, 0.05), (0.12, 0.03)
 """Noise on the counts of a median, as a part of the rows, and the most that all medians take of the budget."""
 _MOST_NUMBERS = 1 << 21
@@ -47,8 +45,6 @@ _MOST_NUMBERS = 1 << 21
 _USUAL_LEVELS = 10
 """Counts for a median, if a range is about a hundred times too loose."""
 _FINEST = 2.0**-27
-_LARGEST = 4.0
-"""Standard deviations between rows that are as far apart as rows usually are."""
 _LAST = 5
 """So many octaves tell a standard deviation; below them squares are too small to matter."""
 _WIDTH = 0.1
@@ -100,30 +96,24 @@ def find_columns(curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
     tops = np.array([_top(counts, terms.certain) for counts in answer.values])
     stds, errors = _stds(answer, tops, pairs, terms.certain), _errors(answer, tops)
     farthest = np.where(tops > 0, np.exp2(tops + LOWEST), 0.0)
-    return _frame(curator, some, farthest, stds, errors, ScaleKind.FOUND, budget)
-
-
-def given_columns(curator: Curator, some: Sample, scales: Floats) -> Shape:
-    """Take scales that the caller knows, and find middles and boxes."""
-    stds = scales / some.domain.scale
-    farthest = np.clip(_LARGEST * stds, 2.0 ** (LOWEST + 1), 2.0)
-    return _frame(curator, some, farthest, stds, np.zeros(some.d), ScaleKind.GIVEN, curator.left)
-
-
-def _frame(
-    curator: Curator, some: Sample, farthest: Floats, stds: Floats, errors: Floats, kind: ScaleKind, budget: Fraction
-) -> Shape:
-    """Put a box around the median of each column, as large as differences are; the whole range if there are none."""
-    before, unseen = some.domain, farthest == 0.0
+    units = shortened(np.maximum(stds, np.where(tops > 0, farthest, 2.0) / (1 + math.sqrt(d))))
     middle = _middles(curator, some, farthest, budget)
-    low, high = (np.where(unseen, side, np.clip(middle + side * BOX * farthest, -1, 1)) for side in (-1.0, 1.0))
-    least = np.where(unseen, 2.0, farthest) / (1 + math.sqrt(some.d))
-    units = shortened(np.maximum(stds, FINEST if kind is ScaleKind.GIVEN else least))
-    box = before.to_user(low), before.to_user(high)
-    after = before.reshape(before.to_user(middle), before.scale * units, box)
-    known = stds > 0
-    metric = Metric.of(np.where(known, units / np.where(known, stds, 1.0), 1.0), np.where(known, stds / units, 0.0))
-    return Shape(after, metric, before.scale * stds, errors, kind, unseen=unseen)
+    return _shape(drawn.domain, middle, units, stds, errors, ScaleKind.FOUND)
+
+
+def given_columns(domain: Domain, scales: Floats) -> Shape:
+    """Take scales that the caller knows."""
+    stds = scales / domain.scale
+    units = shortened(np.maximum(stds, FINEST))
+    return _shape(domain, np.zeros(domain.d), units, stds, np.zeros(domain.d), ScaleKind.GIVEN)
+
+
+def _shape(before: Domain, middle: Floats, units: Floats, stds: Floats, errors: Floats, kind: ScaleKind) -> Shape:
+    """Return a shape whose lengths are in half-ranges; standard deviations of zero are not known."""
+    after, known = before.reshape(before.to_user(middle), before.scale * units), stds > 0
+    weights = np.where(known, units / np.where(known, stds, 1.0), 1.0)
+    metric = Metric.of(weights, np.where(known, stds / units, 0.0))
+    return Shape(after, metric, before.scale * stds, errors, kind, unseen=~known)
 
 
 def _top(counts: Ints, certain: float) -> int:

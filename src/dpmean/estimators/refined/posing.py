@@ -62,7 +62,7 @@ def find_shape(curator: Curator, samples: Samples, shaping: Shaping | tuple[floa
     if not isinstance(shaping, Shaping):
         scales = np.array(shaping)
         given = domain.ball is not None
-        return given_directions(domain, scales) if given else given_columns(curator, samples.for_centre, scales)
+        return given_directions(domain, scales) if given else given_columns(domain, scales)
     if domain.ball is None:
         return find_columns(curator, samples.for_shape, samples.for_centre)
     return find_directions(curator, samples.for_shape, grid)

@@ -15,14 +15,14 @@ from dpmean.numerics.grid import Grid
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Floats
 from dpmean.release.estimate import Estimate
-from dpmean.release.scales import Scales
+from dpmean.release.scales import SILENT, Scales
 
 FINEST = 2.0**-60
 """Of scales: a column is never seen in smaller units, in lengths that columns of even scale have."""
 _EXTREME = 2.0**400
+_FINE = 2.0**-20
+"""The step of a table, in units of its columns, however loose their ranges are."""
 _DIGITS = 2.0**10
-_SILENT = 4
-"""In standard deviations of the noise: a mean that is nearer to the middle of a column is taken to be there."""
 
 
 @final
@@ -83,7 +83,7 @@ def in_shape(estimate: Estimate, shape: Shape, spread: float) -> Estimate:
     """
     mean, found, scales = estimate.mean, estimate.found, shape.scales(spread)
     if shape.unseen is not None:
-        silent = shape.unseen & (np.abs(mean) < _SILENT * estimate.noise_std)
+        silent = shape.unseen & (np.abs(mean) < SILENT * estimate.noise_std)
         mean = np.where(silent, 0.0, mean)
     if found is not None:
         counts = {name: getattr(found, name) * shape.metric.noise for name in ("bias", "bias_std", "tail")}
@@ -98,4 +98,5 @@ def grid_through(old: Grid, before: Domain, after: Domain) -> Grid:
     if after is before:
         return old
     finest = float(np.min(before.scale / after.scale)) * old.step
-    return Grid.at_least(min(finest, old.step * (after.reach / old.reach)), after.reach, old.d)
+    own = math.inf if after.lower is None else _FINE
+    return Grid.at_least(min(finest, old.step * (after.reach / old.reach), own), after.reach, old.d)
