@@ -299,9 +299,9 @@ def plan(
         >>> import dpmean
         >>> print(dpmean.plan(4000, 128, rho=0.5))
         4000 rows in 128 dimensions, rho = 0.5: enough rows
-          privacy adds an error of 0.00306 spreads (l2 norm, for rows that look normal)
+          privacy adds an error of 0.00305 spreads (l2 norm, for rows that look normal)
           the sampling error is 0.0158 spreads; privacy adds 0.19 times that
-          scales of columns cost about 2.3 % of the budget (norm_bound), 6 % (bounds)
+          scales of columns cost about 2 % of the budget (norm_bound), 6 % (bounds)
 
     """
     from dpmean.arguments.choices import read_integer
