@@ -173,14 +173,14 @@ WRONG = {
     "mean data.npy --rho 1 --norm-bound 9 --ledger bounds.csv": (3, "bounds.csv is damaged"),
     "plan --n 0 --d 3 --rho 1": (2, "n must be at least 1, got 0"),
     "plan --n 10 --d 3": (2, "a privacy budget is missing"),
-    "plan --n 4000 --d 3 --rho 1 --shape 1,2": (2, "one scale for each of 3 columns, got 2"),
-    "plan --n 4000 --d 3 --rho 1 --shape flat": (2, 'shape must be "auto" or "round", got \'flat\''),
+    "plan --n 4000 --d 3 --rho 1 --shape 1,2": (2, "shape has 2 scales for 3 columns: give one for each"),
+    "plan --n 4000 --d 3 --rho 1 --shape flat": (2, 'shape must be "auto", "round" or the scale of each column'),
     "plan --n 4000 --d 3 --rho 1 --trust local --shape round": (2, "shape is for the central model"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape 1,x": (2, "'1,x' are not scales divided by commas"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape age=1,age=2": (2, "should name every column once"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape age=1,2": (2, "should name every column once"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape age=1": (2, "no scale for column 'height'"),
-    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,2,3": (2, "one scale for each of 2 columns, got 3"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,2,3": (2, "shape has 3 scales for 2 columns: give one"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape 1,-2": (2, "scales in shape must be positive"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape 1,nan": (2, "scales in shape must be positive"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape 1,2 --method shifted": (2, 'shape is for method "refined"'),
@@ -621,7 +621,8 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
 
 
 def test_a_plan_says_what_scales_cost_and_gain(run):
-    assert re.search(r"scales of columns cost about \S+ % of the budget", run("plan --n 4000 --d 8 --rho 1").stdout)
+    found = run("plan --n 4000 --d 8 --rho 1").stdout
+    assert re.search(r"finding the scales of columns costs up to \S+ % of the budget with norm_bound, about", found)
     assert "scale" not in run("plan --n 4000 --d 8 --rho 1 --shape round").stdout
     given = json.loads(run("plan --n 4000 --d 2 --rho 1 --shape 1,100 --json").stdout)
     plain = json.loads(run("plan --n 4000 --d 2 --rho 1 --json").stdout)
