@@ -610,8 +610,10 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
     assert "scales" not in json.loads(run(f"{command} --json --shape round").stdout)
     shown = run(command).stdout
     assert "scale (std)" in shown
-    assert re.search(r"scales +each column has noise in proportion to its own standard deviation", shown)
-    assert "scale" not in run(f"{command} --shape round").stdout
+    assert re.search(r"scales +noise follows each column's own scale: standard deviations from", shown)
+    shown = run(f"{command} --shape round").stdout
+    assert "scale (std)" not in shown
+    assert re.search(r"scales +not asked for: noise is in proportion to the ranges", shown)
     groups = "mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B --rho 0.5 --json"
     found = json.loads(run(f"{groups} --shape 12,8.5").stdout)
     assert all(group["release"]["scales"]["values"] == [12.0, 8.5] for group in found["groups"])
