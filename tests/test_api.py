@@ -195,7 +195,7 @@ def test_the_radius_is_in_the_users_units_when_columns_share_one(rows):
     boxed = release(rows, norm_bound=None, bounds=(-60, 60), **REPLACED)
     assert boxed.radius == pytest.approx(plain.radius, rel=0.1)
     mixed = {"norm_bound": None, "bounds": (np.full(20, -60), np.append(np.full(19, 60), 80))}
-    assert "standard deviations (of each column its own)" in str(release(rows, **mixed))
+    assert "standard deviations (each column in its own)" in str(release(rows, **mixed))
     assert "half-widths" in str(release(rows, shape="round", **mixed))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpmean.arguments.bounds import Bounds
-    from dpmean.arguments.shape import Shape
+    from dpmean.arguments.shape import ShapeArgument
     from dpmean.ledger.ledger import Ledger
     from dpmean.pipeline.outlook import Outlook
     from dpmean.privacy.budgets import Number
@@ -43,7 +43,7 @@ def mean(
     sigma_max: float | None = None,
     step: float | None = None,
     nan: str | Mapping[str, str] = "raise",
-    shape: Shape = "auto",
+    shape: ShapeArgument = "auto",
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
@@ -188,7 +188,7 @@ def mean_by(
     sizes: str = "private",
     neighbours: str | None = None,
     nan: str | Mapping[str, str] = "raise",
-    shape: Shape = "auto",
+    shape: ShapeArgument = "auto",
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
@@ -271,7 +271,7 @@ def plan(
     rounds: str = "adaptive",
     honest: Number = 0.8,
     neighbours: str | None = None,
-    shape: Shape = "auto",
+    shape: ShapeArgument = "auto",
 ) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth, before any data are touched.
 
@@ -301,11 +301,12 @@ def plan(
         4000 rows in 128 dimensions, rho = 0.5: enough rows
           privacy adds an error of 0.00305 spreads (l2 norm, for rows that look normal)
           the sampling error is 0.0158 spreads; privacy adds 0.19 times that
-          scales of columns cost about 2 % of the budget (norm_bound), 6 % (bounds)
+          finding the scales of columns costs up to 2 % of the budget with norm_bound,
+            about 6 % with bounds
 
     """
     from dpmean.arguments.choices import read_integer
-    from dpmean.arguments.shape import read_shape
+    from dpmean.arguments.shape import read_shape, scales_in_any_order
     from dpmean.arguments.terms import check_options, read_terms
     from dpmean.enums import Shaping
     from dpmean.pipeline.dispatch import expect
@@ -315,4 +316,4 @@ def plan(
         trust=trust, rho=rho, epsilon=epsilon, delta=delta, neighbours=neighbours, rounds=rounds, honest=honest
     )
     check_options(terms.model, {"shape": None if shaping is Shaping.AUTO else shaping})
-    return expect(n, d, terms, shaping)
+    return expect(n, d, terms, scales_in_any_order(shaping, d))

@@ -6,7 +6,7 @@ import pytest
 
 import dpmean
 from dpmean import ArgumentError, ArgumentTypeError
-from dpmean.arguments.shape import read_shape, scales_of
+from dpmean.arguments.shape import read_shape, scales_in_any_order, scales_of
 from dpmean.enums import Shaping
 
 ROWS = np.random.default_rng(0).normal(5, 1, (3000, 2))
@@ -33,22 +33,27 @@ def test_what_is_read(given, read):
 @pytest.mark.parametrize(
     ("wrong", "error", "words"),
     [
-        ("flat", ArgumentError, 'shape must be "auto" or "round", got \'flat\' .or the scale of each column'),
+        ("rund", ArgumentError, r'must be "auto", "round" or the scale .*, such as \[18.0, 25000.0\], got .rund.$'),
         (None, ArgumentTypeError, 'shape must be "auto", "round" or the scale of each column, .*got None'),
         ([], ArgumentError, r"an array of shape \(0,\)"),
         (3.0, ArgumentError, r"an array of shape \(\)"),
         ([[1.0, 2.0]], ArgumentError, r"an array of shape \(1, 2\)"),
         ([[1.0], [1.0, 2.0]], ArgumentError, "got an object of type list"),
-        (["1", "2"], ArgumentTypeError, "got an object of type list"),
-        ([True, True], ArgumentTypeError, "got an object of type list"),
-        ([1.0, 0.0], ArgumentError, "must be positive and between 2.-400 and 2.400, got 0"),
+        (["1", "2"], ArgumentTypeError, "shape: the scale of column 0 must be a number, got '1'"),
+        ([True, True], ArgumentTypeError, "shape: the scale of column 0 must be a number, got True"),
+        ([1, None], ArgumentTypeError, "shape: the scale of column 1 must be a number, got None"),
+        ([1, [2.0]], ArgumentError, "got an object of type list"),
+        ([10**400, 1], ArgumentTypeError, "got an object of type list"),
+        ({1.0, 2.0}, ArgumentTypeError, "got an object of type set"),
+        ([1.0, 0.0], ArgumentError, "must be positive and between 2.-400 and 2.400, got 0 for column 1$"),
         ([1.0, -2.0], ArgumentError, "must be positive .* got -2"),
         ([1.0, np.nan], ArgumentError, "must be positive .* got nan"),
         ([1.0, np.inf], ArgumentError, "must be positive .* got inf"),
         ([1.0, 1e20], ArgumentError, "must not be more than 2.60 apart, got 1 and 1e.20: change units"),
-        ({}, ArgumentError, 'give {"age": 18.0, ...} for every column'),
-        ({3: 1.0}, ArgumentError, 'give {"age": 18.0, ...} for every column'),
-        ({"age": "wide"}, ArgumentTypeError, "got an object of type list"),
+        ({}, ArgumentError, 'shape={} holds no scale: give {"age": 18.0, ...}, with a scale for every column'),
+        ({3: 1.0}, ArgumentError, 'shape: names of columns must be text, got 3: give {"age": 18.0, ...}'),
+        ({"pay": 1.0, "age": "wide"}, ArgumentTypeError, "the scale of column 'age' must be a number, got 'wide'"),
+        ({"age": -1.0}, ArgumentError, "must be positive .* got -1 for column 'age'"),
     ],
 )
 def test_what_cannot_be_right_for_any_rows_is_refused(wrong, error, words):
@@ -59,8 +64,8 @@ def test_what_cannot_be_right_for_any_rows_is_refused(wrong, error, words):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ([1.0], "shape must hold one scale for each of 2 columns, got 1"),
-        ([1.0, 2.0, 3.0], "shape must hold one scale for each of 2 columns, got 3"),
+        ([1.0], "shape has 1 scale for 2 columns: give one for each"),
+        ([1.0, 2.0, 3.0], "shape has 3 scales for 2 columns: give one for each"),
         ({"age": 1.0}, "shape has no scale for column 'pay': add one"),
         ({"age": 1.0, "pay": 2.0, "size": 3.0}, "shape: there is no column 'size'"),
         ({"Age": 1.0, "pay": 2.0}, "shape: there is no column 'Age'"),
@@ -76,11 +81,42 @@ def test_what_does_not_fit_the_columns_is_refused_before_anything_is_paid(wrong,
     assert ledger.entries == ()
 
 
+def test_a_scale_that_is_too_large_for_its_bounds_is_refused():
+    """No values in a range have a standard deviation of more than half of it."""
+    ledger, bounds = dpmean.Ledger(rho=1), {"age": (0, 130), "pay": (-10.0, 10.0)}
+    shared = {"rho": 0.5, "bounds": bounds, "ledger": ledger}
+    words = "shape: 11 for column 'pay' is more than half its range, 10, which no standard deviation is: lower it, or "
+    for wrong in ([18.0, 11.0], {"pay": 11.0, "age": 18.0}):
+        with pytest.raises(ArgumentError, match=words):
+            dpmean.mean(FRAME, shape=wrong, **shared)
+        with pytest.raises(ArgumentError, match=words):
+            dpmean.mean_by(FRAME.assign(team=0), by="team", groups=[0], columns=["age", "pay"], shape=wrong, **shared)
+    with pytest.raises(ArgumentError, match="shape: 2 for column 0 is more than half its range, 1"):
+        dpmean.mean(ROWS, shape=[2.0, 1.0], rho=0.5, bounds=(-1, 1), ledger=ledger)
+    assert ledger.entries == ()
+    assert dpmean.mean(FRAME, rho=0.5, bounds=bounds, shape=[65.0, 10.0], seed=1).scales.values == (65.0, 10.0)
+    assert dpmean.mean(ROWS, shape=[1e6, 1e6], **BALL).scales is not None  # up to a common factor only
+
+
+def test_given_scales_need_bounds_that_are_not_extreme():
+    for which, bounds in (
+        ("bounds", {"bounds": (0.0, 2.0**401)}),
+        ("bounds", {"bounds": (0.0, 2.0**-401)}),
+        ("norm_bound", {"norm_bound": 2.0**401}),
+        ("norm_bound", {"norm_bound": 1.0, "sigma_min": 1.0, "sigma_max": 2.0**401}),
+    ):
+        words = rf"shape=\[...\] needs {which} between 2\^-400 and 2\^400: change units, or leave shape out"
+        with pytest.raises(ArgumentError, match=words):
+            dpmean.mean(ROWS, shape=[2.0**-400] * 2, rho=0.5, seed=1, **bounds)
+
+
 def test_scales_by_name_need_names():
     with pytest.raises(ArgumentError, match="is for columns that have names, which these do not: give a list"):
         dpmean.mean(ROWS, shape={"age": 1.0, "pay": 2.0}, **BALL)
     assert scales_of({"pay": 2.0, "age": 1.0}, ("age", "pay"), 2) == (1.0, 2.0)
     assert scales_of(Shaping.AUTO, None, 2) is Shaping.AUTO
+    assert scales_in_any_order({"pay": 2.0, "age": 1.0}, 2) == (2.0, 1.0)
+    assert scales_in_any_order(Shaping.ROUND, 2) is Shaping.ROUND
 
 
 def test_scales_in_any_form_give_the_same_release():
@@ -93,7 +129,7 @@ def test_one_column_has_no_shape():
     for shape in ("auto", "round", [7.0]):
         assert dpmean.mean(ROWS[:, 0], shape=shape, **BALL).to_json() == plain.to_json()
     assert plain.scales is None
-    with pytest.raises(ArgumentError, match="one scale for each of 1 column"):
+    with pytest.raises(ArgumentError, match="shape has 2 scales for 1 column: give one for each"):
         dpmean.mean(ROWS[:, 0], shape=[1.0, 2.0], **BALL)
 
 

@@ -158,7 +158,7 @@ WRONG = {
     "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic": (2, "--by needs --groups"),
     "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic --groups A --passes 1": (2, "--passes is not for"),
     "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic --groups A --format npy": (2, "npy is for one mean"),
-    "mean patients.csv --columns age,,height --rho 1 --norm-bound 9": (2, "are not names divided by commas"),
+    "mean patients.csv --columns age,,height --rho 1 --norm-bound 9": (2, "are not names separated by commas"),
     "mean patients.csv --columns weight --rho 1 --norm-bound 9": (2, "there is no column 'weight': there are age, h"),
     "mean patients.csv --columns weight --rho 1 --bounds bounds.csv": (2, "bounds.csv has no bounds for the column 'w"),
     "mean nothing.npy --rho 1 --norm-bound 9": (3, "there is no file nothing.npy: give a file, a folder, or a pattern"),
@@ -173,14 +173,17 @@ WRONG = {
     "mean data.npy --rho 1 --norm-bound 9 --ledger bounds.csv": (3, "bounds.csv is damaged"),
     "plan --n 0 --d 3 --rho 1": (2, "n must be at least 1, got 0"),
     "plan --n 10 --d 3": (2, "a privacy budget is missing"),
-    "plan --n 4000 --d 3 --rho 1 --shape 1,2": (2, "one scale for each of 3 columns, got 2"),
-    "plan --n 4000 --d 3 --rho 1 --shape flat": (2, 'shape must be "auto" or "round", got \'flat\''),
+    "plan --n 4000 --d 3 --rho 1 --shape 1,2": (2, "shape has 2 scales for 3 columns: give one for each"),
+    "plan --n 4000 --d 3 --rho 1 --shape flat": (2, 'shape must be "auto", "round" or the scale of each column'),
     "plan --n 4000 --d 3 --rho 1 --trust local --shape round": (2, "shape is for the central model"),
-    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,x": (2, "'1,x' are not scales divided by commas"),
-    "mean patients.csv --rho 1 --norm-bound 9 --shape age=1,age=2": (2, "should name every column once"),
-    "mean patients.csv --rho 1 --norm-bound 9 --shape age=1,2": (2, "should name every column once"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,x": (2, "'1,x' are not scales separated by commas"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape age=1,age=2": (2, "names column 'age' more than once: leave one"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape age=1,2": (
+        2,
+        "'age=1,2' does not name every column: name each, as",
+    ),
     "mean patients.csv --rho 1 --norm-bound 9 --shape age=1": (2, "no scale for column 'height'"),
-    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,2,3": (2, "one scale for each of 2 columns, got 3"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,2,3": (2, "shape has 3 scales for 2 columns: give one"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape 1,-2": (2, "scales in shape must be positive"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape 1,nan": (2, "scales in shape must be positive"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape 1,2 --method shifted": (2, 'shape is for method "refined"'),
@@ -610,8 +613,10 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
     assert "scales" not in json.loads(run(f"{command} --json --shape round").stdout)
     shown = run(command).stdout
     assert "scale (std)" in shown
-    assert re.search(r"scales +each column has noise in proportion to its own standard deviation", shown)
-    assert "scale" not in run(f"{command} --shape round").stdout
+    assert re.search(r"scales +noise follows each column's own scale: standard deviations from", shown)
+    shown = run(f"{command} --shape round").stdout
+    assert "scale (std)" not in shown
+    assert re.search(r"scales +not asked for: noise is in proportion to the ranges", shown)
     groups = "mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B --rho 0.5 --json"
     found = json.loads(run(f"{groups} --shape 12,8.5").stdout)
     assert all(group["release"]["scales"]["values"] == [12.0, 8.5] for group in found["groups"])
@@ -620,8 +625,20 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
     assert run(f"{command} --shape round --format csv").stdout.splitlines()[1].split(",")[4] == ""
 
 
+def test_help_says_what_a_shape_is(run):
+    words = " ".join(run("mean --help").stdout.split())
+    assert (
+        "find the scales of columns, and noise follows them; round: the same noise for all (with bounds: in " in words
+    )
+    assert "proportion to the ranges); or give scales: 18,25000 or age=18,income=25000" in words
+    assert "1.5,20,3. Names do not matter here." in " ".join(run("plan --help").stdout.split())
+    given = {run(f"plan --n 4000 --d 2 --rho 1 --shape {shape}").stdout for shape in ("1,40", "age=1,pay=40")}
+    assert len(given) == 1
+
+
 def test_a_plan_says_what_scales_cost_and_gain(run):
-    assert re.search(r"scales of columns cost about \S+ % of the budget", run("plan --n 4000 --d 8 --rho 1").stdout)
+    found = run("plan --n 4000 --d 8 --rho 1").stdout
+    assert re.search(r"finding the scales of columns costs up to \S+ % of the budget with norm_bound, about", found)
     assert "scale" not in run("plan --n 4000 --d 8 --rho 1 --shape round").stdout
     given = json.loads(run("plan --n 4000 --d 2 --rho 1 --shape 1,100 --json").stdout)
     plain = json.loads(run("plan --n 4000 --d 2 --rho 1 --json").stdout)

@@ -142,16 +142,23 @@ def test_a_private_number_of_rows_is_planned_for():
 # --- the scales of columns -------------------------------------------------------------------------------------------
 
 
+def in_one_line(outlook):
+    return " ".join(str(outlook).split())
+
+
 def test_an_outlook_says_whether_scales_will_be_asked_for():
     both, norm, box = dpmean.plan(5000, 8, rho=0.5), dpmean.plan(3000, 128, rho=0.1), dpmean.plan(1500, 8, rho=0.1)
     assert 0.01 < both.scales.norm_bound < 0.04
     assert 0.03 < both.scales.bounds < 0.12
-    assert (both.scales.gain, norm.scales.bounds, box.scales.norm_bound) == (1.0, None, None)
-    part = f"{100 * both.scales.norm_bound:.2g} %"
-    assert f"scales of columns cost about {part} of the budget (norm_bound), " in str(both)
-    part = f"{100 * norm.scales.norm_bound:.2g} %"
-    assert f"scales of columns are asked for with norm_bound only ({part} of the budget)" in str(norm)
-    assert "scales of columns are asked for with bounds only (" in str(box)
+    assert (both.scales.gain, norm.scales.bounds, box.scales.norm_bound) == (None, None, None)
+    part, other = f"{100 * both.scales.norm_bound:.2g} %", f"{100 * both.scales.bounds:.2g} %"
+    start = "finding the scales of columns costs "
+    assert f"{start}up to {part} of the budget with norm_bound, about {other} with bounds" in in_one_line(both)
+    part, other = f"{100 * norm.scales.norm_bound:.2g} %", f"{100 * box.scales.bounds:.2g} %"
+    few = "there are too few rows for it"
+    assert f"{start}up to {part} of the budget with norm_bound; with bounds {few}" in in_one_line(norm)
+    assert f"{start}about {other} of the budget with bounds; with norm_bound {few}" in in_one_line(box)
+    assert max(len(line) for one in (both, norm, box) for line in str(one.scales).splitlines()) <= 80
     assert dpmean.plan(300, 160, rho=0.1).scales == dpmean.plan(300, 160, rho=0.1, shape="auto").scales
     assert "scales of columns are not asked for: too few rows" in str(dpmean.plan(350, 160, rho=0.1))
     for none in (dpmean.plan(5000, 1, rho=0.5), dpmean.plan(5000, 8, rho=0.5, shape="round")):
@@ -187,7 +194,8 @@ def test_the_error_for_given_scales_is_what_such_rows_give(d):
     assert outlook.scales.gain == pytest.approx(scales.sum() / np.sqrt(d * (scales**2).sum()))
     assert even.error * outlook.scales.gain < outlook.error < even.error
     assert outlook.rows_to_match <= even.rows_to_match
-    assert f"{outlook.scales.gain:.2g} times as large as even noise" in str(outlook)
+    gain = f"{outlook.scales.gain:.2g}"
+    assert f"scales is {gain} times as large as the same noise for all columns" in in_one_line(outlook)
     rows, errors = np.random.default_rng(0).normal(5, scales, (4000, d)), []
     for seed in range(12):
         release = dpmean.mean(rows, rho=0.5, norm_bound=300.0, shape=scales, seed=seed, neighbours="replace-one")
@@ -199,18 +207,21 @@ def test_scales_in_a_plan_need_no_names_and_no_unit():
     one = dpmean.plan(4000, 2, rho=0.5, shape=[1.0, 40.0])
     assert dpmean.plan(4000, 2, rho=0.5, shape={"age": 1.0, "pay": 40.0}) == one
     assert dpmean.plan(4000, 2, rho=0.5, shape=np.array([1e300, 40e300]) / 1e250).error == pytest.approx(one.error)
-    assert dpmean.plan(4000, 2, rho=0.5, shape=[3.0, 3.0]).scales.gain == pytest.approx(1)
+    even = dpmean.plan(4000, 2, rho=0.5, shape=[3.0, 3.0])
+    assert even.scales.gain == pytest.approx(1)
+    assert "  these scales are all the same, so noise is the same for all columns" in str(even)
+    assert "too few rows" not in str(even)
     assert dpmean.plan(4000, 1, rho=0.5, shape=[3.0]) == dpmean.plan(4000, 1, rho=0.5)
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"shape": [1.0, 2.0]}, "one scale for each of 3 columns, got 2"),
-        ({"shape": {"a": 1.0}}, "one scale for each of 3 columns, got 1"),
+        ({"shape": [1.0, 2.0]}, "shape has 2 scales for 3 columns: give one for each"),
+        ({"shape": {"a": 1.0}}, "shape has 1 scale for 3 columns: give one for each"),
         ({"shape": [1.0, 0.0, 1.0]}, "scales in shape must be positive"),
         ({"shape": [1.0, np.nan, 1.0]}, "scales in shape must be positive"),
-        ({"shape": "flat"}, 'shape must be "auto" or "round"'),
+        ({"shape": "flat"}, 'shape must be "auto", "round" or the scale'),
         ({"shape": None}, 'shape must be "auto", "round" or the scale'),
         ({"shape": "round", "trust": "local"}, "shape is for the central model"),
         ({"shape": [1.0] * 3, "trust": "local"}, "shape is for the central model"),

@@ -12,6 +12,8 @@ import pytest
 import dpmean
 from dpmean import ArgumentError, Release
 from dpmean.enums import ScaleKind
+from dpmean.privacy.budgets import Zcdp
+from dpmean.privacy.receipts import Receipt
 from dpmean.release.scales import Scales, receipts_of_scales
 from dpmean.release.scales_text import scales_in_words
 from dpmean.release.statistics import scale
@@ -112,6 +114,8 @@ def test_every_receipt_of_a_step_that_finds_scales_is_counted(made, name):
     assert bool(before) == (name not in ("given", "round"))
 
 
+EVEN = r"columns differ little \(less than 2-fold as far as could be told\), and noise is the same for all"
+
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
@@ -123,25 +127,55 @@ def words_of(release):
 def test_what_was_found_and_what_it_cost_is_printed(made):
     words = {name: words_of(release) for name, release in made.items()}
     assert re.search(
-        r"scales columns differ \d+-fold, and noise follows them; finding this cost \d.\d %", words["followed"]
+        r"scales columns differ \d+-fold, and noise follows them: 0\.\d+ to 0\.\d+ of the scale of a column; "
+        r"finding this cost \d.\d %",
+        words["followed"],
     )
-    assert re.search(r"columns differ little \(1\.\d-fold\), and noise is the same for all; finding", words["even"])
-    assert "scales noise follows the given scales, which differ 32-fold spread" in words["given"]
+    assert re.search(EVEN + "; finding", words["even"])
     assert re.search(
-        r"scales each column has noise in proportion to its own standard deviation, 0\.\d+ \(smoker\) to \d{5} "
-        r"\(income\); finding this cost \d.\d % of the budget; 1 column hardly varies: constant spread",
+        r"scales noise follows the given scales, which differ 32-fold: \S+ to \S+ of the scale of a column spread",
+        words["given"],
+    )
+    assert re.search(
+        r"scales noise follows each column's own scale: standard deviations from 0\.\d+ \(smoker\) to \d{5} "
+        r"\(income\), noise 0\.00\d+ to 0\.00\d+ of them; finding this cost \d.\d % of the budget; 1 column hardly "
+        r"varies, and its mean is reported where nearly all values lie: constant spread",
         words["table"],
     )
-    assert "to its given scale, 0.4 (smoker) to 30000 (income); finding where columns lie" in words["given table"]
-    assert "scales" not in words["round"]
+    assert re.search(
+        r"scales noise follows each column's given scale: 0\.4 \(smoker\) to 30000 \(income\), noise \S+ of "
+        r"them; finding where columns lie cost",
+        words["given table"],
+    )
+    assert "scales not asked for: noise is in proportion to the ranges spread" in words["round"]
+    same = dpmean.mean(vectors(), bounds=(-60, 60), shape="round", **SETTINGS, seed=1)
+    other = dpmean.mean(table(), method="shifted", **BOX, **SETTINGS, seed=1)
+    assert "scales" not in words_of(same) + words_of(other)
+
+
+def test_noise_is_told_in_scales_of_columns(made):
+    """The smallest and the largest share, of the columns whose scale is known."""
+    for name in ("followed", "given", "table", "given table"):
+        release, known = made[name], np.array(made[name].scales.known)
+        shares = (release.noise_std / np.where(known, release.scales.values, 1))[known]
+        ends = f"{shares.min():.2g} to {shares.max():.2g}" if name != "given table" else f"noise {shares.max():.2g}"
+        assert f"{ends} of the" in words_of(release)
+
+
+def test_a_bias_that_no_number_covers_is_told_where_there_is_a_private_box(made):
+    words = "others, bias in columns with heavy tails, whose far values were moved to a box that was found privately, b"
+    for name, release in made.items():
+        assert (words in words_of(release)) == (name in ("table", "given table"))
 
 
 def test_lengths_are_told_in_their_unit(made):
     words = {name: words_of(release) for name, release in made.items()}
     for name in ("table", "given table"):
-        assert re.search(r"spread \S+ standard deviations \(of each column its own\): the typical", words[name])
-        assert re.search(r"radius \S+ standard deviations: rows farther", words[name])
-        assert re.search(r"at most \S+ standard deviations \(l2 norm, all columns\)", words[name])
+        assert re.search(r"spread \S+ standard deviations \(each column in its own\): the typical", words[name])
+        assert re.search(r"radius \S+ standard deviations \(each column in its own\): rows farther", words[name])
+        assert re.search(
+            r"at most \S+ standard deviations \(each column in its own; l2 norm, all columns\)", words[name]
+        )
     assert re.search(r"radius \S+, more along columns that vary more: rows farther", words["followed"])
     assert re.search(r"radius \S+: rows farther", words["even"])
     assert re.search(r"radius \S+ half-widths of the bounds: rows farther", words["round"])
@@ -159,26 +193,66 @@ def test_what_each_step_cost_stands_below_each_other(made):
 
 CASES = [
     ((1.0, 3.0, 3.0), {}, "columns differ 3-fold, but noise is the same for all, as too little would be gained"),
-    ((1.0, 1.0, 1.0), {"kind": ScaleKind.GIVEN}, "all given scales are the same"),
+    ((1.0, 1.0, 1.0), {"kind": ScaleKind.GIVEN}, "all given scales are the same, and so is the noise"),
+    (
+        (1.0, 1.5, 1.9),
+        {},
+        "columns differ little (less than 2-fold as far as could be told), and noise is the same for",
+    ),
     ((1.0, 1.0, 0.0), {"errors": (0.1, 0.1, 1.0)}, "the scale of 1 column could not be told: column 2"),
     ((1.0, 0.0, 0.0), {"errors": (0.1, 1.0, 1.0)}, "the scales of 2 columns could not be told: column 1, column 2"),
     ((0.0, 0.0, 0.0), {"errors": (1.0, 1.0, 1.0)}, "no column varies enough for its scale to be told"),
-    ((5.0, 0.0, 0.0), {"errors": (0.1, 1.0, 1.0), "per_column": True}, "its own standard deviation, 5 (column 0)"),
-    ((0.0, 0.0, 2.0), {"errors": (1.0, 1.0, 0.1), "per_column": True}, "2 columns hardly vary: column 0, column 1"),
-    ((1e-9, 1e9, 1.0), {"units": (1.0, 2.0, 3.0)}, "columns differ 1e+18-fold, and noise follows them"),
+    (
+        (5.0, 0.0, 0.0),
+        {"errors": (0.1, 1.0, 1.0), "per_column": True},
+        "standard deviation 5 (column 0), noise 0.02 of it",
+    ),
+    (
+        (2.0, 8.0, 5.0),
+        {"per_column": True},
+        "standard deviations from 2 (column 0) to 8 (column 1), noise 0.013 to 0.05",
+    ),
+    (
+        (0.0, 0.0, 2.0),
+        {"errors": (1.0, 1.0, 0.1), "per_column": True},
+        "2 columns hardly vary, and their means are reported where nearly all values lie: column 0, column 1",
+    ),
+    (
+        (0.0, 1.0, 2.0),
+        {"errors": (1.0, 1.0, 0.1), "per_column": True},
+        "the scale of 1 column could not be told: column 1; 1",
+    ),
+    ((1e-9, 1e9, 1.0), {"units": (1.0, 2.0, 3.0)}, "columns differ 1e+18-fold, and noise follows them: 1e-10 to"),
 ]
 
 
 @pytest.mark.parametrize(("values", "more", "wanted"), CASES)
 def test_words_for_every_case(values, more, wanted):
     given = {"errors": (0.1,) * 3, "units": (1.0,) * 3, "kind": ScaleKind.FOUND, "per_column": False, **more}
-    assert wanted in "; ".join(scales_in_words(Scales(values, **given), None, ()))
+    assert wanted in "; ".join(scales_in_words(Scales(values, **given), None, (), np.full(3, 0.1)))
 
 
 def test_only_some_of_many_columns_are_named():
     scales = Scales((1.0, *[0.0] * 9), (0.1, *[1.0] * 9), (1.0,) * 10, ScaleKind.FOUND, per_column=True)
-    (_, hidden) = scales_in_words(scales, [f"c{j}" for j in range(9)] + [" "], ())
-    assert hidden == "9 columns hardly vary: c1, c2, c3, ..."
+    (_, hidden) = scales_in_words(scales, [f"c{j}" for j in range(9)] + [" "], (), np.ones(10))
+    assert hidden.endswith(
+        "9 columns hardly vary, and their means are reported where nearly all values lie: c1, c2, c3, ..."
+    )
+
+
+def test_scales_are_printed_column_by_column():
+    scales = Scales((18.234, 0.0, 2.5e4), (0.104, 1.0, 0.1), (1.0,) * 3, ScaleKind.FOUND, per_column=True)
+    assert str(scales) == "column 0: 18.2 ± 10 %\ncolumn 1: could not be told\ncolumn 2: 2.5e+04 ± 10 %"
+    given = replace(scales, errors=(0.0,) * 3, values=(1.0, 2.0, 3.0), kind=ScaleKind.GIVEN)
+    assert str(given) == "column 0: 1 (given)\ncolumn 1: 2 (given)\ncolumn 2: 3 (given)"
+
+
+def test_names_of_steps_are_compared_exactly():
+    """A step whose name only begins like one of these is about something else."""
+    ours = ["squares 1", "squares 12", "far pairs", "far pairs 2", "octaves", "medians", "medians, fine"]
+    others = ["far", "far 2", "squares of differences", "medians after", "mediansmaller", "octave", "mean", "spread"]
+    receipts = [Receipt(step, "asked", "noise", Zcdp(1), exact=True) for step in ours + others]
+    assert [receipt.step for receipt in receipts_of_scales(receipts)] == ours
 
 
 # --- documents -------------------------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ def test_scales_of_columns_have_names_and_are_left_out_where_asked():
     ("wrong", "words"),
     [
         ({"shape": "round"}, 'standardize=True needs the scales of columns, got shape="round"'),
-        ({"method": "shifted"}, 'standardize=True is for method "refined", got "shifted"'),
+        ({"method": "shifted"}, 'standardize=True is for method="refined", got method="shifted"'),
         ({"standardize": "yes"}, "standardize must be True or False"),
         ({"d": 1}, "standardize=True needs two columns or more"),
     ],

@@ -14,7 +14,14 @@ from dpmean.arguments.choices import read_flag, read_ledger, read_seed
 from dpmean.arguments.groups import Groups
 from dpmean.arguments.rows import check_nan, read_nan_of_columns
 from dpmean.arguments.selection import read_key, read_selection
-from dpmean.arguments.shape import Scales, Shape, read_shape, scales_of
+from dpmean.arguments.shape import (
+    GivenScales,
+    OrderedScales,
+    ShapeArgument,
+    check_scales,
+    read_shape,
+    scales_of,
+)
 from dpmean.arguments.terms import Terms, check_options, read_terms
 from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, DataError, describe
@@ -50,7 +57,7 @@ class Request:
     sigmas: tuple[float, float] | None
     step: float | None
     nan: str | Mapping[str, str]
-    shape: Scales
+    shape: GivenScales
     groups: Groups | None
     ledger: Ledger | None
     seed: int | None
@@ -86,10 +93,12 @@ class Request:
         finite = self.finite(source.names, d)
         domain = self.bound.domain(d, source.names, impute=not finite.all())
         setting = Setting(domain, self.sigmas, self.step)
+        scales = scales_of(self.shape, source.names, d)
         for number in (1, _MOST_ROWS) if self.terms.private_size else (max(n, 1),):
-            setting.at(number)  # reach and step are monotone in it, so every number between these is accepted too
+            widest, _ = setting.at(number)  # all is monotone in it, so every number between these is accepted too
+            check_scales(scales, widest, source.names)
         strict = tuple(np.flatnonzero(finite).tolist()) if domain.impute else ()
-        return Job(self, source, setting, strict, scales_of(self.shape, source.names, d))
+        return Job(self, source, setting, strict, scales)
 
 
 @final
@@ -102,7 +111,7 @@ class Job:
     setting: Setting
     strict: tuple[int, ...]
     """The columns in which every value must be finite, if that is not all."""
-    shaping: Shaping | tuple[float, ...] = Shaping.AUTO
+    shaping: OrderedScales = Shaping.AUTO
 
 
 def read_request(
@@ -127,7 +136,7 @@ def read_request(
     sigma_max: float | None = None,
     step: float | None = None,
     nan: str | Mapping[str, str] = "raise",
-    shape: Shape = "auto",
+    shape: ShapeArgument = "auto",
     groups: Groups | None = None,
     ledger: Ledger | None = None,
     seed: int | None = None,

@@ -8,29 +8,42 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.enums import Shaping, read_name
+from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, ArgumentTypeError, describe, plural
+from dpmean.estimators.refined.shape import takes_shape
+from dpmean.queries.domain import Domain
 from dpmean.rows.column_names import list_names, name_column
 
-Shape: TypeAlias = str | Sequence[float] | NDArray[np.float64] | Mapping[str, float]
+ShapeArgument: TypeAlias = str | Sequence[float] | NDArray[np.float64] | Mapping[str, float]
 """A word, or the scale of each column, in order or by name."""
-Scales: TypeAlias = Shaping | tuple[float, ...] | Mapping[str, float]
+OrderedScales: TypeAlias = Shaping | tuple[float, ...]
+"""A word, or the scale of each column in order."""
+GivenScales: TypeAlias = OrderedScales | Mapping[str, float]
+"""The same, where scales by name are not in order yet, as the columns are not known."""
+_WRONG = 'shape must be "auto", "round" or the scale of each column, such as [18.0, 25000.0], got '
+_BY_NAME = 'give {"age": 18.0, ...}, with a scale for every column by its name'
 _LARGEST = 2.0**400
 _WIDEST = 2.0**60
 
 
-def read_shape(shape: Shape) -> Scales:
+def read_shape(shape: ShapeArgument) -> GivenScales:
     """Read whether noise is to follow scales; whether there is one for each column is checked when these are known."""
     if isinstance(shape, str):
-        return read_name(Shaping, shape, "shape", "or the scale of each column, such as [18.0, 25000.0]")
+        for member in Shaping:
+            if shape == member:
+                return member
+        raise ArgumentError(f"{_WRONG}{describe(shape)}")
     if isinstance(shape, Mapping):
-        if not shape or not all(isinstance(name, str) for name in shape):
-            raise ArgumentError(f'shape: give {{"age": 18.0, ...}} for every column by its name, got {describe(shape)}')
-        return dict(zip(shape, _read_scales(list(shape.values())), strict=True))
-    return _read_scales(shape)
+        if not shape:
+            raise ArgumentError(f"shape={{}} holds no scale: {_BY_NAME}")
+        for name in shape:
+            if not isinstance(name, str):
+                raise ArgumentError(f"shape: names of columns must be text, got {describe(name)}: {_BY_NAME}")
+        return dict(zip(shape, _read_scales(list(shape.values()), tuple(shape)), strict=True))
+    return _read_scales(shape, None)
 
 
-def scales_of(shape: Scales, names: tuple[str, ...] | None, d: int) -> Shaping | tuple[float, ...]:
+def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> OrderedScales:
     """Return the scales in the order of the columns."""
     if isinstance(shape, Shaping):
         return shape
@@ -45,26 +58,57 @@ def scales_of(shape: Scales, names: tuple[str, ...] | None, d: int) -> Shaping |
                 raise ArgumentError(f"shape has no scale for column {name_column(names, j)}: add one")
         return tuple(shape[name] for name in names)
     if len(shape) != d:
-        raise ArgumentError(f"shape must hold one scale for each of {plural(d, 'column')}, got {len(shape)}")
+        raise ArgumentError(f"shape has {plural(len(shape), 'scale')} for {plural(d, 'column')}: give one for each")
     return shape
 
 
-def _read_scales(shape: Sequence[float] | NDArray[np.float64]) -> tuple[float, ...]:
-    wrong = 'shape must be "auto", "round" or the scale of each column, such as [18.0, 25000.0], got '
+def scales_in_any_order(shape: GivenScales, d: int) -> OrderedScales:
+    """Return the scales of columns whose names and order do not matter."""
+    return scales_of(tuple(shape.values()) if isinstance(shape, Mapping) else shape, None, d)
+
+
+def check_scales(scales: OrderedScales, domain: Domain, names: tuple[str, ...] | None) -> None:
+    """Refuse given scales that contradict the bounds, or that rows within these bounds cannot be seen in."""
+    if isinstance(scales, Shaping):
+        return
+    if not takes_shape(domain):
+        which = "norm_bound" if domain.lower is None else "bounds"
+        raise ArgumentError(f"shape=[...] needs {which} between 2^-400 and 2^400: change units, or leave shape out")
+    if domain.lower is None or domain.upper is None:
+        return
+    halves = domain.upper / 2 - domain.lower / 2
+    for j, (scale, half) in enumerate(zip(scales, halves.tolist(), strict=True)):
+        if scale > half:
+            raise ArgumentError(
+                f"shape: {scale:g} for column {name_column(names, j)} is more than half its range, {half:g}, which no "
+                "standard deviation is: lower it, or widen the bounds"
+            )
+
+
+def _read_scales(shape: Sequence[float] | NDArray[np.float64], names: tuple[str, ...] | None) -> tuple[float, ...]:
     try:
         given = np.asarray(shape)
     except ValueError:
-        raise ArgumentError(f"{wrong}{describe(shape)}") from None
+        raise ArgumentError(f"{_WRONG}{describe(shape)}") from None
     if given.dtype.kind not in "fiu":
-        raise ArgumentTypeError(f"{wrong}{describe(shape)}")
+        raise ArgumentTypeError(_wrong_entry(shape, names) or f"{_WRONG}{describe(shape)}")
     if given.ndim != 1 or not len(given):
-        raise ArgumentError(f"{wrong}an array of shape {given.shape}")
+        raise ArgumentError(f"{_WRONG}an array of shape {given.shape}")
     values = given.astype(np.float64)
-    bad = values[~((values >= 1 / _LARGEST) & (values <= _LARGEST))]  # NaN too
+    bad = np.flatnonzero(~((values >= 1 / _LARGEST) & (values <= _LARGEST)))  # NaN too
     if len(bad):
-        raise ArgumentError(f"scales in shape must be positive and between 2^-400 and 2^400, got {bad[0]:g}")
+        where = f"{values[bad[0]]:g} for column {name_column(names, int(bad[0]))}"
+        raise ArgumentError(f"scales in shape must be positive and between 2^-400 and 2^400, got {where}")
     if float(values.max()) / float(values.min()) > _WIDEST:
         raise ArgumentError(
             f"scales in shape must not be more than 2^60 apart, got {values.min():g} and {values.max():g}: change units"
         )
     return tuple(values.tolist())
+
+
+def _wrong_entry(shape: object, names: tuple[str, ...] | None) -> str:
+    """Say which entry is no number, if there is one and it can be told."""
+    for j, entry in enumerate(shape if isinstance(shape, list | tuple) else ()):
+        if type(entry) is bool or not isinstance(entry, int | float | np.integer | np.floating):
+            return f"shape: the scale of column {name_column(names, j)} must be a number, got {describe(entry)}"
+    return ""

@@ -45,7 +45,7 @@ class _Exact(_ParamType):
 
 
 class _Names(_ParamType):
-    """Several names, divided by commas."""
+    """Several names, separated by commas."""
 
     name = "names"
 
@@ -55,7 +55,7 @@ class _Names(_ParamType):
             return value
         names = [name.strip() for name in str(value).split(",")]
         if not all(names):
-            self.fail(f"{value!r} are not names divided by commas, such as age,height", param, ctx)
+            self.fail(f"{value!r} are not names separated by commas, such as age,height", param, ctx)
         return names
 
 
@@ -75,11 +75,17 @@ class _Shape(_ParamType):
         try:
             scales = [float(number) for _, _, number in pairs]
         except ValueError:
-            self.fail(f"{value!r} are not scales divided by commas, such as 1.5,20 or age=18,income=25000", param, ctx)
+            self.fail(
+                f"{value!r} are not scales separated by commas, such as 1.5,20 or age=18,income=25000", param, ctx
+            )
         if not any(sign for _, sign, _ in pairs):
             return scales
-        if not all(names) or len(set(names)) < len(names):
-            self.fail(f"{value!r} should name every column once, as in age=18,income=25000", param, ctx)
+        if not all(names):
+            cure = "name each, as in age=18,income=25000, or none, as in 18,25000"
+            self.fail(f"{value!r} does not name every column: {cure}", param, ctx)
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            self.fail(f"{value!r} names column {twice[0]!r} more than once: leave one out", param, ctx)
         return dict(zip(names, scales, strict=True))
 
 

@@ -39,7 +39,7 @@ from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
     type=arguments.SHAPE,
     default="auto",
     metavar="WHAT",
-    help="auto (default), round, or scales of columns that share a unit: 1.5,20,3.",
+    help="auto (default), round, or the scales of columns that share a unit: 1.5,20,3. Names do not matter here.",
 )
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:

@@ -50,7 +50,7 @@ def make(data: str, request: Request, ledger: dpmean.Ledger | None) -> Releases:
 
 
 def read_labels(given: str) -> list[str]:
-    """Read labels: a file with one on a line, or labels divided by commas."""
+    """Read labels: a file with one on a line, or labels separated by commas."""
     file = Path(given)
     if not file.is_file():
         if "," not in given and _FILE_NAME.search(given):

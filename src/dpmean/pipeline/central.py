@@ -9,17 +9,18 @@ from typing import Any, final
 
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.request import Job, Request
-from dpmean.arguments.shape import Scales
+from dpmean.arguments.shape import OrderedScales
 from dpmean.arguments.terms import Terms
 from dpmean.enums import Shaping
 from dpmean.estimators.refined.estimator import rows_needed
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import SecureNoise, SeededNoise
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
-from dpmean.pipeline.forecast import RowsAhead, expected_error, forecast_scales, rows_to_match
+from dpmean.pipeline.forecast import RowsAhead, expected_error, rows_to_match
 from dpmean.pipeline.opening import open_rows
 from dpmean.pipeline.outlook import Outlook
 from dpmean.pipeline.payment import Payment
+from dpmean.pipeline.scales_forecast import forecast_scales
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
@@ -167,7 +168,7 @@ def _number(source: Source, neighbours: Neighbours, budget: Zcdp, noise: Noise) 
     )
 
 
-def expect(n: int, d: int, terms: Terms, shaping: Scales = Shaping.AUTO) -> Outlook:
+def expect(n: int, d: int, terms: Terms, shaping: OrderedScales = Shaping.AUTO) -> Outlook:
     """Tell what the refined mean of n rows in d dimensions would be worth."""
     budget, relation = terms.zcdp, terms.neighbours
     left = left_for_mean(budget, relation)
@@ -181,5 +182,5 @@ def expect(n: int, d: int, terms: Terms, shaping: Scales = Shaping.AUTO) -> Outl
         error=expected_error(n, kind, left, relation),
         budget_needed=float(budget.rho) * (need.fine / n) ** 2,
         rows_to_match=rows_to_match(kind, left, relation),
-        scales=forecast_scales(n, kind, budget, left, shaping),
+        scales=forecast_scales(n, d, budget, left, shaping, kind.gain),
     )

@@ -6,7 +6,7 @@ import importlib
 from typing import Any, Protocol, cast
 
 from dpmean.arguments.request import Request
-from dpmean.arguments.shape import Scales
+from dpmean.arguments.shape import OrderedScales
 from dpmean.arguments.terms import Terms
 from dpmean.enums import Shaping
 from dpmean.errors import hide_sizes
@@ -22,7 +22,7 @@ class Runner(Protocol):
         """Release the mean of the rows of ``X``, and record it in the ledger of the request."""
         ...
 
-    def expect(self, n: int, d: int, terms: Terms, shaping: Scales) -> Outlook:
+    def expect(self, n: int, d: int, terms: Terms, shaping: OrderedScales) -> Outlook:
         """Tell what the mean of n rows in d dimensions would be worth, from public numbers alone."""
         ...
 
@@ -33,7 +33,7 @@ def run(X: Any, request: Request) -> Release:
     return hide_sizes(lambda: _runner(request.terms.model).run(X, request))
 
 
-def expect(n: int, d: int, terms: Terms, shaping: Scales = Shaping.AUTO) -> Outlook:
+def expect(n: int, d: int, terms: Terms, shaping: OrderedScales = Shaping.AUTO) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth."""
     return _runner(terms.model).expect(n, d, terms, shaping)
 

@@ -1,21 +1,17 @@
-"""What to expect of the refined mean: the error, and what the scales of columns cost, from public numbers alone."""
+"""What error to expect of the refined mean, from public numbers alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from dpmean.arguments.shape import Scales
+from dpmean.arguments.shape import OrderedScales
 from dpmean.enums import Shaping
-from dpmean.errors import ArgumentError, plural
-from dpmean.estimators.refined import columns, directions
 from dpmean.estimators.refined import plan as planner
 from dpmean.numerics.error_quantiles import uneven_length_quantile
-from dpmean.pipeline.outlook import ScalesOutlook
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.queries import Floats
@@ -40,14 +36,11 @@ class RowsAhead:
         return len(self.stds)
 
     @staticmethod
-    def of(d: int, shaping: Scales) -> RowsAhead:
+    def of(d: int, shaping: OrderedScales) -> RowsAhead:
         """Return rows of given scales, in which noise is in proportion to their roots, or else rows of equal ones."""
         if isinstance(shaping, Shaping):
             return RowsAhead(np.ones(d))
-        scales = np.array([*shaping.values()] if isinstance(shaping, Mapping) else shaping)
-        if len(scales) != d:
-            raise ArgumentError(f"shape must hold one scale for each of {plural(d, 'column')}, got {len(scales)}")
-        scales /= scales.max()
+        scales = np.array(shaping) / max(shaping)
         return RowsAhead(np.sqrt(scales), float(scales.sum()) / math.sqrt(d * float(np.sum(scales**2))))
 
 
@@ -77,28 +70,3 @@ def rows_to_match(kind: RowsAhead, budget: Zcdp, relation: Neighbours) -> int:
         enough = expected_error(middle, kind, budget, relation) * math.sqrt(middle) <= 1
         low, high = (low, middle) if enough else (middle, high)
     return high
-
-
-def forecast_scales(n: int, kind: RowsAhead, budget: Zcdp, left: Zcdp, shaping: Scales) -> ScalesOutlook | None:
-    """Tell whether scales will be asked for, if ``left`` of a budget is left for the mean, or what given ones gain."""
-    d = kind.d
-    if shaping is Shaping.ROUND or d == 1:
-        return None
-    if not isinstance(shaping, Shaping):
-        return ScalesOutlook(None, None, kind.gain)
-    part = float(left.rho / budget.rho)
-    norm, box = _with_norm_bound(n, d, left), _with_bounds(n, d, left)
-    return ScalesOutlook(None if norm is None else part * norm, None if box is None else part * box)
-
-
-def _with_norm_bound(n: int, d: int, left: Zcdp) -> float | None:
-    rho = float(left.rho)
-    some = planner.rows_to_locate(n, d, rho)
-    return directions.most_to_pay(some, rho) if directions.enough_rows(some, d, rho) else None
-
-
-def _with_bounds(n: int, d: int, left: Zcdp) -> float | None:
-    rho = float(left.rho)
-    some = planner.rows_to_locate(n, d, rho)
-    drawn = n if some == n else max(some, columns.rows_for_octaves(n, d, rho))
-    return columns.most_to_pay(left.rho, drawn, some, d)

@@ -8,7 +8,7 @@ from typing import Any
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.request import Request
 from dpmean.arguments.rows import check_columns
-from dpmean.arguments.shape import Scales
+from dpmean.arguments.shape import OrderedScales
 from dpmean.arguments.terms import Terms
 from dpmean.enums import Shaping
 from dpmean.errors import plural
@@ -69,7 +69,7 @@ def run(X: Any, request: Request) -> Release:
     return release
 
 
-def expect(n: int, d: int, terms: Terms, shaping: Scales = Shaping.AUTO) -> Outlook:  # noqa: ARG001  noise is even
+def expect(n: int, d: int, terms: Terms, shaping: OrderedScales = Shaping.AUTO) -> Outlook:  # noqa: ARG001  noise is even
     """Tell what a collection from n devices with d columns would be worth."""
     check_columns(d, terms.model)
     budget = _budget(terms)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, final
 from dpmean.enums import Trust, Verdict
 from dpmean.errors import plural
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
+from dpmean.release.text import wrapped
 
 if TYPE_CHECKING:
     from dpmean.privacy.neighbours import Neighbours
@@ -54,26 +55,36 @@ class ScalesOutlook:
             not be asked for, as there are too few rows or the scales are given.
         bounds: About the same with bounds on the columns, where each is to be good in its own standard deviations.
         gain: The noise that follows given scales, in multiples of the same noise for all columns, where these share a
-            unit. It is 1 if no scales are given. The error shrinks by more, as rows are then clipped by their scales.
+            unit. None if no scales are given. The error shrinks by more, as rows are then clipped by their scales.
 
     """
 
     norm_bound: float | None
     bounds: float | None
-    gain: float = 1.0
+    gain: float | None = None
 
     def __str__(self) -> str:
-        if self.norm_bound is None and self.bounds is None:
-            given = f"noise that follows these scales is {self.gain:.2g} times as large as even noise"
-            return f"  {given}" if self.gain < 1 - 1e-9 else "  scales of columns are not asked for: too few rows"
-        parts = {"norm_bound": self.norm_bound, "bounds": self.bounds}
-        (first, part), *rest = [(name, part) for name, part in parts.items() if part is not None]
-        if not rest:
-            return f"  scales of columns are asked for with {first} only ({100 * part:.2g} % of the budget)"
-        ((second, other),) = rest
-        return (
-            f"  scales of columns cost about {100 * part:.2g} % of the budget ({first}), {100 * other:.2g} % ({second})"
-        )
+        return "\n".join(wrapped("  ", self._words(), 4))
+
+    def _words(self) -> str:
+        if self.gain is not None:
+            if self.gain > 1 - 1e-9:
+                return "these scales are all the same, so noise is the same for all columns"
+            return (
+                f"noise that follows these scales is {self.gain:.2g} times as large as the same noise for all columns"
+            )
+        what, few = "finding the scales of columns costs", "there are too few rows for it"
+        if self.norm_bound is None:
+            if self.bounds is None:
+                return "scales of columns are not asked for: too few rows"
+            return f"{what} about {_percent(self.bounds)} of the budget with bounds; with norm_bound {few}"
+        norm = f"{what} up to {_percent(self.norm_bound)} of the budget with norm_bound"
+        rest = f"; with bounds {few}" if self.bounds is None else f", about {_percent(self.bounds)} with bounds"
+        return f"{norm}{rest}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 @final

@@ -38,7 +38,8 @@ class Release:
     what it is. To look at many of its numbers one by one, keep the array in a variable.
 
     Attributes:
-        mean: The private mean, one number per column, in the user's units.
+        mean: The private mean, one number per column, in the user's units. With ``bounds``, that of a column which
+            hardly varies is where nearly all its values lie, unless the noisy mean is clearly elsewhere.
         noise_std: The standard deviation of the noise in each number, in the user's units. Clipping may add bias.
         centre: The centre around which rows were clipped, in the user's units. It was found privately (methods refined
             and shifted), or is public (method clipped).
@@ -292,10 +293,11 @@ class Release:
 
     def _scales(self) -> list[summary.Paragraph]:
         if self.scales is None:
-            return []
+            by_ranges = self.method == "refined" and bool(self.settings.radius_unit)
+            return [summary.NOT_ASKED] if by_ranges else []
         from dpmean.release.scales_text import scales_in_words  # here, as few need it
 
-        return [("scales", "; ".join(scales_in_words(self.scales, self.columns, self.receipts)))]
+        return [("scales", "; ".join(scales_in_words(self.scales, self.columns, self.receipts, self.noise_std)))]
 
     def _radius(self) -> list[summary.Paragraph]:
         unit, one = self.settings.radius_unit, "row" if self.unit is None else "person"
@@ -306,8 +308,8 @@ class Release:
         if not_known:
             return [*found, *not_known]
         bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}
-        imputed = bool(self.settings.imputed)
-        return [*found, *summary.errors(self.found, unit, one, **bounds, imputed=imputed)]
+        imputed, boxed = bool(self.settings.imputed), self.scales is not None and self.scales.per_column
+        return [*found, *summary.errors(self.found, unit, one, **bounds, imputed=imputed, boxed=boxed)]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Release.from_json, (self.to_json(),)

@@ -16,7 +16,7 @@ from dpmean.privacy.receipts import Receipt
 SILENT = 4
 """In standard deviations of the noise: where a column hardly varies, a mean so near to its middle is set to that."""
 _STEPS = ("squares", "far pairs", "octaves", "medians")
-"""How the names of the steps begin that find scales, and where columns lie."""
+"""The steps that find scales, and where columns lie; a number, or words after a comma, may follow."""
 
 
 @final
@@ -28,8 +28,8 @@ class Scales:
 
     Attributes:
         values: The standard deviation of each column, in the user's units.
-        errors: The standard error of each of these, as a part of it: 0.1 is 10 %. It is 1 where a column varies so
-            little, or so rarely, that its scale could not be told.
+        errors: The standard error of each, as a part of it: 0.1 is 10 %. It is 1 where a column varies so little, or
+            so rarely, that its scale could not be told.
         units: How the noise is divided: its standard deviation in each column is a common number times this.
         kind: ``"found"`` if they were found privately, ``"given"`` if the caller knew them.
         per_column: True if each column is to be accurate in its own standard deviations, as with bounds on columns;
@@ -80,6 +80,16 @@ class Scales:
         """The standard deviation of rows, over all columns together."""
         return math.hypot(*self.values)
 
+    def __str__(self) -> str:
+        return "\n".join(self._line(j) for j in range(len(self.values)))
+
+    def _line(self, j: int) -> str:
+        """Return what is known of one column."""
+        if not self.known[j]:
+            return f"column {j}: could not be told"
+        value = f"column {j}: {self.values[j]:.3g}"
+        return f"{value} (given)" if self.kind is ScaleKind.GIVEN else f"{value} ± {100 * self.errors[j]:.2g} %"
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the values for NumPy.
 
@@ -95,4 +105,8 @@ class Scales:
 
 def receipts_of_scales(receipts: Iterable[Receipt]) -> list[Receipt]:
     """Return the receipts of the steps that found scales, and where columns lie, in a release that has scales."""
-    return [receipt for receipt in receipts if receipt.step.startswith(_STEPS)]
+    return [receipt for receipt in receipts if _finds_scales(receipt.step)]
+
+
+def _finds_scales(step: str) -> bool:
+    return step.partition(",")[0].rstrip(" 0123456789") in _STEPS

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpmean.enums import ScaleKind
 from dpmean.errors import display_name, plural
 from dpmean.privacy.receipts import Receipt
@@ -16,35 +19,52 @@ _NAMED = 3
 """So many columns are named."""
 
 
-def scales_in_words(scales: Scales, columns: Sequence[str] | None, receipts: Sequence[Receipt]) -> list[str]:
-    """Return how the scales of columns differ, whether noise follows them, and what finding them cost."""
+def scales_in_words(
+    scales: Scales, columns: Sequence[str] | None, receipts: Sequence[Receipt], noise_std: NDArray[np.float64]
+) -> list[str]:
+    """Return how the scales of columns differ, how noise follows them, and what finding them cost."""
     names = [f"column {j}" for j in range(len(scales.values))] if columns is None else [*map(display_name, columns)]
     if not any(scales.known):
         return ["no column varies enough for its scale to be told", *_cost(scales, receipts)]
-    followed = _of_each(scales, names) if scales.per_column else _of_all(scales)
+    noise = _noise(scales, noise_std)
+    followed = _of_each(scales, names, noise) if scales.per_column else _of_all(scales, noise)
     return [followed, *_cost(scales, receipts), *_not_known(scales, names)]
 
 
-def _of_each(scales: Scales, names: Sequence[str]) -> str:
+def _of_each(scales: Scales, names: Sequence[str], noise: str) -> str:
     """Return what noise follows where each column has a unit of its own."""
     known = [(value, name) for value, name, one in zip(scales.values, names, scales.known, strict=True) if one]
     (low, first), (high, last) = min(known), max(known)
-    own = "given scale" if scales.kind is ScaleKind.GIVEN else "own standard deviation"
-    ends = f"{_short(low)} ({first})" + (f" to {_short(high)} ({last})" if first != last else "")
-    return f"each column has noise in proportion to its {own}, {ends}"
+    given = scales.kind is ScaleKind.GIVEN
+    follows = "noise follows each column's " + ("given scale: " if given else "own scale: standard deviation")
+    if len(known) == 1:
+        return f"{follows}{'' if given else ' '}{_short(low)} ({first}), noise {noise} of it"
+    ends = f"{_short(low)} ({first}) to {_short(high)} ({last})"
+    return f"{follows}{'' if given else 's from '}{ends}, noise {noise} of them"
 
 
-def _of_all(scales: Scales) -> str:
+def _noise(scales: Scales, noise_std: NDArray[np.float64]) -> str:
+    """Return the noise in the unit in which columns can be compared: the scale of each."""
+    known = np.array(scales.known)
+    shares = noise_std[known] / np.array(scales.values)[known]
+    low, high = _short(float(shares.min()), 2), _short(float(shares.max()), 2)
+    return low if low == high else f"{low} to {high}"
+
+
+def _of_all(scales: Scales, noise: str) -> str:
     """Return what noise follows where all columns share a unit."""
-    apart = f"{_short(scales.ratio, 2)}-fold"
+    apart, share = f"{_short(scales.ratio, 2)}-fold", f": {noise} of the scale of a column"
     if scales.kind is ScaleKind.GIVEN:
         return (
-            f"noise follows the given scales, which differ {apart}" if scales.used else "all given scales are the same"
+            f"noise follows the given scales, which differ {apart}{share}"
+            if scales.used
+            else "all given scales are the same, and so is the noise"
         )
     if scales.used:
-        return f"columns differ {apart}, and noise follows them"
+        return f"columns differ {apart}, and noise follows them{share}"
     if scales.ratio < _LITTLE:
-        return f"columns differ little ({apart}), and noise is the same for all"
+        least = f"less than {_LITTLE:g}-fold as far as could be told"
+        return f"columns differ little ({least}), and noise is the same for all"
     return f"columns differ {apart}, but noise is the same for all, as too little would be gained"
 
 
@@ -61,15 +81,23 @@ def _cost(scales: Scales, receipts: Sequence[Receipt]) -> list[str]:
 
 
 def _not_known(scales: Scales, names: Sequence[str]) -> list[str]:
-    """Return which scales could not be told."""
-    hidden = [name for name, one in zip(names, scales.known, strict=True) if not one]
-    if not hidden:
-        return []
-    listed = ", ".join(hidden[:_NAMED]) + ", ..." * (len(hidden) > _NAMED)
-    number = plural(len(hidden), "column")
-    if not scales.per_column:
-        return [f"the scale{'s' * (len(hidden) > 1)} of {number} could not be told: {listed}"]
-    return [f"{number} hardly {'varies' if len(hidden) == 1 else 'vary'}: {listed}"]
+    """Return which scales could not be told, and in which columns hardly any values differ."""
+    of_columns = [*zip(names, scales.values, scales.known, strict=True)]
+    still = [name for name, value, one in of_columns if not one and scales.per_column and value == 0]
+    hidden = [name for name, _, one in of_columns if not one and name not in still]
+    words = []
+    if hidden:
+        scale = "the scale of" if len(hidden) == 1 else "the scales of"
+        words.append(f"{scale} {plural(len(hidden), 'column')} could not be told: {_listed(hidden)}")
+    if still:
+        vary = "varies, and its mean is" if len(still) == 1 else "vary, and their means are"
+        where = "reported where nearly all values lie"
+        words.append(f"{plural(len(still), 'column')} hardly {vary} {where}: {_listed(still)}")
+    return words
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + ", ..." * (len(names) > _NAMED)
 
 
 def _short(value: float, digits: int = 3) -> str:

@@ -99,7 +99,7 @@ class Settings:
         few_rows: True when there were too few rows to know the error.
         version: The version of dpmean that made the release.
         radius_unit: Words to follow the radius, if it is not in the user's units: half-widths of the bounds, or
-            standard deviations, of each column its own.
+            standard deviations (each column in its own).
         note: What went wrong on the way, as far as others may know.
 
     """

@@ -35,6 +35,10 @@ _WIDEST_NAME = 26
 """Names of columns up to this length stand before their numbers, longer ones above them."""
 _WIDEST_STEP = 24
 """So it is with the names of steps."""
+_OWN = "each column in its own"
+"""Which standard deviations these are."""
+NOT_ASKED: Paragraph = ("scales", "not asked for: noise is in proportion to the ranges")
+"""What is said of scales where columns have different bounds, and noise follows these."""
 PROTECTED = "protected: "
 """How the words on who is protected begin."""
 NOT_KNOWN: Paragraph = ("error", "not known, since there are too few rows")
@@ -139,23 +143,31 @@ def clipping(radius: float, unit: str) -> list[Paragraph]:
 
 def findings(found: Found, radius: float, unit: str, one: str, scales: Scales | None) -> list[Paragraph]:
     """Return what was found out on the way."""
-    own = " (of each column its own)" if scales is not None and scales.per_column else ""
+    own = scales is not None and scales.per_column
+    unit = f"{unit} ({_OWN})" if own else unit
     shape = ", more along columns that vary more" if scales is not None and scales.used and not own else ""
     times = f"released {found.rounds} times, around better and better centres" if found.rounds > 1 else "released once"
     return [
-        ("spread", f"{found.spread:.4g}{unit}{own}: the typical distance of a {one} from the mean of all"),
+        ("spread", f"{found.spread:.4g}{unit}: the typical distance of a {one} from the mean of all"),
         ("radius", f"{radius:.4g}{unit}{shape}: {one}s farther from the centre were clipped; the mean was {times}"),
     ]
 
 
-def errors(found: Found, unit: str, one: str, *, rows: float, population: float, imputed: bool) -> list[Paragraph]:
-    """Return the bounds on the errors, and what these cover."""
+def errors(
+    found: Found, unit: str, one: str, *, rows: float, population: float, imputed: bool, boxed: bool
+) -> list[Paragraph]:
+    """Return the bounds on the errors, and what these cover; where ``boxed``, values were moved to a private box."""
+    own = f"{_OWN}; " * boxed
     error = (
         f"at 95 % confidence, the mean of these {one}s differs from this estimate by at most {rows:.3g}{unit} "
-        f"(l2 norm, all columns); population mean, if they are an independent sample: at most {population:.3g}{unit}"
+        f"({own}l2 norm, all columns); "
+        f"population mean, if they are an independent sample: at most {population:.3g}{unit}"
     )
     covered = "covered: noise, and the bias of clipping as far as it was measured"
     missing = f"{'missing values, ' * imputed}up to {plural(found.unseen, one)} far beyond all others"
+    missing += (
+        ", bias in columns with heavy tails, whose far values were moved to a box that was found privately" * boxed
+    )
     rare = "for the population mean also rare large values, which the spread does not show"
     return [("error", error), ("", f"{covered}; not covered: {missing}, bounds that are too tight; {rare}")]
 

@@ -25,7 +25,7 @@ from dpmean.arguments.bounds import Bounds
 from dpmean.arguments.choices import read_flag
 from dpmean.arguments.groups import Groups, read_groups
 from dpmean.arguments.request import Request, read_request
-from dpmean.arguments.shape import Shape
+from dpmean.arguments.shape import ShapeArgument
 from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning, hide_sizes
 from dpmean.estimators.registry import ESTIMATORS
@@ -115,7 +115,7 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         bounds: Bounds | None = None,
         method: str = "refined",
         neighbours: str | None = None,
-        shape: Shape = "auto",
+        shape: ShapeArgument = "auto",
         standardize: bool = False,
         allow_few_rows: bool = False,
         ledger: Ledger | None = None,
@@ -233,7 +233,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         bounds: Bounds | None = None,
         method: str = "refined",
         neighbours: str | None = None,
-        shape: Shape = "auto",
+        shape: ShapeArgument = "auto",
         allow_few_rows: bool = False,
         ledger: Ledger | None = None,
         random_state: Any = None,
@@ -323,7 +323,8 @@ def _check_standardize(estimator: PrivateMean, request: Request) -> None:
     if request.shape is Shaping.ROUND:
         raise ArgumentError('standardize=True needs the scales of columns, got shape="round": leave shape out')
     if not ESTIMATORS[estimator.method].shapes:
-        raise ArgumentError(f'standardize=True is for method "refined", got "{estimator.method}": leave method out')
+        given = f'got method="{estimator.method}": leave method out'
+        raise ArgumentError(f'standardize=True is for method="refined", {given}')
 
 
 def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:

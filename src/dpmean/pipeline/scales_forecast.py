@@ -1,0 +1,36 @@
+"""What finding the scales of columns will cost, or what given ones gain, from public numbers alone."""
+
+from __future__ import annotations
+
+from dpmean.arguments.shape import OrderedScales
+from dpmean.enums import Shaping
+from dpmean.estimators.refined import columns, directions
+from dpmean.estimators.refined import plan as planner
+from dpmean.pipeline.outlook import ScalesOutlook
+from dpmean.privacy.budgets import Zcdp
+
+
+def forecast_scales(
+    n: int, d: int, budget: Zcdp, left: Zcdp, shaping: OrderedScales, gain: float
+) -> ScalesOutlook | None:
+    """Tell whether scales will be asked for, if ``left`` of a budget is left for the mean, or what given ones gain."""
+    if shaping is Shaping.ROUND or d == 1:
+        return None
+    if not isinstance(shaping, Shaping):
+        return ScalesOutlook(None, None, gain)
+    part = float(left.rho / budget.rho)
+    norm, box = _with_norm_bound(n, d, left), _with_bounds(n, d, left)
+    return ScalesOutlook(None if norm is None else part * norm, None if box is None else part * box)
+
+
+def _with_norm_bound(n: int, d: int, left: Zcdp) -> float | None:
+    rho = float(left.rho)
+    some = planner.rows_to_locate(n, d, rho)
+    return directions.most_to_pay(some, rho) if directions.enough_rows(some, d, rho) else None
+
+
+def _with_bounds(n: int, d: int, left: Zcdp) -> float | None:
+    rho = float(left.rho)
+    some = planner.rows_to_locate(n, d, rho)
+    drawn = n if some == n else max(some, columns.rows_for_octaves(n, d, rho))
+    return columns.most_to_pay(left.rho, drawn, some, d)
