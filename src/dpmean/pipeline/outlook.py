@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from dpmean.enums import Trust, Verdict
 from dpmean.errors import plural
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
-from dpmean.release.text import wrapped
 
 if TYPE_CHECKING:
     from dpmean.privacy.neighbours import Neighbours
@@ -64,7 +64,7 @@ class ScalesOutlook:
     gain: float | None = None
 
     def __str__(self) -> str:
-        return "\n".join(wrapped("  ", self._words(), 4))
+        return textwrap.fill(self._words(), 80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
     def _words(self) -> str:
         if self.gain is not None:
