@@ -25,10 +25,10 @@ def scales_in_words(
     """Return how the scales of columns differ, how noise follows them, and what finding them cost."""
     names = [f"column {j}" for j in range(len(scales.values))] if columns is None else [*map(display_name, columns)]
     if not any(scales.known):
-        return ["no column varies enough for its scale to be told", *_cost(scales, receipts)]
+        return ["no column varies enough for its scale to be told", *_cost(receipts)]
     noise = _noise(scales, noise_std)
     followed = _of_each(scales, names, noise) if scales.per_column else _of_all(scales, noise)
-    return [followed, *_cost(scales, receipts), *_not_known(scales, names)]
+    return [followed, *_cost(receipts), *_not_known(scales, names)]
 
 
 def _of_each(scales: Scales, names: Sequence[str], noise: str) -> str:
@@ -68,7 +68,7 @@ def _of_all(scales: Scales, noise: str) -> str:
     return f"columns differ {apart}, but noise is the same for all, as too little would be gained"
 
 
-def _cost(scales: Scales, receipts: Sequence[Receipt]) -> list[str]:
+def _cost(receipts: Sequence[Receipt]) -> list[str]:
     """Return what part of the budget went into scales."""
     asked = receipts_of_scales(receipts)
     if not asked:
@@ -76,8 +76,7 @@ def _cost(scales: Scales, receipts: Sequence[Receipt]) -> list[str]:
     total = compose(receipt.cost for receipt in receipts).curve[0]
     part = sum(renyi_of(receipt.cost).curve[0] for receipt in asked) / total
     share = "less than 0.1 %" if part < 0.001 else f"{100 * part:.1f} %"
-    what = "finding where columns lie" if scales.kind is ScaleKind.GIVEN else "finding this"
-    return [f"{what} cost {share} of the budget"]
+    return [f"finding this cost {share} of the budget"]
 
 
 def _not_known(scales: Scales, names: Sequence[str]) -> list[str]:

@@ -154,10 +154,10 @@ def findings(found: Found, radius: float, unit: str, one: str, scales: Scales | 
 
 
 def errors(
-    found: Found, unit: str, one: str, *, rows: float, population: float, imputed: bool, boxed: bool
+    found: Found, unit: str, one: str, *, rows: float, population: float, imputed: bool, per_column: bool
 ) -> list[Paragraph]:
-    """Return the bounds on the errors, and what these cover; where ``boxed``, values were moved to a private box."""
-    own = f"{_OWN}; " * boxed
+    """Return the bounds on the errors, and what these cover; ``per_column`` where each column has a unit of its own."""
+    own = f"{_OWN}; " * per_column
     error = (
         f"at 95 % confidence, the mean of these {one}s differs from this estimate by at most {rows:.3g}{unit} "
         f"({own}l2 norm, all columns); "
@@ -165,9 +165,6 @@ def errors(
     )
     covered = "covered: noise, and the bias of clipping as far as it was measured"
     missing = f"{'missing values, ' * imputed}up to {plural(found.unseen, one)} far beyond all others"
-    missing += (
-        ", bias in columns with heavy tails, whose far values were moved to a box that was found privately" * boxed
-    )
     rare = "for the population mean also rare large values, which the spread does not show"
     return [("error", error), ("", f"{covered}; not covered: {missing}, bounds that are too tight; {rare}")]
 

@@ -25,7 +25,7 @@ def accuracy(release: Release, names: Sequence[str] | None = None) -> Html:
         entries(_sizes(release), "sizes"),
         tag("p", unit, class_="soft") if unit else None,
         scales(release, names),
-        uncovered(None if release.found is None else release.found.unseen, release.settings, boxed=is_boxed(release)),
+        uncovered(None if release.found is None else release.found.unseen, release.settings),
     )
 
 
@@ -43,16 +43,8 @@ def unit_in_words(release: Release) -> str:
     return f"Each column is measured in its own standard deviation, {source}.{rest}"
 
 
-def is_boxed(release: Release) -> bool:
-    """Whether values were moved to the sides of a box that was found privately."""
-    return release.scales is not None and release.scales.per_column
-
-
-def uncovered(unseen: int | None, settings: Settings, *, boxed: bool) -> Html:
-    """Return what errors do not cover.
-
-    ``unseen`` rows may be cut off, None if not even that was measured; where ``boxed``, values may be cut off as well.
-    """
+def uncovered(unseen: int | None, settings: Settings) -> Html:
+    """Return what errors do not cover; ``unseen`` rows may be cut off, None if not even that was measured."""
     one = "row" if settings.privacy_unit is None else "person"
     tight = (
         f"A bound that is too tight. Rows beyond the bound ({bound_in_words(settings)}) were first shortened to it. If "
@@ -74,12 +66,6 @@ def uncovered(unseen: int | None, settings: Settings, *, boxed: bool) -> Html:
         + ".",
         "Estimates are not forced into their bounds: noise may carry a small one below its lower bound.",
     ]
-    if boxed:
-        texts.insert(
-            1,
-            "Values far from the middle of their own column. They were first moved to the side of a box that was found "
-            "privately; in a column with a heavy tail this biases the mean by an amount that no number here covers.",
-        )
     if settings.imputed:
         texts.insert(0, f"Missing values: {text.imputed(settings)}, which moves the mean there.")
     return join(tag("h3", "What errors do not cover"), points(texts))

@@ -9,7 +9,7 @@ from dpmean.errors import display_name, plural
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
 from dpmean.reports import wording
-from dpmean.reports.accuracy import bound_in_words, is_boxed, uncovered, unit_in_words, unit_of
+from dpmean.reports.accuracy import bound_in_words, uncovered, unit_in_words, unit_of
 from dpmean.reports.column_scales import sentences
 from dpmean.reports.columns import Columns, columns_of, other_statistics_of
 from dpmean.reports.estimate import axis, covered, curve, dot, few, picture, reached
@@ -163,7 +163,7 @@ def _accuracy(release: GroupedRelease, names: Sequence[str] | None) -> Html:
         tag("p", f"{length}{unit}{' ' if unit else ''}{confidence}", class_="soft") if measured else None,
         entries(((str(label), _error(one, mixed=mixed)) for label, one in release.released.items()), "sizes"),
         _scales(release, names),
-        uncovered(max(unseen) if measured else None, found[0].settings, boxed=any(map(is_boxed, found))),
+        uncovered(max(unseen) if measured else None, found[0].settings),
     )
 
 
