@@ -638,7 +638,8 @@ def test_help_says_what_a_shape_is(run):
 
 def test_a_plan_says_what_scales_cost_and_gain(run):
     found = run("plan --n 4000 --d 8 --rho 1").stdout
-    assert re.search(r"finding the scales of columns costs up to \S+ % of the budget with norm_bound, about", found)
+    words = r"finding the scales of columns costs up to \S+ % of the budget with norm_bound,\s+about \S+ % with bounds"
+    assert re.search(words, found)
     assert "scale" not in run("plan --n 4000 --d 8 --rho 1 --shape round").stdout
     given = json.loads(run("plan --n 4000 --d 2 --rho 1 --shape 1,100 --json").stdout)
     plain = json.loads(run("plan --n 4000 --d 2 --rho 1 --json").stdout)

@@ -230,7 +230,7 @@ def test_where_rows_are_too_few_no_error_is_told(releases, grouped, tmp_path):
 
 
 def test_a_page_says_how_columns_differ_and_what_it_cost_to_know(releases, tmp_path):
-    words = _words(dpmean.report(releases["table"], tmp_path / "page.html"))
+    words = html.unescape(_words(dpmean.report(releases["table"], tmp_path / "page.html")))
     assert re.search(
         r"Noise follows each column's own scale: standard deviations from \S+ \(Age\) to \S+ \(Income\), noise ", words
     )
@@ -238,9 +238,6 @@ def test_a_page_says_how_columns_differ_and_what_it_cost_to_know(releases, tmp_p
         r"Finding this cost \d\.\d % of the budget\. 1 column hardly varies, and its mean is reported where", words
     )
     assert re.search(r", noise \S+( to \S+)? of them\. Finding", words)
-    box = "They were first moved to the side of a box that was found privately; in a column with a heavy tail this bia"
-    assert box in words
-    assert box not in _words(dpmean.report(releases["vector"], tmp_path / "page.html"))
     assert "One that hardly varies is measured in a part of its range" in words
     assert re.search(r"at most \S+ standard deviations, at 95 % confidence", words)
     assert "octaves how widely each column varies" in words
@@ -257,7 +254,7 @@ def test_a_page_says_how_columns_differ_and_what_it_cost_to_know(releases, tmp_p
     assert "far pairs whether noise that follows the columns is smaller" in words
     given = public.mean(_table(), rho=0.5, bounds=_LIMITS, shape=[10.0, 9000.0, 1.0], seed=1)
     words = _words(dpmean.report(given, tmp_path / "page.html", columns=_TABLE))
-    assert "Noise follows each column's given scale: 1 (Constant) to 9000 (Income), noise " in words
+    assert "Noise follows each column's given scale: 1 (Constant) to 9000 (Income), noise " in html.unescape(words)
     assert "as whoever made this page knew it" in words
 
 
@@ -285,7 +282,6 @@ def test_groups_that_are_measured_in_different_units_say_which(tmp_path):
     assert re.search(r"few at most \S+ half-widths \(", words)
     assert re.search(r"many at most \S+ standard deviations \(", words)
     assert "How columns differ, group by group" in words
-    assert "moved to the side of a box that was found privately" in words
     one = dpmean.mean_by(_table(), **{**shared, "groups": ["many"]})
     words = _words(dpmean.report(one, tmp_path / "page.html"))
     assert "many at most" in words
