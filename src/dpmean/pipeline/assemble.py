@@ -81,7 +81,7 @@ def in_user_units(
     found = estimate.found
     if found is not None and number_std:
         counted = moved if scales is None else moved * scales.weights
-        found = replace(found, bias_std=math.hypot(found.bias_std, TWO_SIDED * float(np.linalg.norm(counted))))
+        found = replace(found, bias_std=math.hypot(found.bias_std, TWO_SIDED * math.hypot(*counted)))
     unit = float(domain.scale[0])
     same = bool(np.all(domain.scale == unit))
     length, step = unit if same and scales is None else 1.0, estimate.step or settings.step

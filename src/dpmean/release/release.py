@@ -308,8 +308,8 @@ class Release:
         if not_known:
             return [*found, *not_known]
         bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}
-        imputed, per_column = bool(self.settings.imputed), self.scales is not None and self.scales.per_column
-        return [*found, *summary.errors(self.found, unit, one, **bounds, imputed=imputed, per_column=per_column)]
+        imputed, own = bool(self.settings.imputed), self.scales is not None and self.scales.per_column
+        return [*found, *summary.errors(self.found, unit, one, **bounds, imputed=imputed, per_column=own)]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Release.from_json, (self.to_json(),)

@@ -156,7 +156,7 @@ def findings(found: Found, radius: float, unit: str, one: str, scales: Scales | 
 def errors(
     found: Found, unit: str, one: str, *, rows: float, population: float, imputed: bool, per_column: bool
 ) -> list[Paragraph]:
-    """Return the bounds on the errors, and what these cover."""
+    """Return the bounds on the errors, and what these cover; ``per_column`` where each column has a unit of its own."""
     own = f"{_OWN}; " * per_column
     error = (
         f"at 95 % confidence, the mean of these {one}s differs from this estimate by at most {rows:.3g}{unit} "

@@ -89,7 +89,8 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
         elif name == "mean" and run.d == 1:
             squares[name] = (2 * balls.pop(0).radius) ** 2
         elif name == "mean":
-            radius = round(estimate.radius / shelled[0].unit - 0.5)
+            stretch = 1.0 if estimate.scales is None else estimate.scales.stretch
+            radius = round(estimate.radius / stretch / shelled[0].unit - 0.5)
             k = min(range(len(shelled[0].radii)), key=lambda j: abs(shelled[0].radii[j] - radius))
             squares[name] = layers.clipped_sum_sensitivity(shelled[0], k) ** 2
         elif name == "shrinkage":

@@ -82,9 +82,7 @@ def test_no_answer_about_a_table_makes_a_call_refuse(power, scales, data):
     domain = Domain.within_box(np.array([-end, 0.0, 0.3 * end]), np.array([end, end, end]), impute=True)
     if takes_shape(domain):
         sample, asked = Sample(2000, D, domain), Anything(data)
-        shape = (
-            find_columns(asked, sample, sample) if scales is None else given_columns(asked, sample, np.array(scales))
-        )
+        shape = find_columns(asked, sample, sample) if scales is None else given_columns(domain, np.array(scales))
         asked.through(sample, shape.domain)
         assert grid_through(grid_of(domain), domain, shape.domain).reach == shape.domain.reach
 

@@ -42,6 +42,8 @@ MOST = 0.012
 FAR = 2.0
 """In standard deviations of their squared length: rows that are clipped are about so far out."""
 _STDS, _QUESTIONS = 4, 11
+_ROUGH = 0.15
+"""Directions weigh pairs alike, and the spread is a quantile: scales differ by so much from standard deviations."""
 _LENGTH = 1 << 24
 
 
@@ -132,7 +134,7 @@ def _ask(curator: Curator, drawn: Sample, so_far: _Found, cost: Fraction, step: 
         rest = max(float(squares[~seen].sum()), std * math.sqrt(hidden)) / hidden
         squares = np.where(seen, squares, rest)
     pairs = max(drawn.n // 2, 1)
-    errors[seen] = np.hypot(std / squares[seen], math.sqrt(2 / pairs)) / 2
+    errors[seen] = np.hypot(np.hypot(std / squares[seen], math.sqrt(2 / pairs)) / 2, _ROUGH)
     stds = np.maximum(_normalised(so_far.stds * np.sqrt(squares)), FINEST)
     return _Found(shortened(_normalised(stds)), errors)
 
