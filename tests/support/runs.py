@@ -108,10 +108,9 @@ class Run:
         return self._reshape(domain) if self.reshaped else domain
 
     def _reshape(self, domain):
-        """Return a domain whose columns differ thirtyfold, with a tighter box that lies askew, if there is a box."""
+        """Return a domain whose columns differ thirtyfold, around another middle if they have bounds."""
         scales = np.geomspace(0.3, 9.0, self.d)
-        box = (np.linspace(-3.1, -15.0, self.d), np.linspace(9.7, 70.0, self.d)) if self.box else None
-        return domain.reshape(np.linspace(2.9, -1.3, self.d) if self.box else np.zeros(self.d), scales, box)
+        return domain.reshape(np.linspace(2.9, -1.3, self.d) if self.box else np.zeros(self.d), scales)
 
     @property
     def contributions(self):

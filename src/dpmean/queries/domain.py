@@ -106,7 +106,7 @@ class Domain:
         filled: Floats = (np.clip(self.missing, *self.box) - self.middle) / self.scale
         return filled
 
-    def reshape(self, middle: Floats, scale: Floats, box: tuple[Floats, Floats] | None = None) -> Domain:
+    def reshape(self, middle: Floats, scale: Floats) -> Domain:
         """Return a domain of the same rows in which each column has a middle and a scale of its own.
 
         The new reach bounds every row that is within this domain.
@@ -114,8 +114,6 @@ class Domain:
         Args:
             middle: What zero in working units is to stand for, column by column.
             scale: How long one working unit is to be, column by column.
-            box: Between what each column is to be clamped, in the user's units, if there is a box already, which
-                still holds. None: as it is.
 
         """
         middle, scale = (np.array(np.broadcast_to(line, (self.d,)), dtype=np.float64) for line in (middle, scale))
@@ -123,18 +121,15 @@ class Domain:
             raise ArgumentError(f"scales must lie between 2^-500 and 2^500, got {wrong[0]:g}: change units")
         if len(wrong := middle[~(np.abs(middle) <= _LARGEST)]):
             raise ArgumentError(f"the middle of a column must be at most 2^500, got {wrong[0]:g}: change units")
-        lower, upper = self.lower, self.upper
         if self.ball is None:
-            lower, upper = self.box if box is None else self._tighten(*box)
+            lower, upper = self.box
             reach = math.hypot(*(np.maximum(np.abs(lower - middle), np.abs(upper - middle)) / scale))
-        elif box is None:
-            reach = math.hypot(*(middle / scale)) + self.ball / float(np.min(scale))
         else:
-            raise ArgumentError("a domain with a bound on the norm takes no box: leave it out, or begin with bounds")
+            reach = math.hypot(*(middle / scale)) + self.ball / float(np.min(scale))
         reach = max(reach, 1 / _LARGEST) * _OUTWARD
         if not reach <= _LARGEST:
             raise ArgumentError("rows in working units may be longer than 2^500: use larger scales")
-        return replace(self, reach=reach, middle=middle, scale=scale, lower=lower, upper=upper)
+        return replace(self, reach=reach, middle=middle, scale=scale)
 
     def working(self, rows: Floats) -> Floats:
         """Return rows in working units, never shortened; what is not finite stays as it is. Loops do the same."""
@@ -160,14 +155,6 @@ class Domain:
     def lengths_to_user(self, lengths: Floats | float) -> Floats:
         """Put lengths along each column, such as standard deviations, back into the user's units."""
         return self.scale * lengths
-
-    def _tighten(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-        """Return the part of a box that is within the one that there is, or its nearest side."""
-        lower, upper = (np.broadcast_to(end, (self.d,)) for end in (lower, upper))
-        if len(wrong := np.flatnonzero(~((lower >= -_LARGEST) & (lower <= upper) & (upper <= _LARGEST)))):
-            got = f"({lower[wrong[0]]:g}, {upper[wrong[0]]:g})"
-            raise ArgumentError(f"a box must have lower <= upper in every column, within 2^500, got {got}: change it")
-        return np.clip(lower, *self.box), np.clip(upper, *self.box)
 
     @property
     def _stand_in(self) -> Floats:

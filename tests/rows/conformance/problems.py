@@ -54,15 +54,13 @@ def domains(d, impute=True):
     scales = np.geomspace(0.13, 13.0, d) if d > 1 else np.array([0.7])
     lower, upper = np.full(d, -40.0), np.linspace(30.0, 90.0, d)
     ball, box = Domain.within_norm(d, BOUND, impute=impute), Domain.within_box(lower, upper, impute=impute)
-    tight = np.linspace(-15.1, -0.7, d), np.linspace(12.3, 200.0, d)  # wider than the bounds in places
     return {
         "norm": ball,
         "box": box,
         "norm, reshaped": ball.reshape(np.zeros(d), scales),
         "norm, moved": ball.reshape(np.linspace(2.9, -1.3, d), scales),
         "norm, beyond": ball.reshape(np.full(d, 1.5 * BOUND), scales),
-        "box, scales alone": box.reshape(np.full(d, 1.1), scales),
-        "box, reshaped": box.reshape(np.linspace(1.3, -2.1, d), scales, tight),
+        "box, reshaped": box.reshape(np.linspace(1.3, -2.1, d), scales),
     }
 
 

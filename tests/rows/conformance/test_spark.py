@@ -67,7 +67,7 @@ def test_several_partitions_and_vectors(wide, method, passes):
     assert_same(release(vectors, method, passes, vector_column="v"), wanted)
 
 
-@pytest.mark.parametrize("kind", ["box", "norm, moved", "norm, beyond", "box, reshaped"])
+@pytest.mark.parametrize("kind", ["box", "norm, reshaped", "norm, moved", "norm, beyond", "box, reshaped"])
 def test_domains_of_every_kind(wide, kind):
     array, domain = np.array(rows("float64", FEW)), domains(D)[kind]
     array[3, 1] = array[-1] = np.nan

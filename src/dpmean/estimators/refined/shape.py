@@ -35,7 +35,7 @@ class Shape:
     stds: Floats
     """The standard deviations of the columns in the user's units; up to a common factor if ``relative``."""
     errors: Floats
-    """What part of each of them is noise."""
+    """The standard error of each, as a part of it."""
     kind: ScaleKind
     relative: bool = False
     unseen: NDArray[np.bool_] | None = None
