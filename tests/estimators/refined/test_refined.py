@@ -167,14 +167,15 @@ def test_error_bounds_hold_about_as_often_as_they_say(kind, d):
 
 
 def test_columns_have_bounds_of_their_own():
-    generator, missed = np.random.default_rng(5), np.zeros(3)
+    generator, missed, wide = np.random.default_rng(5), np.zeros(3), []
     for seed in range(60):
         rows = generator.normal([40, 30_000, 170], [10, 9000, 10], (3000, 3))
         found = mean(rows, rho=0.5, bounds=([0, 0, 50], [130, 200_000, 250]), seed=seed)
         missed += np.abs(found.mean - rows.mean(axis=0)) > found.column_bounds()
-        in_stds = found.column_bounds() / rows.std(axis=0)
-        assert in_stds.max() < 0.1
-        assert np.all(found.column_bounds() < 12 * found.noise_std)
+        assert (found.column_bounds() / rows.std(axis=0)).max() < 0.05
+        wide.append((found.column_bounds() / found.noise_std).max())
+    assert np.median(wide) < 8
+    assert max(wide) < 25  # where the unit of a column is an octave too large
     assert missed.max() <= 9
     assert f"± {found.column_bounds()[0]:.3g} (95 % confidence)" in str(found)
 

@@ -33,15 +33,17 @@ PROMISE = 0.9
 """Noise must be promised to be at most this part of what it is with even units."""
 HOPE = 0.96
 """If it is promised to be more than this part after the first questions, no more is asked."""
-PROVEN = 0.84
+PROVEN = 0.82
 """And so it must be where it was measured, at the distance of far rows."""
 CERTAINTY = 2.5
 """In standard deviations of the noise: less is not seen."""
+FAR_SHARE = 0.006
+"""What each of two quantiles takes that tell whether it pays: they look far out, where heavy tails begin."""
 MOST = 0.012
 """What a quantile of far pairs may take of the budget: with fewer rows, nothing is asked."""
 FAR = 2.0
 """In standard deviations of their squared length: rows that are clipped are about so far out."""
-_STDS, _QUESTIONS = 4, 11
+_STDS, _QUESTIONS = 3, 11
 _ROUGH = 0.15
 """Directions weigh pairs alike, and the spread is a quantile: scales differ by so much from standard deviations."""
 _LENGTH = 1 << 24
@@ -83,7 +85,7 @@ def _share(turn: int) -> float:
 
 def _far_share(pairs: int, rho: float) -> float:
     """Return what part of the budget tells where the farthest quarter of the pairs begins."""
-    return max(SHARE, _QUESTIONS / 2 / (pairs / 4 / _STDS) ** 2 / rho)
+    return max(FAR_SHARE, _QUESTIONS / 2 / (pairs / 4 / _STDS) ** 2 / rho)
 
 
 def find_directions(curator: Curator, drawn: Sample, grid: Grid) -> Shape | None:

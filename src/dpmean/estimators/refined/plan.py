@@ -74,10 +74,10 @@ def divide(rho: Fraction, n: int, m: int, d: int) -> Shares:
     none = Fraction(0)
     return Shares(
         spread=part(rho, min(0.05, 25600 / some)),
-        extremes=part(rho, min(0.05, 12800 / some)),
+        extremes=part(rho, min(0.05, 25600 / some)),
         reach=part(rho, min(0.05, 12800 / some)),
         outline=part(rho, radius / 4) if d > 1 else none,
-        alarm=part(rho, 0.009) if d > 1 else none,
+        alarm=part(rho, 0.012) if d > 1 else none,
         radius=part(rho, radius),
         shrinkage=part(rho, min(0.02, max(0.003, 2800 / all_rows))) if d > 1 else none,
         gaps=part(rho, 0.04) if d > 1 else none,
