@@ -14,7 +14,7 @@ from dpmean import ArgumentError, Release
 from dpmean.enums import ScaleKind
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.receipts import Receipt
-from dpmean.release.scales import Scales, receipts_of_scales
+from dpmean.release.scales import FINE_MEDIANS, Scales, receipts_of_scales
 from dpmean.release.scales_text import scales_in_words
 from dpmean.release.statistics import scale
 
@@ -209,7 +209,7 @@ CASES = [
     (
         (0.0, 0.0, 2.0),
         {"errors": (1.0, 1.0, 0.1), "per_column": True},
-        "2 columns hardly vary, and their means are reported where nearly all values lie: column 0, column 1",
+        "2 columns hardly vary: column 0, column 1",
     ),
     (
         (0.0, 1.0, 2.0),
@@ -227,11 +227,14 @@ def test_words_for_every_case(values, more, wanted):
 
 
 def test_only_some_of_many_columns_are_named():
+    """And where their means are reported, only if that was asked."""
     scales = Scales((1.0, *[0.0] * 9), (0.1, *[1.0] * 9), (1.0,) * 10, ScaleKind.FOUND, per_column=True)
-    (_, hidden) = scales_in_words(scales, [f"c{j}" for j in range(9)] + [" "], (), np.ones(10))
-    assert hidden.endswith(
+    names, asked = [f"c{j}" for j in range(9)] + [" "], (Receipt(FINE_MEDIANS, "asked", "noise", Zcdp(1), exact=True),)
+    told, untold = (scales_in_words(scales, names, receipts, np.ones(10))[-1] for receipts in (asked, ()))
+    assert told.endswith(
         "9 columns hardly vary, and their means are reported where nearly all values lie: c1, c2, c3, ..."
     )
+    assert untold.endswith("9 columns hardly vary: c1, c2, c3, ...")
 
 
 def test_scales_are_printed_column_by_column():

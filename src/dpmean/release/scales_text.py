@@ -11,7 +11,7 @@ from dpmean.enums import ScaleKind
 from dpmean.errors import display_name, plural
 from dpmean.privacy.receipts import Receipt
 from dpmean.privacy.renyi import compose, renyi_of
-from dpmean.release.scales import Scales, receipts_of_scales
+from dpmean.release.scales import FINE_MEDIANS, Scales, receipts_of_scales
 
 _LITTLE = 2.0
 """Columns whose scales are less than so many times apart differ little."""
@@ -28,7 +28,8 @@ def scales_in_words(
         return ["no column varies enough for its scale to be told", *_cost(receipts)]
     noise = _noise(scales, noise_std)
     followed = _of_each(scales, names, noise) if scales.per_column else _of_all(scales, noise)
-    return [followed, *_cost(receipts), *_not_known(scales, names)]
+    told = any(receipt.step == FINE_MEDIANS for receipt in receipts)
+    return [followed, *_cost(receipts), *_not_known(scales, names, told)]
 
 
 def _of_each(scales: Scales, names: Sequence[str], noise: str) -> str:
@@ -79,8 +80,8 @@ def _cost(receipts: Sequence[Receipt]) -> list[str]:
     return [f"finding this cost {share} of the budget"]
 
 
-def _not_known(scales: Scales, names: Sequence[str]) -> list[str]:
-    """Return which scales could not be told, and in which columns hardly any values differ."""
+def _not_known(scales: Scales, names: Sequence[str], told: bool) -> list[str]:
+    """Return which scales could not be told, in which columns hardly any values differ, and where."""
     of_columns = [*zip(names, scales.values, scales.known, strict=True)]
     still = [name for name, value, one in of_columns if not one and scales.per_column and value == 0]
     hidden = [name for name, _, one in of_columns if not one and name not in still]
@@ -89,9 +90,10 @@ def _not_known(scales: Scales, names: Sequence[str]) -> list[str]:
         scale = "the scale of" if len(hidden) == 1 else "the scales of"
         words.append(f"{scale} {plural(len(hidden), 'column')} could not be told: {_listed(hidden)}")
     if still:
-        vary = "varies, and its mean is" if len(still) == 1 else "vary, and their means are"
-        where = "reported where nearly all values lie"
-        words.append(f"{plural(len(still), 'column')} hardly {vary} {where}: {_listed(still)}")
+        vary = "varies" if len(still) == 1 else "vary"
+        mean = ", and its mean is" if len(still) == 1 else ", and their means are"
+        where = f"{mean} reported where nearly all values lie" if told else ""
+        words.append(f"{plural(len(still), 'column')} hardly {vary}{where}: {_listed(still)}")
     return words
 
 

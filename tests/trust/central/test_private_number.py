@@ -102,7 +102,8 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
             squares[name] = layers.bias_gap_sensitivity(*gaps.pop(0), 1) ** 2
         elif name == "mean" and shelled:
             asked = shelled[0]
-            k = np.argmin(np.abs(np.array(asked.radii) * asked.unit - estimate.radius))
+            stretch = 1.0 if estimate.scales is None else estimate.scales.stretch
+            k = np.argmin(np.abs(np.array(asked.radii) * asked.unit - estimate.radius / stretch))
             squares[name] = layers.clipped_sum_sensitivity(asked, k, 1) ** 2
         elif name == "shrinkage":
             squares[name] = WEIGHT_ONE**2

@@ -7,7 +7,7 @@ median tells where its values are. Nothing is clipped by that. Lengths are in ha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
@@ -21,6 +21,7 @@ from dpmean.numerics.error_quantiles import normal_quantile
 from dpmean.numerics.noisy_search import questions
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Columns, Floats, Ints, Octaves
+from dpmean.release.scales import FINE_MEDIANS
 from dpmean.trust.central.curator import Answers, Curator
 from dpmean.trust.central.handles import Sample
 
@@ -38,8 +39,10 @@ TOO_FEW = 0.25
 """If noise is not told from this part of the pairs, nothing is asked."""
 FAINT = 0.58
 """So many times what is told from noise may be left out at the end of the farthest octaves."""
-MIDDLE, FINE = (0.08, 0.05), (0.12, 0.03)
+MIDDLE, FINE = (0.08, 0.05), (0.06, 0.05)
 """Noise on the counts of a median, as a part of the rows, and the most that all medians take of the budget."""
+RELIABLE = 0.1
+"""With more noise a median may be anywhere. Means are reported at the finer ones: these are not asked then."""
 _MOST_NUMBERS = 1 << 21
 """So many numbers are drawn at most."""
 _USUAL_LEVELS = 10
@@ -87,7 +90,7 @@ def most_to_pay(budget: Fraction, drawn: int, some: int, d: int) -> float | None
 
 
 def find_columns(curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
-    """Find a scale, a middle and a box for each column; None if there are too few rows."""
+    """Find a scale and a middle for each column; None if there are too few rows."""
     d, pairs, budget = drawn.d, drawn.n // 2, curator.left
     terms = Terms.of(budget, pairs, d)
     if terms is None:
@@ -97,8 +100,9 @@ def find_columns(curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
     stds, errors = _stds(answer, tops, pairs, terms.certain), _errors(answer, tops)
     farthest = np.where(tops > 0, np.exp2(tops + LOWEST), 0.0)
     units = shortened(np.maximum(stds, np.where(tops > 0, farthest, 2.0) / (1 + math.sqrt(d))))
-    middle = _middles(curator, some, farthest, budget)
-    return _shape(drawn.domain, middle, units, stds, errors, ScaleKind.FOUND)
+    middle, fine = _middles(curator, some, farthest, budget)
+    shape = _shape(drawn.domain, middle, units, stds, errors, ScaleKind.FOUND)
+    return replace(shape, unseen=stds == 0 if fine else None)
 
 
 def given_columns(domain: Domain, scales: Floats) -> Shape:
@@ -113,7 +117,7 @@ def _shape(before: Domain, middle: Floats, units: Floats, stds: Floats, errors: 
     after, known = before.reshape(before.to_user(middle), before.scale * units), stds > 0
     weights = np.where(known, units / np.where(known, stds, 1.0), 1.0)
     metric = Metric.of(weights, np.where(known, stds / units, 0.0))
-    return Shape(after, metric, before.scale * stds, errors, kind, unseen=~known)
+    return Shape(after, metric, before.scale * stds, errors, kind)
 
 
 def _top(counts: Ints, certain: float) -> int:
@@ -164,17 +168,21 @@ def _share_of_medians(levels: int, terms: tuple[float, float], rows: int, budget
     return min(levels / 2 / (noise * rows) ** 2 / float(budget), most)
 
 
-def _middles(curator: Curator, some: Sample, farthest: Floats, budget: Fraction) -> Floats:
-    """Find the median of each column, in cells of half its largest differences; finer ones if it has none."""
+def _middles(curator: Curator, some: Sample, farthest: Floats, budget: Fraction) -> tuple[Floats, bool]:
+    """Find the median of each column, in cells of half its largest differences; finer ones if it has none.
+
+    Return also whether these finer ones were asked. Otherwise there are too few rows, and the middle is that of bounds.
+    """
     spacing = np.where(farthest > 0, farthest / 2, _FINEST)
     last = np.ceil(2 / spacing).astype(np.int64)
-    middle = np.full(some.d, -1.0)
-    for step, asked, terms in (("medians", farthest > 0, MIDDLE), ("medians, fine", farthest == 0, FINE)):
+    middle, fine = np.zeros(some.d), False
+    for step, asked, terms in (("medians", farthest > 0, MIDDLE), (FINE_MEDIANS, farthest == 0, FINE)):
         levels = sum(questions(int(end) + 1) for end in last[asked])
-        if levels:
-            cost = plan.part(budget, _share_of_medians(levels, terms, some.n, budget))
+        cost = plan.part(budget, _share_of_medians(levels, terms, some.n, budget))
+        fine = terms is FINE and levels > 0 and math.sqrt(levels / 2 / cost) <= RELIABLE * some.n
+        if fine or (terms is MIDDLE and levels):
             view = Columns(np.full(some.d, -1.0), spacing, np.where(asked, last, 0))
             found = curator.column_medians(some, view, cost, step)
             middle = np.where(asked, (found - 0.5) * spacing - 1, middle)
     clipped: Floats = np.clip(middle, -1, 1)
-    return clipped
+    return clipped, fine

@@ -35,8 +35,10 @@ HOPE = 0.96
 """If it is promised to be more than this part after the first questions, no more is asked."""
 PROVEN = 0.82
 """And so it must be where it was measured, at the distance of far rows."""
-CERTAINTY = 2.5
-"""In standard deviations of the noise: less is not seen."""
+TOLD, CLEAR = 2.5, 5.0
+"""In standard deviations of the noise: from where on a scale counts as told, and is taken as it comes."""
+FLOOR = 0.4
+"""Of what hidden columns have on average: none is taken to have less."""
 FAR_SHARE = 0.006
 """What each of two quantiles takes that tell whether it pays: they look far out, where heavy tails begin."""
 MOST = 0.012
@@ -122,23 +124,34 @@ def _shape(before: Domain, found: _Found, stds: Floats, kind: ScaleKind) -> Shap
 def _ask(curator: Curator, drawn: Sample, so_far: _Found, cost: Fraction, step: str) -> _Found:
     """Ask for the squares of differences in the scales so far, and correct these.
 
-    Columns that cannot be seen share what is left. With each turn smaller ones come into sight, as larger ones no
-    longer dominate.
+    With each turn smaller columns come into sight, as larger ones no longer dominate.
     """
     domain = drawn.domain
     scaled = curator.through(drawn, domain.reshape(domain.middle, domain.scale * so_far.stds))
     answer = curator.squares(scaled, Squares(_LENGTH), cost, step)
     squares, std = answer.values / _LENGTH, answer.std / _LENGTH
-    seen: NDArray[np.bool_] = squares > CERTAINTY * std
-    hidden = int((~seen).sum())
-    errors = np.ones(len(seen))
-    if hidden:
-        rest = max(float(squares[~seen].sum()), std * math.sqrt(hidden)) / hidden
-        squares = np.where(seen, squares, rest)
-    pairs = max(drawn.n // 2, 1)
-    errors[seen] = np.hypot(np.hypot(std / squares[seen], math.sqrt(2 / pairs)) / 2, _ROUGH)
-    stds = np.maximum(_normalised(so_far.stds * np.sqrt(squares)), FINEST)
+    told: NDArray[np.bool_] = squares > TOLD * std
+    errors = np.ones(len(told))
+    sampling = math.sqrt(2 / max(drawn.n // 2, 1))
+    errors[told] = np.hypot(np.hypot(std / squares[told], sampling) / 2, _ROUGH)
+    stds = np.maximum(_normalised(so_far.stds * np.sqrt(_without_noise(squares, std))), FINEST)
     return _Found(shortened(_normalised(stds)), errors)
+
+
+def _without_noise(squares: Floats, std: float) -> Floats:
+    """Return squares of which those that noise may hide are drawn to their mean, as James and Stein do.
+
+    They are drawn the more, the more of their variance is that of the noise.
+    """
+    hidden: NDArray[np.bool_] = squares <= CLEAR * std
+    if not hidden.any():
+        return squares
+    values = squares[hidden]
+    mean = max(float(values.mean()), std / math.sqrt(len(values)))
+    variance = max(float(np.mean((values - mean) ** 2)) - std**2, 0.0)
+    drawn, found = mean + variance / (variance + std**2) * (values - mean), squares.copy()
+    found[hidden] = np.maximum(drawn, FLOOR * mean)
+    return found
 
 
 def _pays(curator: Curator, drawn: Sample, shape: Shape, grid: Grid) -> bool:
