@@ -10,6 +10,10 @@ from typing import final
 from dpmean.reports.numbers import plain
 
 
+_SAME = 1e-12
+"""Of values: those that differ by less cannot have ticks between them."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -47,7 +51,7 @@ class Scale:
         """Return a scale with round ends that holds all values."""
         found = list(values)
         low, high = min(found), max(found)
-        if low == high:
+        if high - low <= _SAME * max(abs(low), abs(high)):
             margin = abs(low) / 10 or 1.0
             return Scale(low - margin, high + margin)
         step = _round_step((high - low) / 8)

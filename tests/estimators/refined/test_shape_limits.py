@@ -17,7 +17,7 @@ from dpmean.estimators.refined.directions import find_directions, given_directio
 from dpmean.estimators.refined.shape import grid_through, takes_shape
 from dpmean.numerics.grid import Grid
 from dpmean.queries.domain import Domain
-from dpmean.trust.central.curator import Answers, Curator
+from dpmean.trust.central.curator import Answer, Answers, Curator
 from dpmean.trust.central.handles import Counts, Sample
 
 POWERS = (-500, -401, -400, -200, 0, 200, 400, 401, 500)
@@ -55,6 +55,10 @@ class Anything:
 
     def quantile(self, counts, _rank, _cost, _step):
         return self.data.draw(st.integers(0, counts.points - 1))
+
+    def count_beyond(self, counts, index, cost, _step):
+        assert 0 <= index < counts.points
+        return Answer(self.data.draw(st.integers(-counts.n, counts.n)), (0.5 / float(cost)) ** 0.5)
 
 
 def grid_of(domain):

@@ -21,7 +21,7 @@ from tests.support.curators import ANSWERS, HANDLES
 
 PUBLIC = {
     "Sample": {"n", "d", "domain"},
-    "Counts": {"points", "n"},
+    "Counts": {"points", "n", "of_pairs"},
     "Sums": {"shells"},
     "Binned": {"bins", "counts"},
 }

@@ -19,7 +19,7 @@ from dpmean.enums import ScaleKind
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.metric import Metric
 from dpmean.estimators.refined.shape import FINEST, Shape, grid_through, shortened
-from dpmean.numerics.grid import Grid, radius_at
+from dpmean.numerics.grid import Grid, radius_at, radius_index
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Floats, Squares
 from dpmean.trust.central.curator import Curator
@@ -39,13 +39,13 @@ TOLD, CLEAR = 2.5, 5.0
 """In standard deviations of the noise: from where on a scale counts as told, and is taken as it comes."""
 FLOOR = 0.4
 """Of what hidden columns have on average: none is taken to have less."""
-FAR_SHARE = 0.006
-"""What each of two quantiles takes that tell whether it pays: they look far out, where heavy tails begin."""
-MOST = 0.012
-"""What a quantile of far pairs may take of the budget: with fewer rows, nothing is asked."""
+FAR_SHARE = 0.008
+"""What a quantile takes that tells where far pairs begin, and heavy tails; to count them again takes half of that."""
+MOST = 0.016
+"""What this quantile may take of the budget: with fewer rows, nothing is asked."""
 FAR = 2.0
 """In standard deviations of their squared length: rows that are clipped are about so far out."""
-_STDS, _QUESTIONS = 3, 11
+_STDS, _QUESTIONS = 4, 11
 _ROUGH = 0.15
 """Directions weigh pairs alike, and the spread is a quantile: scales differ by so much from standard deviations."""
 _LENGTH = 1 << 24
@@ -77,7 +77,7 @@ def enough_rows(n: int, d: int, rho: float) -> bool:
 
 def most_to_pay(n: int, rho: float) -> float:
     """Return what part of the budget this takes at most, if that many rows are asked; public."""
-    return sum(_share(turn) for turn in range(ROUNDS)) + 2 * _far_share(n // 2, rho)
+    return sum(_share(turn) for turn in range(ROUNDS)) + 1.5 * _far_share(n // 2, rho)
 
 
 def _share(turn: int) -> float:
@@ -155,15 +155,20 @@ def _without_noise(squares: Floats, std: float) -> Floats:
 
 
 def _pays(curator: Curator, drawn: Sample, shape: Shape, grid: Grid) -> bool:
-    """Whether far pairs are so much nearer in the new units that noise shrinks as promised."""
-    far, cost = [], plan.part(curator.left, _far_share(drawn.n // 2, float(curator.left)))
-    for step, domain in (("far pairs", drawn.domain), ("far pairs 2", shape.domain)):
-        ladder = grid_through(grid, drawn.domain, domain)
-        asked = curator.count(curator.through(drawn, domain), ladder.pairs())
-        std, half = curator.quantile_std(asked, cost), asked.n
-        rank = half - max(_STDS * std, math.sqrt(drawn.d / 2 / float(curator.left)))
-        far.append(radius_at(ladder.lowest + curator.quantile(asked, max(rank, 0.0), cost, step)))
-    return far[1] < PROVEN * far[0]
+    """Whether far pairs are so much nearer in the new units that noise shrinks as promised.
+
+    A search tells beyond which distance some pairs are; no more may be beyond the proven part of it in the new units.
+    One count decides that: a search is wrong more often, and where noise could shrink fourfold, that is dear.
+    """
+    budget, finer = float(curator.left), grid_through(grid, drawn.domain, shape.domain)
+    share = _far_share(drawn.n // 2, budget)
+    cost, half_of_it = plan.part(curator.left, share), plan.part(curator.left, share / 2)
+    pairs = curator.count(drawn, grid.pairs())
+    few = max(_STDS * curator.quantile_std(pairs, cost), math.sqrt(drawn.d / 2 / budget))
+    far = radius_at(grid.lowest + curator.quantile(pairs, max(pairs.n - few, 0.0), cost, "far pairs"))
+    nearer = curator.count(curator.through(drawn, shape.domain), finer.pairs())
+    index = min(max(radius_index(PROVEN * far) - finer.lowest, 0), nearer.points - 1)
+    return curator.count_beyond(nearer, index, half_of_it, "far pairs 2").value <= few
 
 
 def _of_far_rows(stds: Floats) -> Floats:

@@ -127,8 +127,8 @@ class Curator:
 
     def count(self, sample: Sample, view: Radial) -> Counts:
         """Count rows, or pairs of rows, by their distance."""
-        found = self._rows[sample].answer(view)
-        return self._keep(found, sample.n // 2 if isinstance(view, Pairs) else sample.n)
+        found, of_pairs = self._rows[sample].answer(view), isinstance(view, Pairs)
+        return self._keep(found, sample.n // 2 if of_pairs else sample.n, of_pairs=of_pairs)
 
     def add_up(self, sample: Sample, shells: Shells) -> Sums:
         """Add up rows and their directions, shell by shell."""
@@ -149,8 +149,8 @@ class Curator:
         self._sums[sums] = layers.shell_sums(self._bins[binned], binned.bins, edges)
         return sums
 
-    def _keep(self, histogram: Histogram, n: int) -> Counts:
-        counts = Counts(histogram.points, n)
+    def _keep(self, histogram: Histogram, n: int, *, of_pairs: bool = False) -> Counts:
+        counts = Counts(histogram.points, n, of_pairs)
         self._counts[counts] = histogram
         return counts
 
@@ -261,9 +261,10 @@ class Curator:
         return start + self._noise.at(step).choose(Exponents(rise, epsilon, beyond), CHOICE_UNIT)
 
     def count_beyond(self, counts: Counts, index: int, cost: Fraction, step: str) -> Answer:
-        """Count the rows beyond a point."""
+        """Count the rows, or pairs of rows, beyond a point."""
         variance = variance_at(1, cost)
-        self._filter.pay(step, "number of rows beyond a radius", f"{describe_noise(variance)}, sensitivity 1", cost)
+        asked = f"number of {'pairs' if counts.of_pairs else 'rows'} beyond a radius"
+        self._filter.pay(step, asked, f"{describe_noise(variance)}, sensitivity 1", cost)
         exact = self._counts[counts].counts[0]
         return Answer(int(exact[-1] - exact[index]) + self._draw(step, variance), math.sqrt(variance))
 

@@ -35,6 +35,7 @@ class Counts:
     points: int
     n: int
     """How many are counted, as everybody may know."""
+    of_pairs: bool = False
 
 
 @final
