@@ -299,7 +299,7 @@ def plan(
         >>> import dpmean
         >>> print(dpmean.plan(4000, 128, rho=0.5))
         4000 rows in 128 dimensions, rho = 0.5: enough rows
-          privacy adds an error of 0.00305 spreads (l2 norm, for rows that look normal)
+          privacy adds an error of 0.00306 spreads (l2 norm, for rows that look normal)
           the sampling error is 0.0158 spreads; privacy adds 0.19 times that
           finding the scales of columns costs up to 2.6 % of the budget with norm_bound,
             about 6 % with bounds
