@@ -16,7 +16,6 @@ from dpmean.arguments.rows import check_nan, read_nan_of_columns
 from dpmean.arguments.selection import read_key, read_selection
 from dpmean.arguments.shape import (
     GivenScales,
-    OrderedScales,
     ShapeArgument,
     check_scales,
     read_shape,
@@ -25,6 +24,7 @@ from dpmean.arguments.shape import (
 from dpmean.arguments.terms import Terms, check_options, read_terms
 from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, DataError, describe
+from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.estimators.registry import Build, check_shape, find_estimator
 from dpmean.ledger.entries import relation_of
 from dpmean.ledger.ledger import Ledger

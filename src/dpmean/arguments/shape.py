@@ -10,20 +10,16 @@ from numpy.typing import NDArray
 
 from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, ArgumentTypeError, describe, plural
-from dpmean.estimators.refined.shape import takes_shape
+from dpmean.estimators.refined.shape import EXTREME, FINEST, OrderedScales, takes_shape
 from dpmean.queries.domain import Domain
 from dpmean.rows.column_names import list_names, name_column
 
 ShapeArgument: TypeAlias = str | Sequence[float] | NDArray[np.float64] | Mapping[str, float]
 """A word, or the scale of each column, in order or by name."""
-OrderedScales: TypeAlias = Shaping | tuple[float, ...]
-"""A word, or the scale of each column in order."""
 GivenScales: TypeAlias = OrderedScales | Mapping[str, float]
 """The same, where scales by name are not in order yet, as the columns are not known."""
 _WRONG = 'shape must be "auto", "round" or the scale of each column, such as [18.0, 25000.0], got '
 _BY_NAME = 'give {"age": 18.0, ...}, with a scale for every column by its name'
-_LARGEST = 2.0**400
-_WIDEST = 2.0**60
 
 
 def read_shape(shape: ShapeArgument) -> GivenScales:
@@ -95,11 +91,11 @@ def _read_scales(shape: Sequence[float] | NDArray[np.float64], names: tuple[str,
     if given.ndim != 1 or not len(given):
         raise ArgumentError(f"{_WRONG}an array of shape {given.shape}")
     values = given.astype(np.float64)
-    bad = np.flatnonzero(~((values >= 1 / _LARGEST) & (values <= _LARGEST)))  # NaN too
+    bad = np.flatnonzero(~((values >= 1 / EXTREME) & (values <= EXTREME)))  # NaN too
     if len(bad):
         where = f"{values[bad[0]]:g} for column {name_column(names, int(bad[0]))}"
         raise ArgumentError(f"scales in shape must be positive and between 2^-400 and 2^400, got {where}")
-    if float(values.max()) / float(values.min()) > _WIDEST:
+    if float(values.min()) < FINEST * float(values.max()):
         raise ArgumentError(
             f"scales in shape must not be more than 2^60 apart, got {values.min():g} and {values.max():g}: change units"
         )

@@ -11,11 +11,12 @@ from dpmean.errors import ArgumentError, describe
 from dpmean.estimators.clipped import ClippedMean
 from dpmean.estimators.feasibility import Estimator
 from dpmean.estimators.refined.estimator import RefinedMean
+from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.estimators.shifted import ShiftedClippedMean
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 
-Build = Callable[[Grid, PublicCoins, Shaping | tuple[float, ...]], Estimator]
+Build = Callable[[Grid, PublicCoins, OrderedScales], Estimator]
 """How the estimator of a request is made: from a grid, public randomness, and what is known of the shape of rows."""
 
 
@@ -51,7 +52,7 @@ def find_estimator(method: str | None, passes: int) -> Build:
         raise ArgumentError(f"passes must be 1 or 2, got {describe(passes)}")
     entry, one_pass = ESTIMATORS[method], passes == 1
 
-    def build(grid: Grid, coins: PublicCoins, shaping: Shaping | tuple[float, ...]) -> Estimator:
+    def build(grid: Grid, coins: PublicCoins, shaping: OrderedScales) -> Estimator:
         return entry.make(grid, coins, one_pass, shaping) if entry.shapes else entry.make(grid, coins, one_pass)
 
     return build

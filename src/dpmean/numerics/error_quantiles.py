@@ -7,11 +7,10 @@ from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError
+from dpmean.queries.queries import Floats
 
-Floats = NDArray[np.float64]
 _MANY = 1000  # degrees of freedom from which on Wilson and Hilferty's cube is exact to four digits
 
 

@@ -9,10 +9,10 @@ from typing import Any, final
 
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.request import Job, Request
-from dpmean.arguments.shape import OrderedScales
 from dpmean.arguments.terms import Terms
 from dpmean.enums import Shaping
 from dpmean.estimators.refined.estimator import rows_needed
+from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import SecureNoise, SeededNoise
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn

@@ -6,10 +6,10 @@ import importlib
 from typing import Any, Protocol, cast
 
 from dpmean.arguments.request import Request
-from dpmean.arguments.shape import OrderedScales
 from dpmean.arguments.terms import Terms
 from dpmean.enums import Shaping
 from dpmean.errors import hide_sizes
+from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.pipeline.outlook import Outlook
 from dpmean.release.release import Release
 from dpmean.trust.registry import TrustModel

@@ -8,9 +8,9 @@ from typing import final
 
 import numpy as np
 
-from dpmean.arguments.shape import OrderedScales
 from dpmean.enums import Shaping
 from dpmean.estimators.refined import plan as planner
+from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.numerics.error_quantiles import uneven_length_quantile
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours

@@ -8,11 +8,11 @@ from typing import Any
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.request import Request
 from dpmean.arguments.rows import check_columns
-from dpmean.arguments.shape import OrderedScales
 from dpmean.arguments.terms import Terms
 from dpmean.enums import Shaping
 from dpmean.errors import plural
 from dpmean.estimators.feasibility import Need
+from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
 from dpmean.pipeline.devices import read_devices
 from dpmean.pipeline.outlook import Outlook

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dpmean.arguments.shape import OrderedScales
 from dpmean.enums import Shaping
 from dpmean.estimators.refined import columns, directions
 from dpmean.estimators.refined import plan as planner
+from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.pipeline.outlook import ScalesOutlook
 from dpmean.privacy.budgets import Zcdp
 
@@ -32,5 +32,5 @@ def _with_norm_bound(n: int, d: int, left: Zcdp) -> float | None:
 def _with_bounds(n: int, d: int, left: Zcdp) -> float | None:
     rho = float(left.rho)
     some = planner.rows_to_locate(n, d, rho)
-    drawn = n if some == n else max(some, columns.rows_for_octaves(n, d, rho))
-    return columns.most_to_pay(left.rho, drawn, some, d)
+    drawn = n if some == n else columns.rows_for_octaves(n, d, rho, some)
+    return columns.usual_cost(left.rho, drawn, some, d)

@@ -17,7 +17,7 @@ SILENT = 4
 """In standard deviations of the noise: where a column hardly varies, a mean so near to its middle is set to that."""
 FINE_MEDIANS = "medians, fine"
 """The step that finds where columns lie that hardly vary."""
-_STEPS = ("squares", "far pairs", "octaves", "medians")
+_STEPS = ("squares", "far pairs", "octaves", "medians", "tails")
 """The steps that find scales, and where columns lie; a number, or words after a comma, may follow."""
 
 

@@ -9,7 +9,6 @@ from typing import final
 
 from dpmean.reports.numbers import plain
 
-
 _SAME = 1e-12
 """Of values: those that differ by less cannot have ticks between them."""
 

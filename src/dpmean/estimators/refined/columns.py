@@ -12,16 +12,20 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmean.enums import ScaleKind
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.metric import Metric
-from dpmean.estimators.refined.shape import FINEST, Shape, shortened
+from dpmean.estimators.refined.shape import FINEST, Shape, grid_through, shortened
 from dpmean.numerics.error_quantiles import normal_quantile
+from dpmean.numerics.grid import Grid, radius_index
 from dpmean.numerics.noisy_search import questions
+from dpmean.privacy.budgets import Zcdp
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Columns, Floats, Ints, Octaves
 from dpmean.release.scales import FINE_MEDIANS
+from dpmean.trust.central.costs import rows_to_clip
 from dpmean.trust.central.curator import Answers, Curator
 from dpmean.trust.central.handles import Sample
 
@@ -39,15 +43,24 @@ TOO_FEW = 0.25
 """If noise is not told from this part of the pairs, nothing is asked."""
 FAINT = 0.58
 """So many times what is told from noise may be left out at the end of the farthest octaves."""
-MIDDLE, FINE = (0.08, 0.05), (0.06, 0.05)
-"""Noise on the counts of a median, as a part of the rows, and the most that all medians take of the budget."""
+MIDDLE, FINE = 0.08, 0.06
+"""Noise on the counts of a median, as a part of the rows: of a column in which rows differ, and of others."""
+MOST_FOR_MEDIANS = 0.05
+"""What either kind of medians takes of the budget at most."""
+TAIL, TAILS = 0.006, 0.03
+"""What it takes to count the rows that are far out in all columns, and in each of them, where there are too many."""
+WIDER, TURNS = 4.0, 4
+"""The unit of a column with too many of them becomes so much larger at a time, and so often at most."""
+_STDS_OF_ROWS, _STDS_OF_COLUMNS = 3.0, 2.5
+"""In standard deviations of the noise: from where on there are too many."""
 RELIABLE = 0.1
 """With more noise a median may be anywhere. Means are reported at the finer ones: these are not asked then."""
 _MOST_NUMBERS = 1 << 21
 """So many numbers are drawn at most."""
 _USUAL_LEVELS = 10
 """Counts for a median, if a range is about a hundred times too loose."""
-_FINEST = 2.0**-27
+_FINE_CELL = 2.0**-27
+"""How finely the median of a column is found in which hardly any rows differ."""
 _LAST = 5
 """So many octaves tell a standard deviation; below them squares are too small to matter."""
 _WIDTH = 0.1
@@ -67,7 +80,7 @@ class Terms:
         """Divide the budget; None if there are too few pairs for it."""
         z = normal_quantile(1 - FAILURE / (d * OCTAVES))
         share = min(MOST, d * (z / (ENOUGH * max(pairs, 1))) ** 2 / float(budget))
-        if _certain(d, z, share * float(budget)) > pairs / 4:
+        if _certain(d, z, share * float(budget)) > TOO_FEW * pairs:
             share = MORE
         certain = _certain(d, z, share * float(budget))
         return None if certain > TOO_FEW * pairs else Terms(plan.part(budget, share), certain)
@@ -77,19 +90,19 @@ def _certain(d: int, z: float, cost: float) -> float:
     return z * math.sqrt(d / cost)
 
 
-def rows_for_octaves(n: int, d: int, rho: float) -> int:
+def rows_for_octaves(n: int, d: int, rho: float, least: int) -> int:
     """Return how many rows show the octaves: enough for noise to be told from a hundredth of the pairs."""
     z = normal_quantile(1 - FAILURE / (d * OCTAVES))
-    return min(n, max(_MOST_NUMBERS // d, 2), math.ceil(2 * _certain(d, z, MOST * rho) / ENOUGH))
+    return max(least, min(n, max(_MOST_NUMBERS // d, 2), math.ceil(2 * _certain(d, z, MOST * rho) / ENOUGH)))
 
 
-def most_to_pay(budget: Fraction, drawn: int, some: int, d: int) -> float | None:
-    """Return what part of the budget this usually takes at most, if that many rows are asked; None if nothing."""
+def usual_cost(budget: Fraction, drawn: int, some: int, d: int) -> float | None:
+    """Return what part of the budget this usually takes, if that many rows are asked; None if nothing is asked."""
     terms, levels = Terms.of(budget, drawn // 2, d), _USUAL_LEVELS * d
     return None if terms is None else float(terms.cost / budget) + _share_of_medians(levels, MIDDLE, some, budget)
 
 
-def find_columns(curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
+def find_columns(curator: Curator, drawn: Sample, some: Sample, grid: Grid) -> Shape | None:
     """Find a scale and a middle for each column; None if there are too few rows."""
     d, pairs, budget = drawn.d, drawn.n // 2, curator.left
     terms = Terms.of(budget, pairs, d)
@@ -102,7 +115,34 @@ def find_columns(curator: Curator, drawn: Sample, some: Sample) -> Shape | None:
     units = shortened(np.maximum(stds, np.where(tops > 0, farthest, 2.0) / (1 + math.sqrt(d))))
     middle, fine = _middles(curator, some, farthest, budget)
     shape = _shape(drawn.domain, middle, units, stds, errors, ScaleKind.FOUND)
+    for turn in range(TURNS):
+        heavy = _heavy_columns(curator, some, shape, grid, budget, turn + 1)
+        if not heavy.any():
+            break
+        units, errors = np.where(heavy, WIDER * units, units), np.where(heavy, 1.0, errors)
+        shape = _shape(drawn.domain, middle, units, stds, errors, ScaleKind.FOUND)
     return replace(shape, unseen=stds == 0 if fine else None)
+
+
+def _heavy_columns(
+    curator: Curator, some: Sample, shape: Shape, grid: Grid, budget: Fraction, turn: int
+) -> NDArray[np.bool_]:
+    """Return in which columns rows are far out, if more are than clipping may cost: their scale was taken too small.
+
+    Without that, one column with a heavy tail, in which scales are hard to find, would raise the noise of all others.
+    """
+    d, domain, far = some.d, shape.domain, 2 * (math.sqrt(some.d) + 2)
+    rows, finer = curator.through(some, domain), grid_through(grid, some.domain, domain)
+    counts = curator.count(rows, finer.distances(np.zeros(d)))
+    index = min(max(radius_index(far) - finer.lowest, 0), counts.points - 1)
+    beyond = curator.count_beyond(counts, index, plan.part(budget, TAIL), f"tails {turn}")
+    harmless = rows_to_clip(d, Zcdp(budget), curator.neighbours)
+    if beyond.value <= _STDS_OF_ROWS * beyond.std + harmless:
+        return np.zeros(d, dtype=np.bool_)
+    view = Columns(np.full(d, -far / 2), np.full(d, far), np.full(d, 2))
+    outside = curator.count_outside(rows, view, plan.part(budget, TAILS), f"tails {turn}, by column")
+    found: NDArray[np.bool_] = outside.values > _STDS_OF_COLUMNS * outside.std
+    return found
 
 
 def given_columns(domain: Domain, scales: Floats) -> Shape:
@@ -113,8 +153,8 @@ def given_columns(domain: Domain, scales: Floats) -> Shape:
 
 
 def _shape(before: Domain, middle: Floats, units: Floats, stds: Floats, errors: Floats, kind: ScaleKind) -> Shape:
-    """Return a shape whose lengths are in half-ranges; standard deviations of zero are not known."""
-    after, known = before.reshape(before.to_user(middle), before.scale * units), stds > 0
+    """Return a shape whose lengths are in half-ranges; what ``Scales.known`` says is known."""
+    after, known = before.reshape(before.to_user(middle), before.scale * units), (stds > 0) & (errors < 1)
     weights = np.where(known, units / np.where(known, stds, 1.0), 1.0)
     metric = Metric.of(weights, np.where(known, stds / units, 0.0))
     return Shape(after, metric, before.scale * stds, errors, kind)
@@ -163,9 +203,8 @@ def _errors(answer: Answers, tops: Ints) -> Floats:
     return found
 
 
-def _share_of_medians(levels: int, terms: tuple[float, float], rows: int, budget: Fraction) -> float:
-    noise, most = terms
-    return min(levels / 2 / (noise * rows) ** 2 / float(budget), most)
+def _share_of_medians(levels: int, noise: float, rows: int, budget: Fraction) -> float:
+    return min(levels / 2 / (noise * rows) ** 2 / float(budget), MOST_FOR_MEDIANS)
 
 
 def _middles(curator: Curator, some: Sample, farthest: Floats, budget: Fraction) -> tuple[Floats, bool]:
@@ -173,16 +212,41 @@ def _middles(curator: Curator, some: Sample, farthest: Floats, budget: Fraction)
 
     Return also whether these finer ones were asked. Otherwise there are too few rows, and the middle is that of bounds.
     """
-    spacing = np.where(farthest > 0, farthest / 2, _FINEST)
-    last = np.ceil(2 / spacing).astype(np.int64)
-    middle, fine = np.zeros(some.d), False
-    for step, asked, terms in (("medians", farthest > 0, MIDDLE), (FINE_MEDIANS, farthest == 0, FINE)):
-        levels = sum(questions(int(end) + 1) for end in last[asked])
-        cost = plan.part(budget, _share_of_medians(levels, terms, some.n, budget))
-        fine = terms is FINE and levels > 0 and math.sqrt(levels / 2 / cost) <= RELIABLE * some.n
-        if fine or (terms is MIDDLE and levels):
-            view = Columns(np.full(some.d, -1.0), spacing, np.where(asked, last, 0))
-            found = curator.column_medians(some, view, cost, step)
-            middle = np.where(asked, (found - 0.5) * spacing - 1, middle)
+    differ = farthest > 0
+    usual, fine = (_Medians.of(cells, asked) for cells, asked in ((farthest / 2, differ), (_FINE_CELL, ~differ)))
+    middle, told = np.zeros(some.d), False
+    if usual.levels:
+        cost = plan.part(budget, _share_of_medians(usual.levels, MIDDLE, some.n, budget))
+        middle = np.where(differ, usual.find(curator, some, cost, "medians"), middle)
+    if fine.levels:
+        cost = plan.part(budget, _share_of_medians(fine.levels, FINE, some.n, budget))
+        told = math.sqrt(fine.levels / 2 / cost) <= RELIABLE * some.n
+        if told:
+            middle = np.where(differ, middle, fine.find(curator, some, cost, FINE_MEDIANS))
     clipped: Floats = np.clip(middle, -1, 1)
-    return clipped, fine
+    return clipped, told
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Medians:
+    """Where the medians of some columns are looked for: in cells from -1 to 1, of a width for each column."""
+
+    cells: Floats
+    last: Ints
+    """The last cell of each column; 0 where no median is asked for."""
+    levels: int
+    """How many counts it takes."""
+
+    @staticmethod
+    def of(cells: Floats | float, asked: NDArray[np.bool_]) -> _Medians:
+        """Divide the columns that are asked for."""
+        widths = np.where(asked, cells, 2.0)
+        last = np.where(asked, np.ceil(2 / widths), 0).astype(np.int64)
+        return _Medians(widths, last, sum(questions(int(end) + 1) for end in last[asked]))
+
+    def find(self, curator: Curator, some: Sample, cost: Fraction, step: str) -> Floats:
+        """Return the middle of the cell in which each median is."""
+        found = curator.column_medians(some, Columns(np.full(some.d, -1.0), self.cells, self.last), cost, step)
+        middles: Floats = (found - 0.5) * self.cells - 1
+        return middles

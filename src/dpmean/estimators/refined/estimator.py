@@ -22,7 +22,7 @@ from dpmean.estimators.refined.posing import draw_samples, find_shape, pose
 from dpmean.estimators.refined.problem import Problem
 from dpmean.estimators.refined.radius import WELL_BEYOND, End, both_ends, end_of_rows, far_rows, measure, upper_end
 from dpmean.estimators.refined.release import release_in_ball, release_in_bins, release_on_ladder
-from dpmean.estimators.refined.shape import in_shape
+from dpmean.estimators.refined.shape import OrderedScales, in_shape
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 from dpmean.privacy.budgets import Zcdp
@@ -45,7 +45,7 @@ class RefinedMean:
     coins: PublicCoins
     one_pass: bool = False
     """Whether to read all rows once instead of twice, where a sample finds the centre; see ``Bins``."""
-    shaping: Shaping | tuple[float, ...] = Shaping.AUTO
+    shaping: OrderedScales = Shaping.AUTO
     """Whether to ask for the scales of columns, or what they are, in the user's units."""
     name = "refined"
 

@@ -13,7 +13,7 @@ from dpmean.estimators.refined.columns import find_columns, given_columns, rows_
 from dpmean.estimators.refined.directions import find_directions, given_directions
 from dpmean.estimators.refined.metric import Metric
 from dpmean.estimators.refined.problem import Problem
-from dpmean.estimators.refined.shape import Shape, grid_through, takes_shape
+from dpmean.estimators.refined.shape import OrderedScales, Shape, grid_through, takes_shape
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 from dpmean.queries.domain import Domain
@@ -34,7 +34,7 @@ class Samples:
     """Those that find the centre; all rows, if there are few."""
 
 
-def draw_samples(curator: Curator, coins: PublicCoins, shaping: Shaping | tuple[float, ...]) -> Samples:
+def draw_samples(curator: Curator, coins: PublicCoins, shaping: OrderedScales) -> Samples:
     """Draw the samples; few rows are held, as many queries follow."""
     n, d, rho, domain = curator.rows.n, curator.rows.d, float(curator.left), curator.rows.domain
     m = plan.rows_to_locate(n, d, rho)
@@ -43,7 +43,7 @@ def draw_samples(curator: Curator, coins: PublicCoins, shaping: Shaping | tuple[
         drawn = curator.take(coins.order(n, n))
         return Samples(drawn, drawn, curator.rows)
     asks_for_octaves = shaping is Shaping.AUTO and _has_shape(domain) and domain.ball is None
-    more = max(m, rows_for_octaves(n, d, rho)) if asks_for_octaves else m
+    more = rows_for_octaves(n, d, rho, m) if asks_for_octaves else m
     drawn = curator.take(coins.order(n, more))
     some = drawn if more == m else curator.take(np.arange(m), of=drawn)
     return Samples(drawn, some, some)
@@ -54,17 +54,16 @@ def _has_shape(domain: Domain) -> bool:
     return domain.d > 1 and takes_shape(domain)
 
 
-def find_shape(curator: Curator, samples: Samples, shaping: Shaping | tuple[float, ...], grid: Grid) -> Shape | None:
+def find_shape(curator: Curator, samples: Samples, shaping: OrderedScales, grid: Grid) -> Shape | None:
     """Find the scales of the columns, or take those that are given; None: nothing is asked, or nothing to be had."""
     domain = curator.rows.domain
     if shaping is Shaping.ROUND or not _has_shape(domain):
         return None
     if not isinstance(shaping, Shaping):
-        scales = np.array(shaping)
-        given = domain.ball is not None
-        return given_directions(domain, scales) if given else given_columns(domain, scales)
+        scales, share_a_unit = np.array(shaping), domain.ball is not None
+        return given_directions(domain, scales) if share_a_unit else given_columns(domain, scales)
     if domain.ball is None:
-        return find_columns(curator, samples.for_shape, samples.for_centre)
+        return find_columns(curator, samples.for_shape, samples.for_centre, grid)
     return find_directions(curator, samples.for_shape, grid)
 
 
@@ -77,5 +76,5 @@ def pose(curator: Curator, samples: Samples, shape: Shape | None, grid: Grid, *,
         return Problem(grid, curator, all_rows, some, samples.in_pairs, Metric(), shares, rho, one_pass)
     finer = grid_through(grid, all_rows.domain, shape.domain)
     rows, pairs = (curator.through(each, shape.domain) for each in (all_rows, samples.in_pairs))
-    centre = rows if some is all_rows else pairs
+    centre = rows if some is all_rows else pairs  # the sample that finds the centre is the one in pairs
     return Problem(finer, curator, rows, centre, pairs, shape.metric, shares, rho, one_pass)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.enums import ScaleKind
+from dpmean.enums import ScaleKind, Shaping
 from dpmean.estimators.refined.metric import Metric
 from dpmean.numerics.grid import Grid
 from dpmean.queries.domain import Domain
@@ -17,9 +17,12 @@ from dpmean.queries.queries import Floats
 from dpmean.release.estimate import Estimate
 from dpmean.release.scales import SILENT, Scales
 
+OrderedScales: TypeAlias = Shaping | tuple[float, ...]
+"""A word, or the scale of each column in order."""
 FINEST = 2.0**-60
 """Of scales: a column is never seen in smaller units, in lengths that columns of even scale have."""
-_EXTREME = 2.0**400
+EXTREME = 2.0**400
+"""Bounds beyond it have no shape."""
 _FINE = 2.0**-20
 """The step of a table, in units of its columns, however loose their ranges are."""
 _DIGITS = 2.0**10
@@ -44,7 +47,7 @@ class Shape:
     @property
     def radius_unit(self) -> str:
         """Words to follow a radius."""
-        return "" if self.relative or self.domain.lower is None else " standard deviations"
+        return "" if self.domain.lower is None else " standard deviations"
 
     def scales(self, spread: float) -> Scales:
         """Return the scales as a release has them, where rows are so far from their mean in working units."""
@@ -72,8 +75,8 @@ def takes_shape(domain: Domain) -> bool:
     Otherwise it would depend on the rows whether a call is refused.
     """
     ends = (domain.ball,) if domain.ball is not None else domain.box
-    far = all(np.all(np.abs(end) <= _EXTREME) for end in (*ends, domain.middle))
-    return bool(far and np.all(domain.scale >= 1 / _EXTREME))
+    far = all(np.all(np.abs(end) <= EXTREME) for end in (*ends, domain.middle))
+    return bool(far and np.all(domain.scale >= 1 / EXTREME))
 
 
 def in_shape(estimate: Estimate, shape: Shape, spread: float) -> Estimate:

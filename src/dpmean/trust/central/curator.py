@@ -214,6 +214,21 @@ class Curator:
             right = np.where(asks & ~low, middle, right)
         return right
 
+    def count_outside(self, sample: Sample, view: Columns, cost: Fraction, step: str) -> Answers:
+        """Count the rows outside of an interval in each column: between the first two of three points.
+
+        One row, replaced or not there, changes each of the counts by at most one.
+        """
+        if np.any(view.last != 2):
+            raise ArgumentError("an interval needs a line of three points in every column")
+        variance = variance_at(sample.d, cost)
+        asked = f"number of rows outside of an interval, in {plural(sample.d, 'column')}"
+        self._filter.pay(step, asked, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
+        tally = self._rows[sample].answer(view)
+        below, within, every = (tally.count_at_most(np.full(sample.d, point)) for point in range(3))
+        exact = every - (within - below)
+        return Answers(exact + self._noise.at(step).gaussian(variance, sample.d), math.sqrt(variance))
+
     def octaves(self, sample: Sample, octaves: Octaves, cost: Fraction, step: str) -> Answers:
         """Count pairs of rows by the octave in which they differ, column by column.
 
