@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ ShapeArgument: TypeAlias = str | Sequence[float] | NDArray[np.float64] | Mapping
 """A word, or the scale of each column, in order or by name."""
 GivenScales: TypeAlias = OrderedScales | Mapping[str, float]
 """The same, where scales by name are not in order yet, as the columns are not known."""
+_TYPED = 64
+"""Lists of up to so many entries may be repeated in errors: longer ones may be rows, given by mistake."""
 _WRONG = 'shape must be "auto", "round" or the scale of each column, such as [18.0, 25000.0], got '
 _BY_NAME = 'give {"age": 18.0, ...}, with a scale for every column by its name'
 
@@ -29,6 +31,8 @@ def read_shape(shape: ShapeArgument) -> GivenScales:
             if shape == member:
                 return member
         raise ArgumentError(f"{_WRONG}{describe(shape)}")
+    if not isinstance(shape, Mapping) and hasattr(shape, "keys") and hasattr(shape, "tolist"):
+        shape = _by_label(shape)
     if isinstance(shape, Mapping):
         if not shape:
             raise ArgumentError(f"shape={{}} holds no scale: {_BY_NAME}")
@@ -37,6 +41,12 @@ def read_shape(shape: ShapeArgument) -> GivenScales:
                 raise ArgumentError(f"shape: names of columns must be text, got {describe(name)}: {_BY_NAME}")
         return dict(zip(shape, _read_scales(list(shape.values()), tuple(shape)), strict=True))
     return _read_scales(shape, None)
+
+
+def _by_label(series: Any) -> Sequence[float] | Mapping[str, float]:
+    """Return a series of pandas by its labels, or in its order if it has no other labels than that."""
+    labels, values = list(series.keys()), series.tolist()
+    return values if labels == list(range(len(values))) else dict(zip(labels, values, strict=True))
 
 
 def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> OrderedScales:
@@ -54,7 +64,8 @@ def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> Orde
                 raise ArgumentError(f"shape has no scale for column {name_column(names, j)}: add one")
         return tuple(shape[name] for name in names)
     if len(shape) != d:
-        raise ArgumentError(f"shape has {plural(len(shape), 'scale')} for {plural(d, 'column')}: give one for each")
+        got = plural(len(shape), "scale") if len(shape) <= _TYPED else f"more than {_TYPED} scales"
+        raise ArgumentError(f"shape has {got} for {plural(d, 'column')}: give one for each")
     return shape
 
 
@@ -88,23 +99,32 @@ def _read_scales(shape: Sequence[float] | NDArray[np.float64], names: tuple[str,
         raise ArgumentError(f"{_WRONG}{describe(shape)}") from None
     if given.dtype.kind not in "fiu":
         raise ArgumentTypeError(_wrong_entry(shape, names) or f"{_WRONG}{describe(shape)}")
-    if given.ndim != 1 or not len(given):
-        raise ArgumentError(f"{_WRONG}an array of shape {given.shape}")
+    if given.ndim != 1 or not len(given) or np.ma.isMaskedArray(shape):
+        dimensions = plural(given.ndim, "dimension")
+        raise ArgumentError(f"{_WRONG}{'no scale' if given.size == 0 else f'{describe(shape)} with {dimensions}'}")
     values = given.astype(np.float64)
     bad = np.flatnonzero(~((values >= 1 / EXTREME) & (values <= EXTREME)))  # NaN too
     if len(bad):
-        where = f"{values[bad[0]]:g} for column {name_column(names, int(bad[0]))}"
-        raise ArgumentError(f"scales in shape must be positive and between 2^-400 and 2^400, got {where}")
-    if float(values.min()) < FINEST * float(values.max()):
-        raise ArgumentError(
-            f"scales in shape must not be more than 2^60 apart, got {values.min():g} and {values.max():g}: change units"
+        got = (
+            f", got {values[bad[0]]:g} for column {name_column(names, int(bad[0]))}" if _is_typed(shape, names) else ""
         )
+        cure = "give a small positive one to a column that hardly varies"
+        raise ArgumentError(f"scales in shape must be positive and between 2^-400 and 2^400{got}: {cure}")
+    if float(values.min()) < FINEST * float(values.max()):
+        got = f", got {values.min():g} and {values.max():g}" if _is_typed(shape, names) else ""
+        raise ArgumentError(f"scales in shape must not be more than 2^60 apart{got}: change units")
     return tuple(values.tolist())
+
+
+def _is_typed(shape: object, names: tuple[str, ...] | None) -> bool:
+    """Whether values may be repeated: arrays and long lists may hold rows, by mistake."""
+    return names is not None or (isinstance(shape, list | tuple) and len(shape) <= _TYPED)
 
 
 def _wrong_entry(shape: object, names: tuple[str, ...] | None) -> str:
     """Say which entry is no number, if there is one and it can be told."""
-    for j, entry in enumerate(shape if isinstance(shape, list | tuple) else ()):
+    for j, entry in enumerate(shape if isinstance(shape, list | tuple) and _is_typed(shape, names) else ()):
         if type(entry) is bool or not isinstance(entry, int | float | np.integer | np.floating):
-            return f"shape: the scale of column {name_column(names, j)} must be a number, got {describe(entry)}"
+            got = "text" if isinstance(entry, str) else describe(entry)
+            return f"shape: the scale of column {name_column(names, j)} must be a number, got {got}"
     return ""

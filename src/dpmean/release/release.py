@@ -193,6 +193,8 @@ class Release:
             raise ArgumentError(_no_bound(self))
         found, weights = self.found, np.ones(self.d) if self.scales is None else self.scales.weights
         bound = error_quantile(found.noise_std * weights, found.bias + found.tail, found.bias_std, confidence)
+        if self.scales is not None:
+            bound += SILENT * found.noise_std * math.hypot(*weights[self.scales.still])
         if of == "rows":
             return bound
         width = found.spread if found.spread > found.ceiling / 50 else found.ceiling  # too few pairs differ to tell
@@ -219,8 +221,11 @@ class Release:
         elif self.settings.radius_unit and isinstance(given, BoxBounds):
             lengths = np.array(given.upper) / 2 - np.array(given.lower) / 2
         in_your_units: NDArray[np.float64] = lengths * bounds
-        if scales is not None and scales.per_column:  # the mean of a column that hardly varies may be set to its middle
-            in_your_units = np.where(scales.known, in_your_units, in_your_units + SILENT * self.noise_std)
+        if scales is not None:
+            in_your_units[scales.still] += SILENT * self.noise_std[scales.still]
+        if isinstance(given, BoxBounds):  # the mean of the rows lies within them
+            farthest = np.maximum(self.mean - np.array(given.lower), np.array(given.upper) - self.mean)
+            in_your_units = np.minimum(in_your_units, farthest)
         return in_your_units
 
     def to_json(self) -> str:

@@ -56,6 +56,11 @@ class Scales:
         return tuple(error < 1 and value > 0 for value, error in zip(self.values, self.errors, strict=True))
 
     @property
+    def still(self) -> NDArray[np.bool_]:
+        """For each column whether it hardly varies: its mean is set to its middle if noise cannot tell them apart."""
+        return np.array(self.values) == 0 if self.per_column else np.zeros(len(self.values), dtype=np.bool_)
+
+    @property
     def ratio(self) -> float:
         """How many times the largest scale is as large as the smallest, of those that could be told."""
         known = [value for value, is_known in zip(self.values, self.known, strict=True) if is_known]

@@ -23,6 +23,7 @@ STEPS = {
     "squares": "how widely each column varies",
     "octaves": "how widely each column varies",
     "far pairs": "whether noise that follows the columns is smaller",
+    "tails": "whether a column has more rows far out than its scale tells",
     "far": "how far out the farthest rows are",
     "alarm": "whether some rows lie far beyond all others",
     "radius": "where to clip",

@@ -322,7 +322,7 @@ def _check_standardize(estimator: PrivateMean, request: Request) -> None:
         return
     if request.shape is Shaping.ROUND:
         raise ArgumentError('standardize=True needs the scales of columns, got shape="round": leave shape out')
-    if not ESTIMATORS[estimator.method].shapes:
+    if estimator.method is not None and not ESTIMATORS[estimator.method].shapes:
         given = f'got method="{estimator.method}": leave method out'
         raise ArgumentError(f'standardize=True is for method="refined", {given}')
 

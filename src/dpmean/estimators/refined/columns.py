@@ -51,7 +51,7 @@ TAIL, TAILS = 0.006, 0.03
 """What it takes to count the rows that are far out in all columns, and in each of them, where there are too many."""
 WIDER, TURNS = 4.0, 4
 """The unit of a column with too many of them becomes so much larger at a time, and so often at most."""
-_STDS_OF_ROWS, _STDS_OF_COLUMNS = 3.0, 2.5
+_STDS_OF_ROWS, _STDS_OF_COLUMNS = 2.0, 2.5
 """In standard deviations of the noise: from where on there are too many."""
 RELIABLE = 0.1
 """With more noise a median may be anywhere. Means are reported at the finer ones: these are not asked then."""
