@@ -82,6 +82,8 @@ class Problem:
         found = {"l2": float(np.linalg.norm(error)), "messages": answer.messages}
         if "mahalanobis" in self.figure.measures and self.sample.whitening is not None:
             found["mahalanobis"] = float(np.linalg.norm(error @ self.sample.whitening))
+        if "rows" in self.figure.measures:
+            found["rows"] = float(np.linalg.norm(mean - self.rows.mean(axis=0)))
         if "diameter" in self.figure.measures:
             found["diameter"] = found["l2"] * len(self.rows) / self.diameter
         return {name: found[name] for name in self.figure.measures}

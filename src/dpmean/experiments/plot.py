@@ -21,6 +21,7 @@ AXES = {
 }
 MEASURES = {
     "l2": "l2 error",
+    "rows": "l2 error to the mean of the rows",
     "mahalanobis": "Mahalanobis error",
     "diameter": "error x n / w(D)",
     "rank": "rank error",
