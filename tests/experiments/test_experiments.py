@@ -439,7 +439,7 @@ def test_refined_is_compared_with_plan_alone_on_the_skew_figure(factor, verdict)
 
 def test_slightly_above_plan_is_allowed_even_if_it_is_certain():
     rows = [
-        row(method, trial, (0.95 + 0.001 * trial) * {"PLAN": 1.0}.get(method, 1.01), 64, 1, "skew")
+        row(method, trial, (0.95 + 0.001 * trial) * {"PLAN": 1.0}.get(method, 1.01), 64, 1, "skew", measure="rows")
         for trial in range(40)
         for method in ("PLAN", "Refined")
     ]

@@ -154,6 +154,21 @@ def octaves_step(make_noise: MakeNoise = repeatable) -> Target:
     return Target(score, claim)
 
 
+def outside_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> Target:
+    """Attack the counts of rows outside of an interval: the one row is outside in all, or inside or absent."""
+    claim, d, absent = Zcdp(Fraction(1, 2)), 8, neighbours is UNCOUNTED
+    view = Columns(np.full(d, -0.1), np.full(d, 0.2), np.full(d, 2))
+    others = np.zeros((9, d))
+    sides = [rows_of(others if absent else np.zeros((10, d))), rows_of(np.vstack((others, np.full((1, d), 0.3))))]
+
+    def score(run: int, neighbour: bool) -> float:
+        noise, rows = make_noise(2 * run + neighbour), sides[neighbour]
+        curator = Curator(PrivateSizeRows(rows, 10, noise) if absent else rows, claim, noise, neighbours)
+        return float(curator.count_outside(curator.rows, view, claim.rho, "tails 1, by column").values.sum())
+
+    return Target(score, claim)
+
+
 def medians_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> Target:
     """Attack the medians of columns: one comparison, whose count is equal to the rank or one more."""
     claim, view, absent = Zcdp(2), Columns(np.zeros(1), np.ones(1), np.ones(1, dtype=np.int64)), neighbours is UNCOUNTED
