@@ -31,7 +31,7 @@ class Scales:
     Attributes:
         values: The standard deviation of each column, in the user's units.
         errors: The standard error of each, as a part of it: 0.1 is 10 %. It is 1 where a column varies so little, or
-            so rarely, that its scale could not be told.
+            so rarely, that its scale could not be found, or where more rows are far out than its scale allows.
         units: How the noise is divided: its standard deviation in each column is a common number times this.
         kind: ``"found"`` if they were found privately, ``"given"`` if the caller knew them.
         per_column: True if each column is to be accurate in its own standard deviations, as with bounds on columns;
@@ -93,7 +93,7 @@ class Scales:
     def _line(self, j: int) -> str:
         """Return what is known of one column."""
         if not self.known[j]:
-            return f"column {j}: could not be told"
+            return f"column {j}: could not be found"
         value = f"column {j}: {self.values[j]:.3g}"
         return f"{value} (given)" if self.kind is ScaleKind.GIVEN else f"{value} ± {100 * self.errors[j]:.2g} %"
 
