@@ -71,9 +71,10 @@ def mean(
             ``bounds``.
         bounds: Bounds on the columns, in place of ``norm_bound``: ``(lower, upper)``, each one number or one number per
             column, or ``{"age": (0, 130), ...}``. Rows outside are clipped to the bounds. Use it for columns that have
-            units of their own: each is as accurate as its own values allow, in its own standard deviations, however
-            loose its range is. Only where there are too few rows to find the scales of columns, with other methods
-            than ``"refined"`` and in the local and the shuffle model is noise in proportion to the ranges.
+            units of their own: where there are enough rows to find their scales, each is as accurate as its own values
+            allow, in its own standard deviations, however loose its range is. Noise is in proportion to the ranges if
+            there are too few rows, with ``shape="round"``, with other methods than ``"refined"``, and in the local and
+            the shuffle model.
         method: The estimator. ``"refined"``, the default, refines centre and radius step by step, and is the most
             accurate. The paper's ``"shifted"`` clips around private medians, and ``"clipped"`` around zero or the
             middle of the bounds. In the local and the shuffle model ``"shifted"`` is the only one.

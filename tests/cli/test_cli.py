@@ -613,7 +613,7 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
     assert "scales" not in json.loads(run(f"{command} --json --shape round").stdout)
     shown = run(command).stdout
     assert "scale (std)" in shown
-    assert re.search(r"scales +noise follows each column's own scale: standard deviations from", shown)
+    assert re.search(r"scales +standard deviations of columns: \S+ \(", shown)
     shown = run(f"{command} --shape round").stdout
     assert "scale (std)" not in shown
     assert re.search(r"scales +not asked for: noise is in proportion to the ranges", shown)
@@ -627,10 +627,8 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
 
 def test_help_says_what_a_shape_is(run):
     words = " ".join(run("mean --help").stdout.split())
-    assert (
-        "find the scales of columns, and noise follows them; round: the same noise for all (with bounds: in " in words
-    )
-    assert "proportion to the ranges); or give scales: 18,25000 or age=18,income=25000" in words
+    assert "find the scales of columns, and noise follows them; round: do not look for scales; noise is even," in words
+    assert "or with bounds in proportion to the ranges; or give scales: 18,25000 or age=18,income=25000" in words
     assert "1.5,20,3. Names do not matter here." in " ".join(run("plan --help").stdout.split())
     given = {run(f"plan --n 4000 --d 2 --rho 1 --shape {shape}").stdout for shape in ("1,40", "age=1,pay=40")}
     assert len(given) == 1

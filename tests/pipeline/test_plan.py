@@ -155,12 +155,12 @@ def test_an_outlook_says_whether_scales_will_be_asked_for():
     start = "finding the scales of columns costs "
     assert f"{start}up to {part} of the budget with norm_bound, about {other} with bounds" in in_one_line(both)
     part, other = f"{100 * norm.scales.norm_bound:.2g} %", f"{100 * box.scales.bounds:.2g} %"
-    few = "there are too few rows for it"
-    assert f"{start}up to {part} of the budget with norm_bound; with bounds {few}" in in_one_line(norm)
-    assert f"{start}about {other} of the budget with bounds; with norm_bound {few}" in in_one_line(box)
+    few = "scales are not asked for (too few rows)"
+    assert f"{start}up to {part} of the budget with norm_bound; with bounds, {few}" in in_one_line(norm)
+    assert f"{start}about {other} of the budget with bounds; with norm_bound, {few}" in in_one_line(box)
     assert max(len(line) for one in (both, norm, box) for line in str(one.scales).splitlines()) <= 80
     assert dpmean.plan(300, 160, rho=0.1).scales == dpmean.plan(300, 160, rho=0.1, shape="auto").scales
-    assert "scales of columns are not asked for: too few rows" in str(dpmean.plan(350, 160, rho=0.1))
+    assert "scales of columns are not asked for (too few rows)" in str(dpmean.plan(350, 160, rho=0.1))
     for none in (dpmean.plan(5000, 1, rho=0.5), dpmean.plan(5000, 8, rho=0.5, shape="round")):
         assert none.scales is None
         assert "scale" not in str(none)
@@ -195,7 +195,7 @@ def test_the_error_for_given_scales_is_what_such_rows_give(d):
     assert even.error * outlook.scales.gain < outlook.error < even.error
     assert outlook.rows_to_match <= even.rows_to_match
     gain = f"{outlook.scales.gain:.2g}"
-    assert f"scales is {gain} times as large as the same noise for all columns" in in_one_line(outlook)
+    assert f"scales is {gain} times even noise" in in_one_line(outlook)
     rows, errors = np.random.default_rng(0).normal(5, scales, (4000, d)), []
     for seed in range(12):
         release = dpmean.mean(rows, rho=0.5, norm_bound=300.0, shape=scales, seed=seed, neighbours="replace-one")

@@ -114,7 +114,7 @@ def test_every_receipt_of_a_step_that_finds_scales_is_counted(made, name):
     assert bool(before) == (name not in ("given", "given table", "round"))
 
 
-EVEN = r"columns differ little \(less than 2-fold as far as could be told\), and noise is the same for all"
+EVEN = r"scales of columns differ little \(less than 2-fold, as far as they were found\), and noise is the same for all"
 
 # --- words -----------------------------------------------------------------------------------------------------------
 
@@ -127,24 +127,25 @@ def words_of(release):
 def test_what_was_found_and_what_it_cost_is_printed(made):
     words = {name: words_of(release) for name, release in made.items()}
     assert re.search(
-        r"scales columns differ \d+-fold, and noise follows them: 0\.\d+ to 0\.\d+ of the scale of a column; "
-        r"finding this cost \d.\d %",
+        r"scales scales of columns differ \d+-fold, and noise follows them: it is 0\.\d+ to 0\.\d+ times the scale of "
+        r"each column; finding this cost \d.\d %",
         words["followed"],
     )
     assert re.search(EVEN + "; finding", words["even"])
     assert re.search(
-        r"scales noise follows the given scales, which differ 32-fold: \S+ to \S+ of the scale of a column spread",
+        r"scales given scales of columns differ 32-fold, and noise follows them: it is \S+ to \S+ times the scale of "
+        r"each column spread",
         words["given"],
     )
     assert re.search(
-        r"scales noise follows each column's own scale: standard deviations from 0\.\d+ \(smoker\) to \d{5} "
-        r"\(income\), noise 0\.00\d+ to 0\.00\d+ of them; finding this cost \d.\d % of the budget; 1 column hardly "
-        r"varies, and its mean is reported where nearly all values lie: constant spread",
+        r"scales standard deviations of columns: 0\.\d+ \(smoker\) to \d{5} \(income\); noise is 0\.00\d+ to 0\.00\d+ "
+        r"times these; finding this cost \d.\d % of the budget; 1 column hardly varies: constant; where noise cannot "
+        r"tell its mean from its private median, that median is reported spread",
         words["table"],
     )
     assert re.search(
-        r"scales noise follows each column's given scale: 0\.4 \(smoker\) to 30000 \(income\), noise \S+ "
-        r"(to \S+ )?of them",
+        r"scales given standard deviations of columns: 0\.4 \(smoker\) to 30000 \(income\); noise is \S+ "
+        r"(to \S+ )?times these",
         words["given table"],
     )
     assert "scales not asked for: noise is in proportion to the ranges spread" in words["round"]
@@ -158,8 +159,8 @@ def test_noise_is_told_in_scales_of_columns(made):
     for name in ("followed", "given", "table", "given table"):
         release, known = made[name], np.array(made[name].scales.known)
         shares = (release.noise_std / np.where(known, release.scales.values, 1))[known]
-        ends = f"{shares.min():.2g} to {shares.max():.2g}" if name != "given table" else f"noise {shares.max():.2g}"
-        assert f"{ends} of the" in words_of(release)
+        ends = f"{shares.min():.2g} to {shares.max():.2g}" if name != "given table" else f"{shares.max():.2g}"
+        assert f" is {ends} times the" in words_of(release)
 
 
 def test_lengths_are_told_in_their_unit(made):
@@ -167,9 +168,7 @@ def test_lengths_are_told_in_their_unit(made):
     for name in ("table", "given table"):
         assert re.search(r"spread \S+ standard deviations \(each column in its own\): the typical", words[name])
         assert re.search(r"radius \S+ standard deviations \(each column in its own\): rows farther", words[name])
-        assert re.search(
-            r"at most \S+ standard deviations \(each column in its own; l2 norm, all columns\)", words[name]
-        )
+        assert re.search(r"at most \S+ \(l2 norm over all columns, each in its own standard deviations\)", words[name])
     assert re.search(r"radius \S+, more along columns that vary more: rows farther", words["followed"])
     assert re.search(r"radius \S+: rows farther", words["even"])
     assert re.search(r"radius \S+ half-widths of the bounds: rows farther", words["round"])
@@ -186,25 +185,25 @@ def test_what_each_step_cost_stands_below_each_other(made):
 
 
 CASES = [
-    ((1.0, 3.0, 3.0), {}, "columns differ 3-fold, but noise is the same for all, as too little would be gained"),
+    ((1.0, 3.0, 3.0), {}, "scales of columns differ 3-fold, but noise is the same for all, as too little would"),
     ((1.0, 1.0, 1.0), {"kind": ScaleKind.GIVEN}, "all given scales are the same, and so is the noise"),
     (
         (1.0, 1.5, 1.9),
         {},
-        "columns differ little (less than 2-fold as far as could be told), and noise is the same for",
+        "scales of columns differ little (less than 2-fold, as far as they were found), and noise is the same for",
     ),
-    ((1.0, 1.0, 0.0), {"errors": (0.1, 0.1, 1.0)}, "the scale of 1 column could not be told: column 2"),
-    ((1.0, 0.0, 0.0), {"errors": (0.1, 1.0, 1.0)}, "the scales of 2 columns could not be told: column 1, column 2"),
-    ((0.0, 0.0, 0.0), {"errors": (1.0, 1.0, 1.0)}, "no column varies enough for its scale to be told"),
+    ((1.0, 1.0, 0.0), {"errors": (0.1, 0.1, 1.0)}, "the scale of 1 column could not be found: column 2"),
+    ((1.0, 0.0, 0.0), {"errors": (0.1, 1.0, 1.0)}, "the scales of 2 columns could not be found: column 1, column 2"),
+    ((0.0, 0.0, 0.0), {"errors": (1.0, 1.0, 1.0)}, "no column varies enough for its scale to be found"),
     (
         (5.0, 0.0, 0.0),
         {"errors": (0.1, 1.0, 1.0), "per_column": True},
-        "standard deviation 5 (column 0), noise 0.02 of it",
+        "standard deviation of column 0: 5; noise is 0.02 times that",
     ),
     (
         (2.0, 8.0, 5.0),
         {"per_column": True},
-        "standard deviations from 2 (column 0) to 8 (column 1), noise 0.013 to 0.05",
+        "standard deviations of columns: 2 (column 0) to 8 (column 1); noise is 0.013 to 0.05 times these",
     ),
     (
         (0.0, 0.0, 2.0),
@@ -214,9 +213,9 @@ CASES = [
     (
         (0.0, 1.0, 2.0),
         {"errors": (1.0, 1.0, 0.1), "per_column": True},
-        "the scale of 1 column could not be told: column 1; 1",
+        "the scale of 1 column could not be found: column 1; 1",
     ),
-    ((1e-9, 1e9, 1.0), {"units": (1.0, 2.0, 3.0)}, "columns differ 1e+18-fold, and noise follows them: 1e-10 to"),
+    ((1e-9, 1e9, 1.0), {"units": (1.0, 2.0, 3.0)}, "columns differ 1e+18-fold, and noise follows them: it is 1e-10 to"),
 ]
 
 
@@ -232,14 +231,15 @@ def test_only_some_of_many_columns_are_named():
     names, asked = [f"c{j}" for j in range(9)] + [" "], (Receipt(FINE_MEDIANS, "asked", "noise", Zcdp(1), exact=True),)
     told, untold = (scales_in_words(scales, names, receipts, np.ones(10))[-1] for receipts in (asked, ()))
     assert told.endswith(
-        "9 columns hardly vary, and their means are reported where nearly all values lie: c1, c2, c3, ..."
+        "9 columns hardly vary: c1, c2, c3, ...; where noise cannot tell a mean from the private median of its column, "
+        "that median is reported"
     )
     assert untold.endswith("9 columns hardly vary: c1, c2, c3, ...")
 
 
 def test_scales_are_printed_column_by_column():
     scales = Scales((18.234, 0.0, 2.5e4), (0.104, 1.0, 0.1), (1.0,) * 3, ScaleKind.FOUND, per_column=True)
-    assert str(scales) == "column 0: 18.2 ± 10 %\ncolumn 1: could not be told\ncolumn 2: 2.5e+04 ± 10 %"
+    assert str(scales) == "column 0: 18.2 ± 10 %\ncolumn 1: could not be found\ncolumn 2: 2.5e+04 ± 10 %"
     given = replace(scales, errors=(0.0,) * 3, values=(1.0, 2.0, 3.0), kind=ScaleKind.GIVEN)
     assert str(given) == "column 0: 1 (given)\ncolumn 1: 2 (given)\ncolumn 2: 3 (given)"
 

@@ -232,29 +232,31 @@ def test_where_rows_are_too_few_no_error_is_told(releases, grouped, tmp_path):
 def test_a_page_says_how_columns_differ_and_what_it_cost_to_know(releases, tmp_path):
     words = html.unescape(_words(dpmean.report(releases["table"], tmp_path / "page.html")))
     assert re.search(
-        r"Noise follows each column's own scale: standard deviations from \S+ \(Age\) to \S+ \(Income\), noise ", words
+        r"Standard deviations of columns: \S+ \(Age\) to \S+ \(Income\); noise is \S+( to \S+)? times these\. Finding",
+        words,
     )
     assert re.search(
-        r"Finding this cost \d\.\d % of the budget\. 1 column hardly varies, and its mean is reported where", words
+        r"Finding this cost \d\.\d % of the budget\. 1 column hardly varies: Constant; where noise cannot tell its",
+        words,
     )
-    assert re.search(r", noise \S+( to \S+)? of them\. Finding", words)
-    assert "One that hardly varies is measured in a part of its range" in words
+    assert "One whose scale could not be found is measured in a part of its range" in words
     assert re.search(r"at most \S+ standard deviations, at 95 % confidence", words)
     assert "octaves how widely each column varies" in words
     assert "half-width" not in words
     even = _words(dpmean.report(releases["vector"], tmp_path / "page.html"))
     assert re.search(
-        r"Columns differ little \(less than 2-fold .*\), and noise is the same for all\. Finding this cost", even
+        r"Scales of columns differ little \(less than 2-fold.*\), and noise is the same for all\. Finding this cost",
+        even,
     )
     assert "more along columns" not in even
     uneven = public.mean(np.random.default_rng(0).normal(5, 1 / np.arange(1, 33), (4000, 32)), rho=1, norm_bound=300)
     words = _words(dpmean.report(uneven, tmp_path / "page.html"))
-    assert re.search(r"Columns differ \d+-fold, and noise follows them", words)
+    assert re.search(r"Scales of columns differ \d+-fold, and noise follows them", words)
     assert re.search(r"Clipped at \S+ from the centre, more along columns that vary more: rows farther out", words)
     assert "far pairs whether noise that follows the columns is smaller" in words
     given = public.mean(_table(), rho=0.5, bounds=_LIMITS, shape=[10.0, 9000.0, 1.0], seed=1)
     words = _words(dpmean.report(given, tmp_path / "page.html", columns=_TABLE))
-    assert "Noise follows each column's given scale: 1 (Constant) to 9000 (Income), noise " in html.unescape(words)
+    assert "Given standard deviations of columns: 1 (Constant) to 9000 (Income); noise is " in html.unescape(words)
     assert "as whoever made this page knew it" in words
 
 

@@ -188,4 +188,4 @@ def _shares(found: dpmean.Release) -> str:
         step = receipt.step.rstrip(" 0123456789")
         parts[step] = parts.get(step, 0.0) + renyi_of(receipt.cost).curve[0]
     total = sum(parts.values())
-    return ", ".join(f"{step} {part / total:.1%}" for step, part in sorted(parts.items(), key=lambda item: -item[1]))
+    return "; ".join(f"{step} {part / total:.1%}" for step, part in sorted(parts.items(), key=lambda item: -item[1]))

@@ -83,8 +83,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--shape",
     type=arguments.SHAPE,
     metavar="WHAT",
-    help="auto (default): find the scales of columns, and noise follows them; round: the same noise for all (with "
-    "bounds: in proportion to the ranges); or give scales: 18,25000 or age=18,income=25000",
+    help="auto (default): find the scales of columns, and noise follows them; round: do not look for scales; noise is "
+    "even, or with bounds in proportion to the ranges; or give scales: 18,25000 or age=18,income=25000",
 )
 @click.option("--neighbours", metavar="WHICH", help="add-or-remove-one (default) or replace-one: n is public.")
 @click.option("--trust", metavar="MODEL", help="central (default), local or shuffle.")

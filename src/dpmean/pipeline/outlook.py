@@ -53,9 +53,10 @@ class ScalesOutlook:
     Attributes:
         norm_bound: The part of the budget that finding them takes at most, with a bound on the norm. None if they will
             not be asked for, as there are too few rows or the scales are given.
-        bounds: About the same with bounds on the columns, where each is to be good in its own standard deviations.
-        gain: The noise that follows given scales, in multiples of the same noise for all columns, where these share a
-            unit. None if no scales are given. The error shrinks by more, as rows are then clipped by their scales.
+        bounds: About the same with bounds on the columns, where each is to be accurate in its own standard deviations.
+        gain: The noise that follows given scales, in multiples of even noise (the same for all columns), where columns
+            share a unit. None if no scales are given. The error shrinks by more, as rows are then clipped by their
+            scales.
 
     """
 
@@ -70,16 +71,14 @@ class ScalesOutlook:
         if self.gain is not None:
             if self.gain > 1 - 1e-9:
                 return "these scales are all the same, so noise is the same for all columns"
-            return (
-                f"noise that follows these scales is {self.gain:.2g} times as large as the same noise for all columns"
-            )
-        what, few = "finding the scales of columns costs", "there are too few rows for it"
+            return f"noise that follows these scales is {self.gain:.2g} times even noise"
+        what, few = "finding the scales of columns costs", "scales are not asked for (too few rows)"
         if self.norm_bound is None:
             if self.bounds is None:
-                return "scales of columns are not asked for: too few rows"
-            return f"{what} about {_percent(self.bounds)} of the budget with bounds; with norm_bound {few}"
+                return "scales of columns are not asked for (too few rows)"
+            return f"{what} about {_percent(self.bounds)} of the budget with bounds; with norm_bound, {few}"
         norm = f"{what} up to {_percent(self.norm_bound)} of the budget with norm_bound"
-        rest = f"; with bounds {few}" if self.bounds is None else f", about {_percent(self.bounds)} with bounds"
+        rest = f"; with bounds, {few}" if self.bounds is None else f", about {_percent(self.bounds)} with bounds"
         return f"{norm}{rest}"
 
 

@@ -21,7 +21,8 @@ class Found:
         tail: How far the rows beyond the ceiling may move the mean, if their numbers go on falling as they do up to
             there.
         unseen: The number of rows that may lie far beyond the ceiling without having been noticed.
-        noise_std: The standard deviation of the noise on each coordinate of the mean, in the same unit.
+        noise_std: The standard deviation of the noise on each coordinate of the mean, in the same unit; in multiples of
+            ``release.scales.units`` if there are scales.
 
     """
 

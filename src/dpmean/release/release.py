@@ -38,14 +38,15 @@ class Release:
     what it is. To look at many of its numbers one by one, keep the array in a variable.
 
     Attributes:
-        mean: The private mean, one number per column, in the user's units. With ``bounds``, that of a column which
-            hardly varies is where nearly all its values lie, unless the noisy mean is clearly elsewhere.
+        mean: The private mean, one number per column, in the user's units. With ``bounds``, a column that hardly varies
+            is reported at its private median, if there were enough rows to find that, unless the noisy mean is more
+            than four noise standard deviations away.
         noise_std: The standard deviation of the noise in each number, in the user's units. Clipping may add bias.
         centre: The centre around which rows were clipped, in the user's units. It was found privately (methods refined
             and shifted), or is public (method clipped).
         radius: The privately chosen clipping radius, in the user's units. When columns have bounds of their own, it is
             in their standard deviations, or in half-widths of the bounds if ``scales`` is None. Where noise follows the
-            scales of columns that share a unit, it is that of an ellipsoid, the root mean square of its half-axes.
+            scales of columns, it is the clipping distance in the direction of a typical row.
         receipts: What each step asked, with which mechanism, at which exact cost.
         n: The number of rows, with noise where it is private.
         d: The number of columns.
@@ -56,7 +57,7 @@ class Release:
         settings: The public choices of the run: the bound, the step of the grid, the public coins, the version; in the
             central model how often all rows were read; and what a collection in the other models adds.
         found: What method refined found out on its way, privately: spread, radii, rounds, bias.
-        scales: How widely each column varies, with the errors of that, if method refined asked for it or was told.
+        scales: How widely each column varies, with the errors of that, if method refined asked for it or it was given.
 
     """
 

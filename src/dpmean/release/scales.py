@@ -31,7 +31,7 @@ class Scales:
     Attributes:
         values: The standard deviation of each column, in the user's units.
         errors: The standard error of each, as a part of it: 0.1 is 10 %. It is 1 where a column varies so little, or
-            so rarely, that its scale could not be told.
+            so rarely, that its scale could not be found, or where more rows are far out than its scale allows.
         units: How the noise is divided: its standard deviation in each column is a common number times this.
         kind: ``"found"`` if they were found privately, ``"given"`` if the caller knew them.
         per_column: True if each column is to be accurate in its own standard deviations, as with bounds on columns;
@@ -52,7 +52,7 @@ class Scales:
 
     @property
     def known(self) -> tuple[bool, ...]:
-        """For each column whether its scale could be told."""
+        """For each column whether its scale is known."""
         return tuple(error < 1 and value > 0 for value, error in zip(self.values, self.errors, strict=True))
 
     @property
@@ -62,7 +62,7 @@ class Scales:
 
     @property
     def ratio(self) -> float:
-        """How many times the largest scale is as large as the smallest, of those that could be told."""
+        """How many times the largest scale is as large as the smallest, of those that are known."""
         known = [value for value, is_known in zip(self.values, self.known, strict=True) if is_known]
         return max(known) / min(known) if known else 1.0
 
@@ -70,7 +70,7 @@ class Scales:
     def weights(self) -> NDArray[np.float64]:
         """How much noise of one unit counts in each column: in its standard deviations, or else in the user's unit.
 
-        In a column whose scale could not be told it counts as it is.
+        In a column whose scale is not known it counts as it is.
         """
         units = np.array(self.units)
         return np.where(self.known, units / np.where(self.known, self.values, 1.0), 1.0) if self.per_column else units
@@ -93,7 +93,7 @@ class Scales:
     def _line(self, j: int) -> str:
         """Return what is known of one column."""
         if not self.known[j]:
-            return f"column {j}: could not be told"
+            return f"column {j}: could not be found"
         value = f"column {j}: {self.values[j]:.3g}"
         return f"{value} (given)" if self.kind is ScaleKind.GIVEN else f"{value} ± {100 * self.errors[j]:.2g} %"
 

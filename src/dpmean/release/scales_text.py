@@ -25,23 +25,22 @@ def scales_in_words(
     """Return how the scales of columns differ, how noise follows them, and what finding them cost."""
     names = [f"column {j}" for j in range(len(scales.values))] if columns is None else [*map(display_name, columns)]
     if not any(scales.known):
-        return ["no column varies enough for its scale to be told", *_cost(receipts)]
+        return ["no column varies enough for its scale to be found", *_cost(receipts)]
     noise = _noise(scales, noise_std)
     followed = _of_each(scales, names, noise) if scales.per_column else _of_all(scales, noise)
-    told = any(receipt.step == FINE_MEDIANS for receipt in receipts)
-    return [followed, *_cost(receipts), *_not_known(scales, names, told)]
+    at_medians = any(receipt.step == FINE_MEDIANS for receipt in receipts)
+    return [followed, *_cost(receipts), *_not_known(scales, names, at_medians=at_medians)]
 
 
 def _of_each(scales: Scales, names: Sequence[str], noise: str) -> str:
-    """Return what noise follows where each column has a unit of its own."""
+    """Return the standard deviations that noise follows, where each column has a unit of its own."""
     known = [(value, name) for value, name, one in zip(scales.values, names, scales.known, strict=True) if one]
     (low, first), (high, last) = min(known), max(known)
-    given = scales.kind is ScaleKind.GIVEN
-    follows = "noise follows each column's " + ("given scale: " if given else "own scale: standard deviation")
+    given = "given " * (scales.kind is ScaleKind.GIVEN)
     if len(known) == 1:
-        return f"{follows}{'' if given else ' '}{_short(low)} ({first}), noise {noise} of it"
+        return f"{given}standard deviation of {first}: {_short(low)}; noise is {noise} times that"
     ends = f"{_short(low)} ({first}) to {_short(high)} ({last})"
-    return f"{follows}{'' if given else 's from '}{ends}, noise {noise} of them"
+    return f"{given}standard deviations of columns: {ends}; noise is {noise} times these"
 
 
 def _noise(scales: Scales, noise_std: NDArray[np.float64]) -> str:
@@ -53,20 +52,17 @@ def _noise(scales: Scales, noise_std: NDArray[np.float64]) -> str:
 
 
 def _of_all(scales: Scales, noise: str) -> str:
-    """Return what noise follows where all columns share a unit."""
-    apart, share = f"{_short(scales.ratio, 2)}-fold", f": {noise} of the scale of a column"
-    if scales.kind is ScaleKind.GIVEN:
-        return (
-            f"noise follows the given scales, which differ {apart}{share}"
-            if scales.used
-            else "all given scales are the same, and so is the noise"
-        )
+    """Return the scales that noise follows, where all columns share a unit."""
+    apart, given = f"{_short(scales.ratio, 2)}-fold", "given " * (scales.kind is ScaleKind.GIVEN)
     if scales.used:
-        return f"columns differ {apart}, and noise follows them{share}"
+        share = f"it is {noise} times the scale of each column"
+        return f"{given}scales of columns differ {apart}, and noise follows them: {share}"
+    if given:
+        return "all given scales are the same, and so is the noise"
     if scales.ratio < _LITTLE:
-        least = f"less than {_LITTLE:g}-fold as far as could be told"
-        return f"columns differ little ({least}), and noise is the same for all"
-    return f"columns differ {apart}, but noise is the same for all, as too little would be gained"
+        least = f"less than {_LITTLE:g}-fold, as far as they were found"
+        return f"scales of columns differ little ({least}), and noise is the same for all"
+    return f"scales of columns differ {apart}, but noise is the same for all, as too little would be gained"
 
 
 def _cost(receipts: Sequence[Receipt]) -> list[str]:
@@ -80,20 +76,21 @@ def _cost(receipts: Sequence[Receipt]) -> list[str]:
     return [f"finding this cost {share} of the budget"]
 
 
-def _not_known(scales: Scales, names: Sequence[str], told: bool) -> list[str]:
-    """Return which scales could not be told, in which columns hardly any values differ, and where."""
+def _not_known(scales: Scales, names: Sequence[str], *, at_medians: bool) -> list[str]:
+    """Return which scales could not be found, and which columns hardly vary; medians may stand for their means."""
     of_columns = [*zip(names, scales.values, scales.known, strict=True)]
     still = [name for name, value, one in of_columns if not one and scales.per_column and value == 0]
     hidden = [name for name, _, one in of_columns if not one and name not in still]
     words = []
     if hidden:
         scale = "the scale of" if len(hidden) == 1 else "the scales of"
-        words.append(f"{scale} {plural(len(hidden), 'column')} could not be told: {_listed(hidden)}")
+        words.append(f"{scale} {plural(len(hidden), 'column')} could not be found: {_listed(hidden)}")
     if still:
-        vary = "varies" if len(still) == 1 else "vary"
-        mean = ", and its mean is" if len(still) == 1 else ", and their means are"
-        where = f"{mean} reported where nearly all values lie" if told else ""
-        words.append(f"{plural(len(still), 'column')} hardly {vary}{where}: {_listed(still)}")
+        vary, mean, its = ("varies", "its mean", "its private median")
+        if len(still) > 1:
+            vary, mean, its = ("vary", "a mean", "the private median of its column")
+        median = f"where noise cannot tell {mean} from {its}, that median is reported"
+        words.append(f"{plural(len(still), 'column')} hardly {vary}: {_listed(still)}" + f"; {median}" * at_medians)
     return words
 
 

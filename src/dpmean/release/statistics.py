@@ -65,7 +65,7 @@ def within(release: Release) -> Values:
 
 
 def scale(release: Release) -> Values:
-    """Return the standard deviations of the rows, as far as they could be told, or are given."""
+    """Return the standard deviations of the rows, as far as they could be found, or are given."""
     if release.scales is None:
         return None
     return np.where(release.scales.known, release.scales.values, np.nan)

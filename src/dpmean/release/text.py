@@ -157,10 +157,10 @@ def errors(
     found: Found, unit: str, one: str, *, rows: float, population: float, imputed: bool, per_column: bool
 ) -> list[Paragraph]:
     """Return the bounds on the errors, and what these cover; ``per_column`` where each column has a unit of its own."""
-    own = f"{_OWN}; " * per_column
+    each, unit = (f", each in its own{unit}", "") if per_column else ("", unit)
     error = (
         f"at 95 % confidence, the mean of these {one}s differs from this estimate by at most {rows:.3g}{unit} "
-        f"({own}l2 norm, all columns); "
+        f"(l2 norm over all columns{each}); "
         f"population mean, if they are an independent sample: at most {population:.3g}{unit}"
     )
     covered = "covered: noise, and the bias of clipping as far as it was measured"

@@ -39,7 +39,8 @@ def unit_in_words(release: Release) -> str:
         ScaleKind.FOUND: "as it was found privately (in the table, as scale)",
         ScaleKind.GIVEN: "as whoever made this page knew it (in the table, as scale)",
     }[release.scales.kind]
-    rest = "" if all(release.scales.known) else " One that hardly varies is measured in a part of its range."
+    rest = " One whose scale could not be found is measured in a part of its range."
+    rest = "" if all(release.scales.known) else rest
     return f"Each column is measured in its own standard deviation, {source}.{rest}"
 
 

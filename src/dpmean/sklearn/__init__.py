@@ -91,7 +91,7 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes:
         mean_: The private mean, one number per column.
         scale_: The scale of each column, about its standard deviation, found privately or as given: the values of
-            ``release_.scales``, and 1 where it could not be told. None if no scales were asked for.
+            ``release_.scales``, and 1 where it could not be found. None if no scales were asked for.
         release_: The ``dpmean.Release``, with the noise in it, an error bound, and the receipts.
         n_features_in_: The number of columns.
         feature_names_in_: The names of the columns, if they have names.
@@ -157,7 +157,7 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[Any]:
         """Return the rows of ``X`` minus the private mean, divided by the scales of columns with ``standardize``.
 
-        A column whose scale could not be told is not divided. What comes out are rows still, and need protection.
+        A column whose scale could not be found is not divided. What comes out are rows still, and need protection.
 
         Args:
             X: Rows with the same columns.

@@ -30,19 +30,19 @@ SHARE = 0.003
 """What each question takes of the budget; the first ones take half of it."""
 FIRST = 2
 PROMISE = 0.9
-"""Noise must be promised to be at most this part of what it is with even units."""
+"""Scales must promise noise of at most this part of that with even units."""
 HOPE = 0.96
 """If it is promised to be more than this part after the first questions, no more is asked."""
 PROVEN = 0.82
-"""And so it must be where it was measured, at the distance of far rows."""
+"""The same for what is measured: far pairs must be at most this part of their distance apart in the new units."""
 TOLD, CLEAR = 2.5, 5.0
-"""In standard deviations of the noise: from where on a scale counts as told, and is taken as it comes."""
+"""In standard deviations of the noise: from where on a scale counts as found, and is not drawn to the mean."""
 FLOOR = 0.4
 """Of what hidden columns have on average: none is taken to have less."""
 FAR_SHARE = 0.008
-"""What a quantile takes that tells where far pairs begin, and heavy tails; to count them again takes half of that."""
+"""What the search for the distance of far pairs takes; the count of far pairs in the new units takes half of that."""
 MOST = 0.016
-"""What this quantile may take of the budget: with fewer rows, nothing is asked."""
+"""What this search may take of the budget; if it needs more, as rows are few, nothing is asked."""
 FAR = 2.0
 """In standard deviations of their squared length: rows that are clipped are about so far out."""
 _STDS, _QUESTIONS = 4, 11
@@ -155,10 +155,11 @@ def _without_noise(squares: Floats, std: float) -> Floats:
 
 
 def _pays(curator: Curator, drawn: Sample, shape: Shape, grid: Grid) -> bool:
-    """Whether far pairs are so much nearer in the new units that noise shrinks as promised.
+    """Return whether far pairs are so much nearer in the new units that noise shrinks as promised.
 
-    A search tells beyond which distance some pairs are; no more may be beyond the proven part of it in the new units.
-    One count decides that: a search is wrong more often, and where noise could shrink fourfold, that is dear.
+    A search finds the distance that a few pairs exceed. In the new units no more pairs may exceed ``PROVEN`` times that
+    distance. One count decides this: a second search is wrong more often, and where noise could shrink to a quarter, a
+    wrong answer is costly.
     """
     budget, finer = float(curator.left), grid_through(grid, drawn.domain, shape.domain)
     share = _far_share(drawn.n // 2, budget)

@@ -1,4 +1,4 @@
-"""What an error counts for: working units are chosen for the noise, and errors count in units of their own."""
+"""How much an error counts: working units are chosen for the noise, and errors count in units of their own."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dpmean.queries.queries import Floats
 @final
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """How long an error of one working unit counts: in the direction of noise, of a typical row, and at most."""
+    """How much an error of one working unit counts: in the direction of the noise, of a typical row, and at most."""
 
     noise: float = 1.0
-    """The root mean square over all columns: noise is the same in all of them."""
+    """In a random direction, as noise is the same in all columns: the root mean square over these."""
     typical: float = 1.0
-    """In the direction of a typical row, in multiples of that."""
+    """In the direction of a typical row, in multiples of ``noise``."""
     longest: float = 1.0
-    """In the column where it counts most, in multiples of that."""
+    """In the column where it counts most, in multiples of ``noise``."""
 
     @staticmethod
     def of(weights: Floats, stds: Floats) -> Metric:
