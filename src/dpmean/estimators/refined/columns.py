@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 from dpmean.enums import ScaleKind
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.metric import Metric
-from dpmean.estimators.refined.shape import FINEST, Shape, grid_through, shortened
+from dpmean.estimators.refined.shape import FINEST, Shape, shortened
+from dpmean.estimators.refined.tails import TAIL, TURNS, WIDER, heavy_columns
 from dpmean.numerics.error_quantiles import normal_quantile
-from dpmean.numerics.grid import Grid, radius_index
+from dpmean.numerics.grid import Grid
 from dpmean.numerics.noisy_search import questions
-from dpmean.privacy.budgets import Zcdp
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Columns, Floats, Ints, Octaves
 from dpmean.release.scales import FINE_MEDIANS
-from dpmean.trust.central.costs import rows_to_clip
 from dpmean.trust.central.curator import Answers, Curator
 from dpmean.trust.central.handles import Sample
 
@@ -47,12 +46,6 @@ MIDDLE, FINE = 0.08, 0.06
 """Noise on the counts of a median, as a part of the rows: of a column in which rows differ, and of others."""
 MOST_FOR_MEDIANS = 0.05
 """What either kind of medians takes of the budget at most."""
-TAIL, TAILS = 0.006, 0.03
-"""What it takes to count the rows that are far out in all columns, and in each of them, where there are too many."""
-WIDER, TURNS = 4.0, 4
-"""The unit of a column with too many of them becomes so much larger at a time, and so often at most."""
-_STDS_OF_ROWS, _STDS_OF_COLUMNS = 2.0, 2.5
-"""In standard deviations of the noise: from where on there are too many."""
 RELIABLE = 0.1
 """With more noise a median may be anywhere. Means are reported at the finer ones: these are not asked then."""
 _MOST_NUMBERS = 1 << 21
@@ -99,7 +92,8 @@ def rows_for_octaves(n: int, d: int, rho: float, least: int) -> int:
 def usual_cost(budget: Fraction, drawn: int, some: int, d: int) -> float | None:
     """Return what part of the budget this usually takes, if that many rows are asked; None if nothing is asked."""
     terms, levels = Terms.of(budget, drawn // 2, d), _USUAL_LEVELS * d
-    return None if terms is None else float(terms.cost / budget) + _share_of_medians(levels, MIDDLE, some, budget)
+    medians = _share_of_medians(levels, MIDDLE, some, budget)
+    return None if terms is None else float(terms.cost / budget) + medians + TAIL
 
 
 def find_columns(curator: Curator, drawn: Sample, some: Sample, grid: Grid) -> Shape | None:
@@ -116,33 +110,12 @@ def find_columns(curator: Curator, drawn: Sample, some: Sample, grid: Grid) -> S
     middle, fine = _middles(curator, some, farthest, budget)
     shape = _shape(drawn.domain, middle, units, stds, errors, ScaleKind.FOUND)
     for turn in range(TURNS):
-        heavy = _heavy_columns(curator, some, shape, grid, budget, turn + 1)
+        heavy = heavy_columns(curator, some, shape, grid, budget, turn + 1)
         if not heavy.any():
             break
         units, errors = np.where(heavy, WIDER * units, units), np.where(heavy, 1.0, errors)
         shape = _shape(drawn.domain, middle, units, stds, errors, ScaleKind.FOUND)
     return replace(shape, unseen=stds == 0 if fine else None)
-
-
-def _heavy_columns(
-    curator: Curator, some: Sample, shape: Shape, grid: Grid, budget: Fraction, turn: int
-) -> NDArray[np.bool_]:
-    """Return in which columns rows are far out, if more are than clipping may cost: their scale was taken too small.
-
-    Without that, one column with a heavy tail, in which scales are hard to find, would raise the noise of all others.
-    """
-    d, domain, far = some.d, shape.domain, 2 * (math.sqrt(some.d) + 2)
-    rows, finer = curator.through(some, domain), grid_through(grid, some.domain, domain)
-    counts = curator.count(rows, finer.distances(np.zeros(d)))
-    index = min(max(radius_index(far) - finer.lowest, 0), counts.points - 1)
-    beyond = curator.count_beyond(counts, index, plan.part(budget, TAIL), f"tails {turn}")
-    harmless = rows_to_clip(d, Zcdp(budget), curator.neighbours)
-    if beyond.value <= _STDS_OF_ROWS * beyond.std + harmless:
-        return np.zeros(d, dtype=np.bool_)
-    view = Columns(np.full(d, -far / 2), np.full(d, far), np.full(d, 2))
-    outside = curator.count_outside(rows, view, plan.part(budget, TAILS), f"tails {turn}, by column")
-    found: NDArray[np.bool_] = outside.values > _STDS_OF_COLUMNS * outside.std
-    return found
 
 
 def given_columns(domain: Domain, scales: Floats) -> Shape:
