@@ -155,18 +155,27 @@ def test_an_outlook_says_whether_scales_will_be_asked_for():
     start = "finding the scales of columns costs "
     assert f"{start}up to {part} of the budget with norm_bound, about {other} with bounds" in in_one_line(both)
     part, other = f"{100 * norm.scales.norm_bound:.2g} %", f"{100 * box.scales.bounds:.2g} %"
-    few = "scales are not asked for (too few rows)"
-    assert f"{start}up to {part} of the budget with norm_bound; with bounds, {few}" in in_one_line(norm)
-    assert f"{start}about {other} of the budget with bounds; with norm_bound, {few}" in in_one_line(box)
+    later = [f"they are asked for from {rows} rows on" for rows in (norm.scales.rows_bounds, box.scales.rows_norm_bound)]
+    assert f"{start}up to {part} of the budget with norm_bound; with bounds, {later[0]}" in in_one_line(norm)
+    assert f"{start}about {other} of the budget with bounds; with norm_bound, {later[1]}" in in_one_line(box)
     assert max(len(line) for one in (both, norm, box) for line in str(one.scales).splitlines()) <= 80
     assert dpmean.plan(300, 160, rho=0.1).scales == dpmean.plan(300, 160, rho=0.1, shape="auto").scales
-    assert "scales of columns are not asked for (too few rows)" in str(dpmean.plan(350, 160, rho=0.1))
+    assert "too few rows to ask for the scales of columns: " in in_one_line(dpmean.plan(350, 160, rho=0.1))
     for none in (dpmean.plan(5000, 1, rho=0.5), dpmean.plan(5000, 8, rho=0.5, shape="round")):
         assert none.scales is None
         assert "scale" not in str(none)
     assert dpmean.plan(5000, 8, rho=0.5, shape="round").error == both.error
     assert dpmean.plan(5000, 8, epsilon=1, delta=1e-9, trust="shuffle").scales is None
     assert "scale" not in str(dpmean.plan(10, 8, rho=0.5))  # too few rows for anything
+
+
+@pytest.mark.parametrize(("d", "rho"), [(3, 0.5), (8, 0.5), (128, 0.02), (1000, 2.0), (3, 1e-6)])
+def test_an_outlook_says_from_how_many_rows_on_scales_are_asked_for(d, rho):
+    many = dpmean.plan(10**9, d, rho=rho).scales
+    for rows, kind in ((many.rows_norm_bound, "norm_bound"), (many.rows_bounds, "bounds")):
+        fewer, enough = (dpmean.plan(n, d, rho=rho).scales for n in (rows - 1, rows))
+        assert getattr(fewer, kind) is None
+        assert getattr(enough, kind) is not None
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")

@@ -57,12 +57,17 @@ class ScalesOutlook:
         gain: The noise that follows given scales, in multiples of even noise (the same for all columns), where columns
             share a unit. None if no scales are given. The error shrinks by more, as rows are then clipped by their
             scales.
+        rows_norm_bound: The number of rows from which on scales are asked for with a bound on the norm; 0 if they are
+            given.
+        rows_bounds: The same with bounds on the columns.
 
     """
 
     norm_bound: float | None
     bounds: float | None
     gain: float | None = None
+    rows_norm_bound: int = 0
+    rows_bounds: int = 0
 
     def __str__(self) -> str:
         return textwrap.fill(self._words(), 80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
@@ -72,13 +77,17 @@ class ScalesOutlook:
             if self.gain > 1 - 1e-9:
                 return "these scales are all the same, so noise is the same for all columns"
             return f"noise that follows these scales is {self.gain:.2g} times even noise"
-        what, few = "finding the scales of columns costs", "scales are not asked for (too few rows)"
+        what, from_on = "finding the scales of columns costs", "they are asked for from {} rows on"
+        more_norm, more_box = from_on.format(self.rows_norm_bound), from_on.format(self.rows_bounds)
         if self.norm_bound is None:
             if self.bounds is None:
-                return "scales of columns are not asked for (too few rows)"
-            return f"{what} about {_percent(self.bounds)} of the budget with bounds; with norm_bound, {few}"
+                return (
+                    "too few rows to ask for the scales of columns: "
+                    f"{self.rows_norm_bound} are needed with norm_bound, {self.rows_bounds} with bounds"
+                )
+            return f"{what} about {_percent(self.bounds)} of the budget with bounds; with norm_bound, {more_norm}"
         norm = f"{what} up to {_percent(self.norm_bound)} of the budget with norm_bound"
-        rest = f"; with bounds, {few}" if self.bounds is None else f", about {_percent(self.bounds)} with bounds"
+        rest = f"; with bounds, {more_box}" if self.bounds is None else f", about {_percent(self.bounds)} with bounds"
         return f"{norm}{rest}"
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dpmean.enums import Shaping
 from dpmean.estimators.refined import columns, directions
 from dpmean.estimators.refined import plan as planner
 from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.pipeline.outlook import ScalesOutlook
 from dpmean.privacy.budgets import Zcdp
+
+_MOST_ROWS = 1 << 60
 
 
 def forecast_scales(
@@ -20,7 +24,23 @@ def forecast_scales(
         return ScalesOutlook(None, None, gain)
     part = float(left.rho / budget.rho)
     norm, box = _with_norm_bound(n, d, left), _with_bounds(n, d, left)
-    return ScalesOutlook(None if norm is None else part * norm, None if box is None else part * box)
+    return ScalesOutlook(
+        None if norm is None else part * norm,
+        None if box is None else part * box,
+        rows_norm_bound=_from_on(lambda rows: _with_norm_bound(rows, d, left) is not None),
+        rows_bounds=_from_on(lambda rows: _with_bounds(rows, d, left) is not None),
+    )
+
+
+def _from_on(enough: Callable[[int], bool]) -> int:
+    """Return from how many rows on it is so."""
+    low, high = 1, 2
+    while not enough(high) and high < _MOST_ROWS:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def _with_norm_bound(n: int, d: int, left: Zcdp) -> float | None:
