@@ -85,7 +85,8 @@ def questions_of_shape(domain):
         np.linspace(-1.0, 0.1, d) * domain.reach, domain.reach / np.geomspace(3, 2**27, d), LAST[:1].repeat(d)
     )
     coarse = Columns(np.full(d, -domain.reach), np.geomspace(0.01, 3.0, d) * domain.reach, LAST.take(np.arange(d) % 5))
-    return [Octaves(low, 42), Octaves(low + 34, 4), Squares(1 << 24), Squares(3), fine, coarse]
+    outside = Columns(np.linspace(-0.3, 0.01, d) * domain.reach, np.full(d, 0.2 * domain.reach), np.full(d, 2))
+    return [Octaves(low, 42), Octaves(low + 34, 4), Squares(1 << 24), Squares(3), fine, coarse, outside]
 
 
 LAST = np.array([5000, 257, 64, 1, 0])
@@ -113,7 +114,7 @@ def _numbers(total):
             return total.histogram.counts.tolist() + total.inner.tolist() + total.outer.tolist()
         case _:  # counts on demand: those at some points of the line
             size = len(total.indices) if isinstance(total, Places) else total.indices.shape[1]
-            return [total.count_at_most(np.full(size, index)).tolist() for index in (1, 9, 77, 1000, 4000)]
+            return [total.count_at_most(np.full(size, index)).tolist() for index in (0, 1, 9, 77, 1000, 4000)]
 
 
 def in_working_units(array, domain):
