@@ -157,6 +157,23 @@ def far_apart(array, device="cpu", *, by_row=False):
 
 
 @lru_cache
+def uneven():
+    """Return rows whose columns differ in scale so much that noise follows them: one, a half, a third, and so on."""
+    found = np.random.default_rng(3).normal(5, 1 / np.arange(1, D + 1), (3000, D))
+    found[::500, 1] = -20.0  # a few that are clipped
+    found.setflags(write=False)
+    return found
+
+
+@lru_cache
+def expected_of_uneven(passes=2):
+    """Return what uneven rows in memory give: a release with noise that differs from column to column."""
+    found = release(uneven(), "refined", passes)
+    assert found.scales.used
+    return found
+
+
+@lru_cache
 def expected(dtype, method, passes, n=MANY, box=False):
     """Return what rows in memory give."""
     return release(rows(dtype, n), method, passes, box=box)
