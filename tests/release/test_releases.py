@@ -25,6 +25,18 @@ def rows(n, d):
     return (first + second) / 256.0 - 3.0
 
 
+def uneven(n, d):
+    """Return rows whose columns differ in scale: one, a half, a third, and so on."""
+    return rows(n, d) / np.arange(1, d + 1)
+
+
+def with_a_tail(n, d):
+    """Return rows of which some are far out, in too few pairs for their octaves to show that."""
+    found = 2 * rows(n, d)
+    found[::280] = 1e6
+    return found
+
+
 def table(n):
     """Return a table with persons and groups."""
     columns = {f"c{j}": column for j, column in enumerate(rows(n, 3).T)}
@@ -52,12 +64,23 @@ def tensor():
 
 ONE, SOME = {"neighbours": "replace-one", "seed": 1}, {"neighbours": "add-or-remove-one", "seed": 2}
 BALL, BOX = {"norm_bound": 100.0}, {"bounds": (-50.0, 50.0)}
+LOOSE = {"bounds": ([-1e7, -1e3, 0.0, -1e9], [1e7, 1e4, 1e6, 2e9])}
+GIVEN = {"shape": [4.0, 2.0, 1.0, 0.5, 0.25, 0.125]}
 RELEASES = {
     "refined": lambda _: dpmean.mean(rows(4000, 16), rho=0.5, **BALL, **ONE),
     "refined, private n": lambda _: dpmean.mean(rows(4000, 16), rho=0.5, **BALL, **SOME),
     "refined, from a sample": lambda _: dpmean.mean(rows(150_000, 4), epsilon=2.0, delta=1e-6, **BOX, **SOME),
     "refined, one pass": lambda _: dpmean.mean(rows(150_000, 4), rho=0.5, passes=1, **BALL, **ONE),
     "refined, one column": lambda _: dpmean.mean(rows(5000, 1)[:, 0], rho=0.2, **BOX, **SOME),
+    "scales found": lambda _: dpmean.mean(uneven(3000, 16), rho=0.5, **BALL, **ONE),
+    "scales found, private n": lambda _: dpmean.mean(uneven(3000, 16), rho=0.5, **BALL, **SOME),
+    "scales found, one pass": lambda _: dpmean.mean(uneven(17_000, 8), rho=0.5, passes=1, **BALL, **ONE),
+    "scales found, from a sample": lambda _: dpmean.mean(uneven(17_000, 8), rho=0.5, **BALL, **SOME),
+    "scales given": lambda _: dpmean.mean(uneven(3000, 6), rho=0.5, **GIVEN, **BALL, **SOME),
+    "scales given, table": lambda _: dpmean.mean(uneven(3000, 6), rho=0.5, **GIVEN, **BOX, **ONE),
+    "table with loose ranges": lambda _: dpmean.mean(rows(3000, 4), rho=0.5, **LOOSE, **ONE),
+    "table with loose ranges, private n": lambda _: dpmean.mean(rows(3000, 4), rho=0.5, **LOOSE, **SOME),
+    "table with a tail": lambda _: dpmean.mean(with_a_tail(3000, 9), rho=20, **BOX, **ONE),
     "shifted": lambda _: dpmean.mean(rows(6000, 8), rho=1.0, method="shifted", **BALL, **ONE),
     "shifted, private n": lambda _: dpmean.mean(rows(6000, 8), rho=1.0, method="shifted", **BALL, **SOME),
     "clipped": lambda _: dpmean.mean(rows(4000, 8), rho=0.5, method="clipped", **BOX, **ONE),
@@ -82,6 +105,8 @@ def told(release):
     """Return all that a release tells, every float to the bit."""
     if isinstance(release, dpmean.GroupedRelease):
         return {name: None if name in release.refused else told(one) for name, one in release.items()}
+    scales = release.scales
+    known = {} if scales is None else {"scales": [[x.hex() for x in line] for line in (scales.values, scales.units)]}
     return {
         "mean": [float(x).hex() for x in release.mean],
         "noise_std": [float(x).hex() for x in np.ravel(release.noise_std)],
@@ -89,6 +114,7 @@ def told(release):
         "radius": float(release.radius).hex(),
         "n": release.n,
         "receipts": [[receipt.step, repr(receipt.cost)] for receipt in release.receipts],
+        **known,
     }
 
 
@@ -96,6 +122,19 @@ def told(release):
 @pytest.mark.parametrize("name", RELEASES)
 def test_the_same_seed_gives_the_same_bits(name, tmp_path):
     assert told(RELEASES[name](tmp_path)) == json.loads(VECTORS.read_text())[name]
+
+
+def test_the_releases_cover_what_scales_are_found_from():
+    kept = {
+        name: {step for step, _ in one["receipts"]}
+        for name, one in json.loads(VECTORS.read_text()).items()
+        if "receipts" in one
+    }
+    for name in ("scales found", "scales found, private n", "scales found, one pass", "scales found, from a sample"):
+        assert {"squares 6", "far pairs 2"} <= kept[name]
+    assert not any({"squares 1", "octaves"} & kept[name] for name in ("scales given", "scales given, table"))
+    assert {"octaves", "medians", "tails 1"} <= kept["table with loose ranges"]
+    assert {"tails 1, by column", "tails 2"} <= kept["table with a tail"]
 
 
 if __name__ == "__main__":

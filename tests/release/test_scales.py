@@ -247,7 +247,9 @@ def test_scales_are_printed_column_by_column():
 def test_names_of_steps_are_compared_exactly():
     """A step whose name only begins like one of these is about something else."""
     ours = ["squares 1", "squares 12", "far pairs", "far pairs 2", "octaves", "medians", "medians, fine"]
+    ours += ["tails 1", "tails 4", "tails 1, by column"]
     others = ["far", "far 2", "squares of differences", "medians after", "mediansmaller", "octave", "mean", "spread"]
+    others += ["tail", "tails by column", "extremes"]
     receipts = [Receipt(step, "asked", "noise", Zcdp(1), exact=True) for step in ours + others]
     assert [receipt.step for receipt in receipts_of_scales(receipts)] == ours
 

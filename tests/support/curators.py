@@ -87,6 +87,7 @@ ANSWERS = (
     "octaves",
     "squares",
     "column_medians",
+    "count_outside",
 )
 """What a curator answers with noise."""
 HANDLES = ("hold", "take", "through", "count", "add_up", "bin", "add_up_bins")

@@ -265,7 +265,7 @@ def squares_of_shape(run):
             found[receipt.step] = 2 * next(squared_ones).squares.length ** 2
         elif receipt.step == "octaves":
             found[receipt.step] = 2 * run.d
-        elif receipt.step.startswith("medians"):
+        elif receipt.step.startswith("medians") or receipt.step.endswith("by column"):
             found[receipt.step] = draws[receipt.step]
     return found
 

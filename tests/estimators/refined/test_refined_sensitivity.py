@@ -53,6 +53,7 @@ RUNS = [
     Run(3, 5.0, 18, shape=(3.0, 1.0, 0.2)),
     Run(3, 5.0, 18, box=True, shape=(3.0, 1.0, 0.2)),
     Run(9, 2.0, 5, shape=Shaping.ROUND),
+    Run(9, 20.0, 19, box=True, far=11, away=1000),  # columns with a tail that their octaves do not show
 ]
 
 
@@ -130,6 +131,7 @@ def test_the_runs_cover_what_can_happen():
     assert any("upper end" in found for found in steps)
     assert any(factors[k] > layers.FACTOR_ONE for run in RUNS for _, k, factors in run.recorded.gaps)
     assert any(len(run.positions()) < run.n for run in RUNS)
+    assert any("tails 1, by column" in found for found in steps)
 
 
 @pytest.mark.parametrize("run", [RUNS[7], Run(1, 500.0, 8, n=20_000)], ids=str)

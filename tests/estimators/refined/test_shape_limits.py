@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmean
-from dpmean.estimators.refined.columns import find_columns, given_columns
+from dpmean.estimators.refined.columns import TURNS, WIDER, find_columns, given_columns
 from dpmean.estimators.refined.directions import find_directions, given_directions
 from dpmean.estimators.refined.shape import grid_through, takes_shape
 from dpmean.numerics.grid import Grid
+from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.domain import Domain
+from dpmean.queries.queries import Pairs
 from dpmean.trust.central.curator import Answer, Answers, Curator
 from dpmean.trust.central.handles import Counts, Sample
 
@@ -30,6 +32,7 @@ class Anything:
 
     data: object
     left = Fraction(1)
+    neighbours = Neighbours.REPLACE_ONE
     quantile_std = staticmethod(Curator.quantile_std)
 
     def through(self, sample, domain):
@@ -50,8 +53,15 @@ class Anything:
     def column_medians(self, _sample, view, _cost, _step):
         return np.array([self.data.draw(st.integers(0, int(last))) for last in view.last])
 
+    def count_outside(self, sample, view, cost, _step):
+        assert view.last.tolist() == [2] * D
+        assert np.all(np.isfinite(view.low))
+        some = st.integers(-sample.n, sample.n)
+        values = np.array(self.data.draw(st.lists(some, min_size=D, max_size=D)))
+        return Answers(values, (0.5 * D / float(cost)) ** 0.5)
+
     def count(self, sample, view):
-        return Counts(view.points, sample.n // 2)
+        return Counts(view.points, sample.n // 2 if isinstance(view, Pairs) else sample.n)
 
     def quantile(self, counts, _rank, _cost, _step):
         return self.data.draw(st.integers(0, counts.points - 1))
@@ -86,9 +96,58 @@ def test_no_answer_about_a_table_makes_a_call_refuse(power, scales, data):
     domain = Domain.within_box(np.array([-end, 0.0, 0.3 * end]), np.array([end, end, end]), impute=True)
     if takes_shape(domain):
         sample, asked = Sample(2000, D, domain), Anything(data)
-        shape = find_columns(asked, sample, sample) if scales is None else given_columns(domain, np.array(scales))
+        shape = (
+            find_columns(asked, sample, sample, grid_of(domain))
+            if scales is None
+            else given_columns(domain, np.array(scales))
+        )
         asked.through(sample, shape.domain)
         assert grid_through(grid_of(domain), domain, shape.domain).reach == shape.domain.reach
+
+
+@dataclass
+class Far(Anything):
+    """A curator for whom all rows are far out, in some columns, however large their units are."""
+
+    steps: tuple = ()
+
+    def count_beyond(self, counts, index, cost, step):
+        assert 0 <= index < counts.points
+        self.steps += (step,)
+        return Answer(counts.n, (0.5 / float(cost)) ** 0.5)
+
+    def count_outside(self, sample, view, cost, step):
+        super().count_outside(sample, view, cost, step)
+        self.steps += (step,)
+        return Answers(np.array([sample.n, 0, sample.n]), (0.5 * D / float(cost)) ** 0.5)
+
+
+class NotFar(Far):
+    """The same, but that in no column there are too many of them."""
+
+    def count_outside(self, sample, view, cost, step):
+        found = super().count_outside(sample, view, cost, step)
+        return Answers(0 * found.values, found.std)
+
+
+@pytest.mark.parametrize("power", [-400, 0, 400])
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_units_grow_four_times_at_most_and_only_those_of_columns_with_far_rows(power, data):
+    end = 2.0**power
+    domain = Domain.within_box(np.array([-end, 0.0, 0.3 * end]), np.array([end, end, end]), impute=True)
+    sample, of_some, of_none = Sample(2000, D, domain), Far(data), NotFar(data)
+    shape = find_columns(of_some, sample, sample, grid_of(domain))
+    assert of_some.steps == tuple(
+        step for turn in range(1, TURNS + 1) for step in (f"tails {turn}", f"tails {turn}, by column")
+    )
+    of_none.through(sample, shape.domain)
+    assert grid_through(grid_of(domain), domain, shape.domain).reach == shape.domain.reach
+    assert shape.errors[[0, 2]].tolist() == [1.0, 1.0]  # their scales are not known any more
+    least = WIDER**TURNS * domain.scale * 2.0**-44
+    assert np.all(shape.domain.scale[[0, 2]] >= least[[0, 2]])
+    find_columns(of_none, sample, sample, grid_of(domain))
+    assert of_none.steps == ("tails 1", "tails 1, by column")
 
 
 @pytest.mark.parametrize("power", [-400, 0, 400])

@@ -85,7 +85,8 @@ def questions_of_shape(domain):
         np.linspace(-1.0, 0.1, d) * domain.reach, domain.reach / np.geomspace(3, 2**27, d), LAST[:1].repeat(d)
     )
     coarse = Columns(np.full(d, -domain.reach), np.geomspace(0.01, 3.0, d) * domain.reach, LAST.take(np.arange(d) % 5))
-    return [Octaves(low, 42), Octaves(low + 34, 4), Squares(1 << 24), Squares(3), fine, coarse]
+    outside = Columns(np.linspace(-0.3, 0.01, d) * domain.reach, np.full(d, 0.2 * domain.reach), np.full(d, 2))
+    return [Octaves(low, 42), Octaves(low + 34, 4), Squares(1 << 24), Squares(3), fine, coarse, outside]
 
 
 LAST = np.array([5000, 257, 64, 1, 0])
@@ -113,7 +114,7 @@ def _numbers(total):
             return total.histogram.counts.tolist() + total.inner.tolist() + total.outer.tolist()
         case _:  # counts on demand: those at some points of the line
             size = len(total.indices) if isinstance(total, Places) else total.indices.shape[1]
-            return [total.count_at_most(np.full(size, index)).tolist() for index in (1, 9, 77, 1000, 4000)]
+            return [total.count_at_most(np.full(size, index)).tolist() for index in (0, 1, 9, 77, 1000, 4000)]
 
 
 def in_working_units(array, domain):
@@ -153,6 +154,23 @@ def far_apart(array, device="cpu", *, by_row=False):
     last = sum((size - 1) * stride for size, stride in zip(values.shape, strides, strict=True))
     room = torch.empty(2**30 + last + 1, dtype=values.dtype, device=device)
     return room.as_strided(values.shape, strides, 2**30).copy_(values)
+
+
+@lru_cache
+def uneven():
+    """Return rows whose columns differ in scale so much that noise follows them: one, a half, a third, and so on."""
+    found = np.random.default_rng(3).normal(5, 1 / np.arange(1, D + 1), (3000, D))
+    found[::500, 1] = -20.0  # a few that are clipped
+    found.setflags(write=False)
+    return found
+
+
+@lru_cache
+def expected_of_uneven(passes=2):
+    """Return what uneven rows in memory give: a release with noise that differs from column to column."""
+    found = release(uneven(), "refined", passes)
+    assert found.scales.used
+    return found
 
 
 @lru_cache

@@ -22,9 +22,11 @@ from tests.rows.conformance.problems import (
     assert_same,
     domains,
     expected,
+    expected_of_uneven,
     needed,
     release,
     rows,
+    uneven,
     wanted_answers,
 )
 
@@ -59,6 +61,11 @@ def test_frames_give_the_same_bits(dtype):
     X = framed(rows(dtype))
     for method, passes in METHODS:
         assert_same(release(X, method, passes), expected(dtype, method, passes))
+
+
+@pytest.mark.parametrize("make", [lambda X: chunked(X, 700), framed], ids=["array", "frame"])
+def test_noise_that_follows_columns_is_the_same(make):
+    assert_same(release(make(uneven()), "refined", 2), expected_of_uneven())
 
 
 @pytest.mark.parametrize("kind", ["box", "norm, reshaped", "norm, moved", "norm, beyond", "box, reshaped"])

@@ -24,9 +24,11 @@ from tests.rows.conformance.problems import (
     assert_same,
     domains,
     expected,
+    expected_of_uneven,
     needed,
     release,
     rows,
+    uneven,
     wanted_answers,
 )
 from tests.rows.conformance.test_files import table
@@ -76,6 +78,10 @@ def test_files_and_any_number_of_threads_give_the_same_bits(connection, tmp_path
     monkeypatch.setenv("DPMEAN_THREADS", threads)
     X = from_parquet(connection, rows("float64"), tmp_path)
     assert_same(release(X, "refined", 2), expected("float64", "refined", 2))
+
+
+def test_noise_that_follows_columns_is_the_same(connection):
+    assert_same(release(stored(connection, uneven()), "refined", 2), expected_of_uneven())
 
 
 def test_few_rows_and_boxes_too(connection):

@@ -17,8 +17,10 @@ from tests.rows.conformance.problems import (
     assert_same,
     domains,
     expected,
+    expected_of_uneven,
     release,
     rows,
+    uneven,
     wanted_answers,
 )
 
@@ -116,6 +118,11 @@ def test_few_rows_and_boxes_too(engine, tmp_path):
     X = ENGINES[engine](rows("float64", FEW), tmp_path)
     for method in ("refined", "shifted", "clipped"):
         assert_same(release(X, method, 2, box=True), expected("float64", method, 2, FEW, box=True))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_noise_that_follows_columns_is_the_same(engine, tmp_path):
+    assert_same(release(ENGINES[engine](uneven(), tmp_path), "refined", 2), expected_of_uneven())
 
 
 @pytest.mark.parametrize("engine", ENGINES)

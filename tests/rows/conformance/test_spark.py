@@ -21,8 +21,10 @@ from tests.rows.conformance.problems import (
     assert_same,
     domains,
     expected,
+    expected_of_uneven,
     release,
     rows,
+    uneven,
     wanted_answers,
 )
 
@@ -65,6 +67,10 @@ def test_several_partitions_and_vectors(wide, method, passes):
     assert_same(release(frame, method, passes), wanted)
     vectors = frame.select(functions.array(*NAMES).alias("v"), functions.lit("x").alias("name"))
     assert_same(release(vectors, method, passes, vector_column="v"), wanted)
+
+
+def test_noise_that_follows_columns_is_the_same(wide):
+    assert_same(release(wide(uneven(), parts=1), "refined", 2), expected_of_uneven())
 
 
 @pytest.mark.parametrize("kind", ["box", "norm, reshaped", "norm, moved", "norm, beyond", "box, reshaped"])

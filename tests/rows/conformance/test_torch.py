@@ -24,10 +24,12 @@ from tests.rows.conformance.problems import (
     assert_same,
     domains,
     expected,
+    expected_of_uneven,
     far_apart,
     needed,
     release,
     rows,
+    uneven,
     wanted_answers,
 )
 from tests.rows.conformance.test_domains import far_and_near
@@ -90,6 +92,13 @@ def test_operations_on_tensors(dtype, device):
     X = tensor(dtype).to(device)
     for method, passes in METHODS:
         assert_same(release(AsOnAGpu(X), method, passes), expected(dtype, method, passes))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_noise_that_follows_columns_is_the_same(device):
+    X = torch.tensor(uneven())
+    for made in (X, X.T.contiguous().T, AsOnAGpu(X.to(device), block_rows=499)):
+        assert_same(release(made, "refined", 2), expected_of_uneven())
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -481,12 +481,41 @@ def test_errors_about_keys_name_a_type_and_quote_no_key(kind):
 
 
 @pytest.mark.parametrize("given", [np.array([[71.25], [3.0]]), pd.Series([71.25, 3.0]), pd.DataFrame({"a": [71.25]})])
-@pytest.mark.parametrize("argument", ["ledger", "seed", "vector_column", "allow_few_rows", "rho", "method", "nan"])
+@pytest.mark.parametrize(
+    "argument", ["ledger", "seed", "vector_column", "allow_few_rows", "rho", "method", "nan", "shape"]
+)
 def test_errors_about_other_arguments_quote_no_rows_that_are_given_in_their_place(argument, given):
     with pytest.raises(dpmean.DpMeanError) as caught:
         dpmean.mean(np.ones((2, 1)), **{"rho": 0.5, "norm_bound": 1.0, argument: given})
     assert argument in str(caught.value)
     assert "71.25" not in str(caught.value)
+
+
+SHAPES = {
+    "rows": lambda X: X,
+    "a list of rows": lambda X: X.tolist(),
+    "a column": lambda X: X[:, 0],
+    "a list of a column": lambda X: X[:, 0].tolist(),
+    "a frame": lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
+    "a column of a frame": lambda X: pd.Series(X[:, 0]),
+    "a column by another label": lambda X: pd.Series(X[:, 0], index=np.arange(len(X)) + 1),
+    "rows and a longer one": lambda X: [*X.tolist(), [1.0] * 4],
+    "integers": lambda X: np.ceil(X[:, 0]).astype(int),
+    "text": lambda X: X[:, 0].astype(str).tolist(),
+    "a column in which one is missing": lambda X: [None, *X[:, 0].tolist()],
+}
+
+
+@pytest.mark.parametrize("form", SHAPES)
+@pytest.mark.parametrize("first", [71.25, -71.25, 71.25e-40], ids=["too many", "negative", "too far apart"])
+def test_errors_about_shape_quote_neither_values_nor_the_number_of_rows_given_in_its_place(form, first):
+    rows = np.full((4321, 3), 71.25)
+    rows[0] = first
+    for bound in ({"norm_bound": 1e3}, {"bounds": (-1e3, 1e3)}):
+        with pytest.raises(dpmean.DpMeanError, match="shape") as caught:
+            dpmean.mean(rows, shape=SHAPES[form](rows), rho=0.5, **bound)
+        assert not [told for told in ("71", "72", "7.1", "4321", "4322", "12963") if told in str(caught.value)]
+        assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
 def test_errors_about_columns_and_ledgers_quote_no_rows_that_are_given_in_their_place():

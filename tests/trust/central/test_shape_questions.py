@@ -1,4 +1,4 @@
-"""What is asked for the scales of columns: squares and octaves of pairs, and a median of each column.
+"""What is asked for the scales of columns: of pairs squares, octaves and far ones, of columns medians and far rows.
 
 As in test_sensitivity.py and test_private_number.py there is no chance in what answers may move by: neighbours are
 found by hypothesis, by hand where the bound is reached, and over all coins and orders for a private number of rows.
@@ -28,7 +28,7 @@ from dpmean.rows.tables.persons import means_of_persons
 from dpmean.trust.central.curator import Curator
 from tests.support.laws import p_value
 from tests.support.pair_answers import directions
-from tests.support.recorder import Counted, Octaved, RecordingNoise, Squared
+from tests.support.recorder import Asked, Counted, Octaved, RecordingNoise, Squared
 from tests.support.runs import nasty, squared
 from tests.trust.central.test_private_number import words_that_take
 
@@ -39,6 +39,22 @@ OCTAVES = Octaves(-40, 47)
 
 def lines(d):
     return Columns(np.full(d, -REACH), np.geomspace(0.25, 16.0, d), np.arange(1, d + 1) * 9 % 40)
+
+
+def intervals(d, low=-REACH / 4, size=REACH / 2):
+    return Columns(np.full(d, low), np.full(d, size), np.full(d, 2))
+
+
+def outside(rows, view):
+    """Return how many rows are outside of an interval in each column, as a curator counts them, without noise."""
+    curator = Curator(rows, Zcdp(10**9), seeded(1), Neighbours.REPLACE_ONE)
+    return curator.count_outside(curator.rows, view, curator.left, "outside").values
+
+
+def beyond(rows, pairs, index):
+    """Return how many pairs are beyond a point, in the same way."""
+    curator = Curator(rows, Zcdp(10**9), seeded(1), Neighbours.REPLACE_ONE)
+    return curator.count_beyond(curator.count(curator.rows, pairs), index, curator.left, "beyond").value
 
 
 def seen(rows, domain=None):
@@ -64,6 +80,12 @@ def assert_within_what_is_paid(before, after, d):
     for point in range(40):
         index = np.minimum(point, lines(d).last)
         assert np.abs(two.count_at_most(index) - one.count_at_most(index)).max() <= 1
+    for low, size in ((-REACH / 4, REACH / 2), (5.0, 1.0), (-9.0, 9.0)):
+        one, two = (outside(rows, intervals(d, low, size)) for rows in (before, after))
+        assert np.abs(two - one).max() <= 1
+    pairs = Pairs(-20, 60)
+    for index in (0, 17, 26, 59):
+        assert abs(beyond(after, pairs, index) - beyond(before, pairs, index)) <= 1
 
 
 # --- by how much one row moves answers -------------------------------------------------------------------------------
@@ -147,6 +169,88 @@ def test_the_price_of_medians_is_reached():
         assert (low.count_at_most(np.array(index)) - high.count_at_most(np.array(index))).tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("d", [1, 3, 100])
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_the_price_of_rows_outside_is_reached(d, neighbours):
+    """All counts move by one, whether a row comes from within all intervals to outside, or is there or not."""
+    others, view = np.linspace(-30.0, 30.0, 4 * d).reshape(4, d), intervals(d)
+    within, below, above = (np.concatenate((np.full((1, d), x), others)) for x in (1.0, -REACH, REACH))
+    before = [within] if neighbours is Neighbours.REPLACE_ONE else [others]
+    for one, two in itertools.product(before, (below, above)):
+        change = outside(seen(two, domain_of_any(d)), view) - outside(seen(one, domain_of_any(d)), view)
+        assert squared(change) == d
+        noise = RecordingNoise(seeded(1))
+        curator = Curator(seen(two, domain_of_any(d)), Zcdp(1), noise, neighbours)
+        curator.count_outside(curator.rows, view, Fraction(1, 3), "outside")
+        ((_, _, variance, count),) = noise.log
+        assert (Fraction(d) / (2 * variance), count) == (Fraction(1, 3), d)
+        assert curator.left == Fraction(2, 3)
+
+
+def domain_of_any(d):
+    return Domain.within_norm(d, 1e6, impute=True)
+
+
+def test_a_row_in_the_middle_of_all_intervals_or_not_there_is_the_same_to_those_outside():
+    rows = np.full((3, 4), 2.0)
+    assert outside(seen(rows), intervals(4)).tolist() == outside(seen(rows[1:]), intervals(4)).tolist() == [0] * 4
+
+
+def test_rows_outside_are_those_that_are_not_above_the_first_point_and_not_below_the_second():
+    rows, d = np.random.default_rng(6).normal(0, 20, (500, 3)), 3
+    rows[:4] = [[-16.0] * 3, [16.0] * 3, [16.0 + 2.0**-40] * 3, [1e9, -1e9, 0.0]]
+    view = intervals(d, -16.0, 32.0)
+    wanted = ((rows <= -16) | (rows > 16)).sum(axis=0)
+    assert outside(seen(rows, domain_of_any(d)), view).tolist() == wanted.tolist()
+    assert wanted.min() > 100
+
+
+@pytest.mark.parametrize("last", [[2, 2, 1], [3, 2, 2], [0, 0, 0], [2, 40, 2]])
+def test_only_an_interval_has_an_outside(last):
+    for neighbours in Neighbours:
+        curator = Curator(seen(np.zeros((9, 3))), Zcdp(1), seeded(1), neighbours)
+        view = Columns(np.full(3, -1.0), np.full(3, 2.0), np.array(last))
+        with pytest.raises(ArgumentError, match="an interval needs a line of three points in every column"):
+            curator.count_outside(curator.rows, view, Fraction(1, 2), "outside")
+        assert curator.left == 1
+        assert curator.receipts == ()
+
+
+def test_a_pair_moves_a_count_of_far_pairs_by_one():
+    """A far row makes its pair a far one, and no other; one row too many is in no pair."""
+    pairs, rows = Pairs(-20, 60), np.zeros((7, 2))
+    far = rows.copy()
+    far[1] = 9.0
+    for index in (0, 20, 30):
+        assert beyond(seen(far), pairs, index) - beyond(seen(rows), pairs, index) == 1
+    left_over = rows.copy()
+    left_over[6] = 9.0
+    assert beyond(seen(left_over), pairs, 0) == 0
+    generator = np.random.default_rng(9)
+    for _ in range(50):
+        some = generator.normal(0, 9, (7, 2))
+        other = some.copy()
+        other[generator.integers(7)] = generator.normal(0, 9, 2)
+        assert abs(beyond(seen(other), pairs, 28) - beyond(seen(some), pairs, 28)) <= 1
+
+
+def test_far_pairs_are_counted_in_samples_only_where_the_number_of_rows_is_private():
+    pairs, rows = Pairs(-20, 60), np.repeat([[0.0], [9.0]], 20, axis=0)
+    noise = RecordingNoise(seeded(1))
+    hidden = PrivateSizeRows(seen(rows), 40, noise)
+    curator = Curator(hidden, Zcdp(1), noise, Neighbours.ADD_OR_REMOVE_ONE)
+    with pytest.raises(ArgumentError, match="ask a sample about pairs"):
+        curator.count(curator.rows, pairs)
+    drawn = curator.take(np.arange(40))
+    for sample in (drawn, curator.through(drawn, Domain.within_norm(1, REACH, impute=True))):
+        curator.count(sample, pairs)
+    assert not noise.log
+    curator.count_beyond(curator.count(drawn, pairs), 20, Fraction(1, 8), "far pairs")
+    assert noise.log == [("far pairs", 0, Fraction(4), 1)]  # a count moves by one
+    assert curator.receipts[0].asked == "number of pairs beyond a radius"
+    assert curator.left == Fraction(7, 8)
+
+
 # --- twins that the same bounds reject -------------------------------------------------------------------------------
 
 EVEN = np.kron(np.eye(2), np.full(800, 0.04))
@@ -221,6 +325,31 @@ class Coins:
 HALF = Fraction(1, 2)
 
 
+@dataclass(frozen=True)
+class FarPairs(Asked):
+    """How many pairs are beyond a point."""
+
+    index: int
+    domain = None
+
+    def ask(self, rows):
+        counts = self.of(rows).answer(Pairs(0, 40)).counts[0]
+        return counts[-1] - counts[self.index]
+
+
+@dataclass(frozen=True)
+class Outside(Asked):
+    """How many rows are outside of an interval, in each of two columns."""
+
+    view: object
+    domain = None
+
+    def ask(self, rows):
+        tally = self.of(rows).answer(self.view)
+        below, within, every = (tally.count_at_most(np.full(2, point)) for point in range(3))
+        return every - (within - below)
+
+
 def coins(n, share, name):
     """Return all coins for one sample of n rows: how many are taken, the coins, and their probability."""
     for taken in itertools.product((True, False) if share == HALF else (True,), repeat=n):
@@ -234,6 +363,8 @@ def law_of_answers(values, shares):
     rows, law = seen(np.reshape(np.array(values, dtype=float), (-1, 2))), Counter()
     of_pairs = [Squared(None, Squares(5)), Octaved(None, Octaves(-2, 8)), Octaved(None, Octaves(1, 2))]
     of_columns = [Counted(None, VIEW, np.array(index)) for index in ((0, 0), (1, 1), (3, 2))]
+    of_pairs.append(FarPairs(None, 24))
+    of_columns.append(Outside(None, intervals(2, 0.25, 9.0)))
     of_pairs_too = [Squared(None, Squares(3))]
     for count, first, chance in coins(rows.n, shares[0], ""):
         for _, second, further in coins(count, shares[1], " 2"):
@@ -254,6 +385,10 @@ def price(question, part):
             return part * 2
         case Counted(index=index):
             return len(index)
+        case Outside():
+            return 2
+        case FarPairs():
+            return 1
 
 
 def can_be_coupled(more, fewer, shares, part=2):
@@ -354,6 +489,7 @@ def asked(noise, d=5, length=1 << 24, rows=None):
             curator.squares(curator.rows, Squares(length), COST, "squares"),
             curator.octaves(curator.rows, OCTAVES, COST, "octaves"),
             curator.column_medians(curator.rows, lines(d), COST, "medians"),
+            curator.count_outside(curator.rows, intervals(d), COST, "outside"),
         )
 
 
@@ -361,8 +497,8 @@ def asked(noise, d=5, length=1 << 24, rows=None):
 def test_receipts_say_what_was_drawn_for_both_kinds_of_neighbours(d, length):
     """Sensitivity squared over twice the variance: the price, exactly; and as many numbers as answers."""
     levels = [int(last).bit_length() for last in lines(d).last]
-    squares = {"squares": 2 * length**2, "octaves": 2 * d, "medians": sum(levels)}
-    numbers = {"squares": d, "octaves": d * OCTAVES.points, "medians": sum(levels)}
+    squares = {"squares": 2 * length**2, "octaves": 2 * d, "medians": sum(levels), "outside": d}
+    numbers = {"squares": d, "octaves": d * OCTAVES.points, "medians": sum(levels), "outside": d}
     for curator, *_ in asked(noise := RecordingNoise(seeded(1)), d, length):
         draws = {step: (start, variance, count) for step, start, variance, count in noise.log}
         for receipt in curator.receipts:
@@ -370,7 +506,7 @@ def test_receipts_say_what_was_drawn_for_both_kinds_of_neighbours(d, length):
             assert Fraction(squares[receipt.step]) / (2 * variance) == receipt.cost.rho == COST
             assert (start, count) == (0, numbers[receipt.step])
             assert receipt.exact
-        assert curator.left == 1 - 3 * COST
+        assert curator.left == 1 - 4 * COST
 
 
 def test_nothing_is_answered_that_is_not_paid_for():
@@ -379,6 +515,7 @@ def test_nothing_is_answered_that_is_not_paid_for():
             lambda curator=curator: curator.squares(curator.rows, Squares(7), Fraction(2), "more"),
             lambda curator=curator: curator.octaves(curator.rows, OCTAVES, Fraction(2), "more"),
             lambda curator=curator: curator.column_medians(curator.rows, lines(5), Fraction(2), "more"),
+            lambda curator=curator: curator.count_outside(curator.rows, intervals(5), Fraction(2), "more"),
         ):
             with pytest.raises(ValueError, match="of the budget is left"):
                 ask()
@@ -388,11 +525,13 @@ PARTS = (Fraction(7, 10), Fraction(14, 10))
 """Wrong scales that a test must notice."""
 
 
-def test_squares_and_octaves_have_the_noise_that_they_say():
+def test_answers_about_many_columns_have_the_noise_that_they_say():
     rows = np.random.default_rng(2).normal(0, 1, (20, 4000))
     exact = {name: seen(rows).answer(query) for name, query in (("squares", Squares(1000)), ("octaves", OCTAVES))}
-    for _, squares, octaves, _ in asked(seeded(7), 4000, 1000, rows):
-        for found, name, square in ((squares, "squares", 2 * 1000**2), (octaves, "octaves", 2 * 4000)):
+    exact["outside"] = outside(seen(rows), intervals(4000))
+    for _, squares, octaves, _, far in asked(seeded(7), 4000, 1000, rows):
+        pairs = (squares, "squares", 2 * 1000**2), (octaves, "octaves", 2 * 4000)
+        for found, name, square in (*pairs, (far, "outside", 4000)):
             variance = Fraction(square) / (2 * COST)
             noise = np.ravel(found.values - exact[name])[:40_000]
             assert found.std == pytest.approx(math.sqrt(variance))
