@@ -303,7 +303,7 @@ def plan(
           privacy adds an error of 0.00306 spreads (l2 norm, for rows that look normal)
           the sampling error is 0.0158 spreads; privacy adds 0.19 times that
           finding the scales of columns costs up to 2.6 % of the budget with norm_bound,
-            about 6 % with bounds
+            about 6.6 % with bounds
 
     """
     from dpmean.arguments.choices import read_integer
