@@ -525,19 +525,32 @@ PARTS = (Fraction(7, 10), Fraction(14, 10))
 """Wrong scales that a test must notice."""
 
 
-def test_answers_about_many_columns_have_the_noise_that_they_say():
+def assert_noise(found, exact, variance):
+    """Insist on the law of the noise, and that others like it are noticed."""
+    noise = np.ravel(found.values - exact)[:40_000]
+    assert found.std == pytest.approx(math.sqrt(variance))
+    assert p_value(noise, variance) > 1e-4
+    for part in PARTS:
+        assert p_value(noise, variance * part**2) < 1e-9
+
+
+def test_squares_and_octaves_have_the_noise_that_they_say():
     rows = np.random.default_rng(2).normal(0, 1, (20, 4000))
     exact = {name: seen(rows).answer(query) for name, query in (("squares", Squares(1000)), ("octaves", OCTAVES))}
-    exact["outside"] = outside(seen(rows), intervals(4000))
-    for _, squares, octaves, _, far in asked(seeded(7), 4000, 1000, rows):
-        pairs = (squares, "squares", 2 * 1000**2), (octaves, "octaves", 2 * 4000)
-        for found, name, square in (*pairs, (far, "outside", 4000)):
-            variance = Fraction(square) / (2 * COST)
-            noise = np.ravel(found.values - exact[name])[:40_000]
-            assert found.std == pytest.approx(math.sqrt(variance))
-            assert p_value(noise, variance) > 1e-4
-            for part in PARTS:
-                assert p_value(noise, variance * part**2) < 1e-9
+    for _, squares, octaves, *_ in asked(seeded(7), 4000, 1000, rows):
+        assert_noise(squares, exact["squares"], Fraction(2 * 1000**2) / (2 * COST))
+        assert_noise(octaves, exact["octaves"], Fraction(2 * 4000) / (2 * COST))
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_counts_outside_have_the_noise_that_they_say(neighbours):
+    rows, view, cost = np.random.default_rng(2).normal(0, 9, (20, 4000)), intervals(4000, -4.0, 8.0), Fraction(30)
+    exact = outside(seen(rows, domain_of_any(4000)), view)
+    curator = Curator(seen(rows, domain_of_any(4000)), Zcdp(cost), seeded(7), neighbours)
+    found = curator.count_outside(curator.rows, view, cost, "outside")
+    assert exact.min() > 3
+    assert exact.max() <= 20
+    assert_noise(found, exact, Fraction(4000) / (2 * cost))
 
 
 def law_of_search(counts, rank, std):
