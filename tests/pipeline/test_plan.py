@@ -155,7 +155,9 @@ def test_an_outlook_says_whether_scales_will_be_asked_for():
     start = "finding the scales of columns costs "
     assert f"{start}up to {part} of the budget with norm_bound, about {other} with bounds" in in_one_line(both)
     part, other = f"{100 * norm.scales.norm_bound:.2g} %", f"{100 * box.scales.bounds:.2g} %"
-    later = [f"they are asked for from {rows} rows on" for rows in (norm.scales.rows_bounds, box.scales.rows_norm_bound)]
+    later = [
+        f"they are asked for from {rows} rows on" for rows in (norm.scales.rows_bounds, box.scales.rows_norm_bound)
+    ]
     assert f"{start}up to {part} of the budget with norm_bound; with bounds, {later[0]}" in in_one_line(norm)
     assert f"{start}about {other} of the budget with bounds; with norm_bound, {later[1]}" in in_one_line(box)
     assert max(len(line) for one in (both, norm, box) for line in str(one.scales).splitlines()) <= 80
