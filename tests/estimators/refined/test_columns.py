@@ -163,9 +163,9 @@ def errors_beside_a_tail(seeds, *, heavy=True):
 def test_a_column_with_a_heavy_tail_costs_others_little(monkeypatch):
     seeds = range(100)
     alone, beside = errors_beside_a_tail(seeds, heavy=False), errors_beside_a_tail(seeds)
-    assert np.median(beside) < 2 * np.median(alone)  # measured: 1.6
+    assert np.median(beside) < 2 * np.median(alone)  # measured: 1.74
     monkeypatch.setattr(columns, "heavy_columns", lambda _curator, some, *_: np.zeros(some.d, dtype=bool))
-    assert errors_beside_a_tail(seeds).max() > 1.8 * beside.max()  # measured: 3.2
+    assert errors_beside_a_tail(seeds).max() > 1.8 * beside.max()  # measured: 5.6
 
 
 def test_a_column_without_a_tail_keeps_its_unit():

@@ -17,11 +17,11 @@ from dpmean.trust.central.costs import rows_to_clip
 from dpmean.trust.central.curator import Curator
 from dpmean.trust.central.handles import Sample
 
-TAIL, TAILS = 0.006, 0.03
+TAIL, TAILS = 0.006, 0.045
 """What it takes to count the rows that are far out in all columns, and in each of them, where there are too many."""
 WIDER, TURNS = 4.0, 4
 """The unit of a column with too many of them becomes so much larger at a time, and so often at most."""
-_STDS_OF_ROWS, _STDS_OF_COLUMNS = 2.0, 2.5
+_STDS_OF_ROWS, _STDS_OF_COLUMNS = 2.0, 3.2
 """In standard deviations of the noise: from where on there are too many."""
 
 
