@@ -36,6 +36,12 @@ is worst in the trial, in the column's own standard deviations; a constant colum
 error of all trials over the trimmed mean; of a table, for the column where this is most. Where nothing else is asked,
 the interval may not lie wholly above 1.03. Neighbours replace one row unless it says otherwise.
 """.splitlines()
+PICTURES = """\
+![The error of each column of a table, before and after](shape-table.png)
+
+![Errors on PLAN's benchmark](shape-plan.png)
+
+""".splitlines()
 FAMILIES = {
     "shape": "Settings with columns of different scale, and without",
     "shape_held": "Settings that no constant was tuned on",
@@ -171,7 +177,7 @@ def page(found: dict[str, list[Line]], arguments: argparse.Namespace) -> list[st
     today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"
     made = f"{command}, {today}, dpmean {dpmean.__version__}; held settings: seed {int(FROZEN, 16)}."
     tables = [line for family, lines in found.items() for line in section(family, lines)]
-    return [*INTRODUCTION, "", made, "", *tables]
+    return [*INTRODUCTION, "", made, "", *PICTURES, *tables]
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -213,7 +213,7 @@ CASES = [
     (
         (0.0, 1.0, 2.0),
         {"errors": (1.0, 1.0, 0.1), "per_column": True},
-        "the scale of 1 column could not be found: column 1; 1",
+        "clipped by more than stated margins cover); 1 column hardly varies: column 0",
     ),
     ((1e-9, 1e9, 1.0), {"units": (1.0, 2.0, 3.0)}, "columns differ 1e+18-fold, and noise follows them: it is 1e-10 to"),
 ]

@@ -455,7 +455,7 @@ def test_cross_validation_and_searches_stop_where_the_budget_does():
     with pytest.raises(OverspendError):
         cross_val_score(nearest(rho=0.1, ledger=ledger), rows, labels, cv=5, error_score="raise")
     assert ledger.spent == Fraction(1, 5)
-    search = GridSearchCV(nearest(ledger=dpmean.Ledger(rho=1.0)), {"rho": [0.1, 0.3]}, cv=2, error_score="raise")
+    search = GridSearchCV(nearest(ledger=dpmean.Ledger(rho=1.1)), {"rho": [0.1, 0.3]}, cv=2, error_score="raise")
     assert search.fit(rows, labels).best_estimator_.score(rows, labels) > 0.99
     assert search.estimator.ledger.spent == Fraction(8, 10) + Fraction(str(search.best_params_["rho"]))
 

@@ -83,8 +83,9 @@ def _not_known(scales: Scales, names: Sequence[str], *, at_medians: bool) -> lis
     hidden = [name for name, _, one in of_columns if not one and name not in still]
     words = []
     if hidden:
-        scale = "the scale of" if len(hidden) == 1 else "the scales of"
-        words.append(f"{scale} {plural(len(hidden), 'column')} could not be found: {_listed(hidden)}")
+        scale, their = ("the scale of", "its") if len(hidden) == 1 else ("the scales of", "their")
+        clipped = f" ({their} rare large values may be clipped by more than stated margins cover)" * scales.per_column
+        words.append(f"{scale} {plural(len(hidden), 'column')} could not be found: {_listed(hidden)}{clipped}")
     if still:
         vary, mean, its = ("varies", "its mean", "its private median")
         if len(still) > 1:
