@@ -1,5 +1,7 @@
 """Shapes as they are given: words, scales in the order of columns, or scales by name."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -64,8 +66,8 @@ def test_what_cannot_be_right_for_any_rows_is_refused(wrong, error, words):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ([1.0], "shape has 1 scale for 2 columns: give one for each"),
-        ([1.0, 2.0, 3.0], "shape has 3 scales for 2 columns: give one for each"),
+        ([1.0], "shape has fewer scales than there are columns, 2: give one for each"),
+        ([1.0, 2.0, 3.0], "shape has more scales than there are columns, 2: give one for each"),
         ({"age": 1.0}, "shape has no scale for column 'pay': add one"),
         ({"age": 1.0, "pay": 2.0, "size": 3.0}, "shape: there is no column 'size'"),
         ({"Age": 1.0, "pay": 2.0}, "shape: there is no column 'Age'"),
@@ -129,7 +131,7 @@ def test_one_column_has_no_shape():
     for shape in ("auto", "round", [7.0]):
         assert dpmean.mean(ROWS[:, 0], shape=shape, **BALL).to_json() == plain.to_json()
     assert plain.scales is None
-    with pytest.raises(ArgumentError, match="shape has 2 scales for 1 column: give one for each"):
+    with pytest.raises(ArgumentError, match="shape has more scales than there are columns, 1: give one"):
         dpmean.mean(ROWS[:, 0], shape=[1.0, 2.0], **BALL)
 
 
@@ -155,3 +157,36 @@ def test_each_group_has_scales_of_its_own():
     given = dpmean.mean_by(rows, shape=[3.0, 3.0], **shared)
     assert {one.scales.values for one in given.released.values()} == {(3.0, 3.0)}
     assert all(one.scales is None for one in dpmean.mean_by(rows, shape="round", **shared).released.values())
+
+
+# --- series of pandas, which are read by their labels ----------------------------------------------------------------
+
+
+def of_series(values, labels=None):
+    frame = pd.DataFrame(np.random.default_rng(1).normal(0, 1, (4321, 2)), columns=["age", "pay"])
+    series = pd.Series(values, index=labels)
+    return dpmean.mean(frame, rho=1.0, bounds=(-50, 50), shape=series, seed=1).scales.values
+
+
+def test_a_series_is_read_by_its_labels():
+    assert of_series([2.0, 1.0], ["pay", "age"]) == of_series([1.0, 2.0]) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (np.r_[-31337.5, np.ones(40)], None),
+        (np.r_[-31337.5, np.ones(300)], [f"patient {i}" for i in range(301)]),
+        (np.r_[1e-30, 31337.5, np.ones(299)], [f"patient {i}" for i in range(301)]),
+        (np.ones(301), [f"patient {i}" for i in range(301)]),
+        (np.ones(41), [40000 + i for i in range(41)]),
+        (np.ones(41), None),
+        ([1.0, 2.0, 3.0], ["age", "age", "pay"]),
+        ([1.0, 2.0], [pd.NA, "age"]),
+        (["31337", "x"], ["age", "pay"]),
+    ],
+)
+def test_errors_about_a_series_repeat_neither_values_nor_labels(values, labels):
+    with pytest.raises((ArgumentError, ArgumentTypeError)) as raised:
+        of_series(values, labels)
+    assert not re.search("31337|patient|4000|41|301|1e-30", str(raised.value))

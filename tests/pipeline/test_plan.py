@@ -171,7 +171,9 @@ def test_an_outlook_says_whether_scales_will_be_asked_for():
     assert "scale" not in str(dpmean.plan(10, 8, rho=0.5))  # too few rows for anything
 
 
-@pytest.mark.parametrize(("d", "rho"), [(3, 0.5), (8, 0.5), (128, 0.02), (1000, 2.0), (3, 1e-6)])
+@pytest.mark.parametrize(
+    ("d", "rho"), [(3, 0.5), (8, 0.5), (128, 0.02), (300, 0.1), (2000, 0.1), (5000, 1.0), (100, 1e-3), (3, 1e-6)]
+)
 def test_an_outlook_says_from_how_many_rows_on_scales_are_asked_for(d, rho):
     many = dpmean.plan(10**9, d, rho=rho).scales
     for rows, kind in ((many.rows_norm_bound, "norm_bound"), (many.rows_bounds, "bounds")):
@@ -229,8 +231,8 @@ def test_scales_in_a_plan_need_no_names_and_no_unit():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"shape": [1.0, 2.0]}, "shape has 2 scales for 3 columns: give one for each"),
-        ({"shape": {"a": 1.0}}, "shape has 1 scale for 3 columns: give one for each"),
+        ({"shape": [1.0, 2.0]}, "shape has fewer scales than there are columns, 3"),
+        ({"shape": {"a": 1.0}}, "shape has fewer scales than there are columns, 3"),
         ({"shape": [1.0, 0.0, 1.0]}, "scales in shape must be positive"),
         ({"shape": [1.0, np.nan, 1.0]}, "scales in shape must be positive"),
         ({"shape": "flat"}, 'shape must be "auto", "round" or the scale'),

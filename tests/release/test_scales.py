@@ -215,6 +215,12 @@ CASES = [
         {"errors": (1.0, 1.0, 0.1), "per_column": True},
         "clipped by more than stated margins cover); 1 column hardly varies: column 0",
     ),
+    (
+        (0.0, 1.0, 2.0),
+        {"errors": (1.0,) * 3, "per_column": True},
+        "the scales of 2 columns could not be found: column 1, column 2 (",
+    ),
+    ((0.0,) * 3, {"errors": (1.0,) * 3, "per_column": True}, "no column varies enough for its scale to be found"),
     ((1e-9, 1e9, 1.0), {"units": (1.0, 2.0, 3.0)}, "columns differ 1e+18-fold, and noise follows them: it is 1e-10 to"),
 ]
 

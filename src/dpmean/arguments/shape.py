@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,8 @@ def read_shape(shape: ShapeArgument) -> GivenScales:
             if shape == member:
                 return member
         raise ArgumentError(f"{_WRONG}{describe(shape)}")
-    if not isinstance(shape, Mapping) and hasattr(shape, "keys") and hasattr(shape, "tolist"):
-        shape = _by_label(shape)
+    if not isinstance(shape, Mapping) and hasattr(shape, "keys") and hasattr(shape, "to_numpy"):
+        return _read_series(shape)
     if isinstance(shape, Mapping):
         if not shape:
             raise ArgumentError(f"shape={{}} holds no scale: {_BY_NAME}")
@@ -43,10 +43,19 @@ def read_shape(shape: ShapeArgument) -> GivenScales:
     return _read_scales(shape, None)
 
 
-def _by_label(series: Any) -> Sequence[float] | Mapping[str, float]:
-    """Return a series of pandas by its labels, or in its order if it has no other labels than that."""
-    labels, values = list(series.keys()), series.tolist()
-    return values if labels == list(range(len(values))) else dict(zip(labels, values, strict=True))
+@final
+class Labelled(dict[str, float]):
+    """Scales by the labels of a series: errors do not repeat these, as it may hold rows by mistake."""
+
+
+def _read_series(series: Any) -> GivenScales:
+    """Read a series of pandas by its labels, or in its order if these only count its entries."""
+    labels, values = list(series.keys()), series.to_numpy()
+    if all(type(label) is int for label in labels) and labels == list(range(len(labels))):
+        return _read_scales(values, None)
+    if not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
+        raise ArgumentError("shape: a series needs the names of columns as its labels, each of them once")
+    return Labelled(zip(labels, _read_scales(values, None), strict=True))
 
 
 def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> OrderedScales:
@@ -58,14 +67,15 @@ def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> Orde
             raise ArgumentError("shape={...} is for columns that have names, which these do not: give a list")
         for name in shape:
             if name not in names:
-                raise ArgumentError(f"shape: there is no column {name!r}: {list_names(names)}")
+                unknown = "of a label of the series" if isinstance(shape, Labelled) else repr(name)
+                raise ArgumentError(f"shape: there is no column {unknown}: {list_names(names)}")
         for j, name in enumerate(names):
             if name not in shape:
                 raise ArgumentError(f"shape has no scale for column {name_column(names, j)}: add one")
         return tuple(shape[name] for name in names)
     if len(shape) != d:
-        got = plural(len(shape), "scale") if len(shape) <= _TYPED else f"more than {_TYPED} scales"
-        raise ArgumentError(f"shape has {got} for {plural(d, 'column')}: give one for each")
+        few = "fewer" if len(shape) < d else "more"
+        raise ArgumentError(f"shape has {few} scales than there are columns, {d}: give one for each")
     return shape
 
 

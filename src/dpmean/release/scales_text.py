@@ -24,11 +24,13 @@ def scales_in_words(
 ) -> list[str]:
     """Return how the scales of columns differ, how noise follows them, and what finding them cost."""
     names = [f"column {j}" for j in range(len(scales.values))] if columns is None else [*map(display_name, columns)]
+    at_medians = any(receipt.step == FINE_MEDIANS for receipt in receipts)
     if not any(scales.known):
+        if scales.per_column and not scales.still.all():
+            return [*_not_known(scales, names, at_medians=at_medians), *_cost(receipts)]
         return ["no column varies enough for its scale to be found", *_cost(receipts)]
     noise = _noise(scales, noise_std)
     followed = _of_each(scales, names, noise) if scales.per_column else _of_all(scales, noise)
-    at_medians = any(receipt.step == FINE_MEDIANS for receipt in receipts)
     return [followed, *_cost(receipts), *_not_known(scales, names, at_medians=at_medians)]
 
 

@@ -49,7 +49,7 @@ MOST_FOR_MEDIANS = 0.05
 RELIABLE = 0.1
 """With more noise a median may be anywhere. Means are reported at the finer ones: these are not asked then."""
 _MOST_NUMBERS = 1 << 21
-"""So many numbers are drawn at most."""
+"""So many numbers are drawn, unless octaves take more."""
 _USUAL_LEVELS = 10
 """Counts for a median, if a range is about a hundred times too loose."""
 _FINE_CELL = 2.0**-27
@@ -84,9 +84,14 @@ def _certain(d: int, z: float, cost: float) -> float:
 
 
 def rows_for_octaves(n: int, d: int, rho: float, least: int) -> int:
-    """Return how many rows show the octaves: enough for noise to be told from a hundredth of the pairs."""
+    """Return how many rows show the octaves: enough for noise to be told from a hundredth of the pairs.
+
+    In many dimensions fewer, but always so many that octaves can be asked.
+    """
     z = normal_quantile(1 - FAILURE / (d * OCTAVES))
-    return max(least, min(n, max(_MOST_NUMBERS // d, 2), math.ceil(2 * _certain(d, z, MOST * rho) / ENOUGH)))
+    wanted = min(_MOST_NUMBERS // d, math.ceil(2 * _certain(d, z, MOST * rho) / ENOUGH))
+    needed = 2 * math.ceil(1.01 * _certain(d, z, MORE * rho) / TOO_FEW) + 2
+    return max(least, min(n, max(wanted, needed)))
 
 
 def usual_cost(budget: Fraction, drawn: int, some: int, d: int) -> float | None:
