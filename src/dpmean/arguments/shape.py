@@ -67,8 +67,9 @@ def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> Orde
             raise ArgumentError("shape={...} is for columns that have names, which these do not: give a list")
         for name in shape:
             if name not in names:
-                unknown = "of a label of the series" if isinstance(shape, Labelled) else repr(name)
-                raise ArgumentError(f"shape: there is no column {unknown}: {list_names(names)}")
+                of_series = isinstance(shape, Labelled)
+                wrong = "the series has a label that is no column" if of_series else f"there is no column {name!r}"
+                raise ArgumentError(f"shape: {wrong}: {list_names(names)}")
         for j, name in enumerate(names):
             if name not in shape:
                 raise ArgumentError(f"shape has no scale for column {name_column(names, j)}: add one")
@@ -115,9 +116,8 @@ def _read_scales(shape: Sequence[float] | NDArray[np.float64], names: tuple[str,
     values = given.astype(np.float64)
     bad = np.flatnonzero(~((values >= 1 / EXTREME) & (values <= EXTREME)))  # NaN too
     if len(bad):
-        got = (
-            f", got {values[bad[0]]:g} for column {name_column(names, int(bad[0]))}" if _is_typed(shape, names) else ""
-        )
+        first = f", got {values[bad[0]]:g} for column {name_column(names, int(bad[0]))}"
+        got = first if _is_typed(shape, names) else ""
         cure = "give a small positive one to a column that hardly varies"
         raise ArgumentError(f"scales in shape must be positive and between 2^-400 and 2^400{got}: {cure}")
     if float(values.min()) < FINEST * float(values.max()):

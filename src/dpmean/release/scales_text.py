@@ -80,9 +80,9 @@ def _cost(receipts: Sequence[Receipt]) -> list[str]:
 
 def _not_known(scales: Scales, names: Sequence[str], *, at_medians: bool) -> list[str]:
     """Return which scales could not be found, and which columns hardly vary; medians may stand for their means."""
-    of_columns = [*zip(names, scales.values, scales.known, strict=True)]
-    still = [name for name, value, one in of_columns if not one and scales.per_column and value == 0]
-    hidden = [name for name, _, one in of_columns if not one and name not in still]
+    of_columns = [*zip(names, scales.known, scales.still, strict=True)]
+    still = [name for name, _, hardly_varies in of_columns if hardly_varies]
+    hidden = [name for name, known, hardly_varies in of_columns if not known and not hardly_varies]
     words = []
     if hidden:
         scale, their = ("the scale of", "its") if len(hidden) == 1 else ("the scales of", "their")

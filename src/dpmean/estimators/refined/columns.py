@@ -192,17 +192,17 @@ def _middles(curator: Curator, some: Sample, farthest: Floats, budget: Fraction)
     """
     differ = farthest > 0
     usual, fine = (_Medians.of(cells, asked) for cells, asked in ((farthest / 2, differ), (_FINE_CELL, ~differ)))
-    middle, told = np.zeros(some.d), False
+    middle, finds_fine = np.zeros(some.d), False
     if usual.levels:
         cost = plan.part(budget, _share_of_medians(usual.levels, MIDDLE, some.n, budget))
         middle = np.where(differ, usual.find(curator, some, cost, "medians"), middle)
     if fine.levels:
         cost = plan.part(budget, _share_of_medians(fine.levels, FINE, some.n, budget))
-        told = math.sqrt(fine.levels / 2 / cost) <= RELIABLE * some.n
-        if told:
+        finds_fine = math.sqrt(fine.levels / 2 / cost) <= RELIABLE * some.n
+        if finds_fine:
             middle = np.where(differ, middle, fine.find(curator, some, cost, FINE_MEDIANS))
     clipped: Floats = np.clip(middle, -1, 1)
-    return clipped, told
+    return clipped, finds_fine
 
 
 @final
