@@ -112,7 +112,7 @@ def test_examples_run_as_they_stand(path, run, home, request):
 def test_the_commands_in_the_readme_run(run, home):
     text = (Path(__file__).parents[2] / "README.md").read_text().partition("## On the command line\n```\n")[2]
     lines = [line.partition("#")[0].strip() for line in text.partition("```")[0].splitlines()]
-    assert len(lines) == 6
+    assert len(lines) == 7
     (home / "budget.json").unlink(missing_ok=True)
     for line in lines:
         assert line.startswith("dpmean ")

@@ -14,7 +14,7 @@ from dpmean import ArgumentError, Neighbours
 from dpmean.enums import RowKind
 from dpmean.estimators.feasibility import Verdict
 from dpmean.estimators.refined import plan
-from dpmean.pipeline.outlook import Outlook
+from dpmean.pipeline.outlook import ROWS_IN_WORDS, Outlook
 from dpmean.pipeline.row_kinds import KINDS
 from dpmean.release.scales import receipts_of_scales
 
@@ -115,7 +115,7 @@ CATALOGUE = {
 
 
 def test_every_kind_of_rows_is_tried():
-    assert set(CATALOGUE) | {"normal"} == set(RowKind) == set(KINDS)
+    assert set(CATALOGUE) | {"normal"} == set(RowKind) == set(KINDS) == set(ROWS_IN_WORDS)
 
 
 @pytest.mark.parametrize("kind", CATALOGUE)
@@ -128,7 +128,7 @@ def test_the_expected_error_is_what_rows_of_a_kind_give(kind):
         squares.append(np.sum((release.mean - rows.mean(axis=0)) ** 2) / rows.var(axis=0).sum())
     outlook = dpmean.plan(n, d, rho=0.2, rows=kind)
     assert math.sqrt(np.mean(squares)) == pytest.approx(outlook.error, rel=0.25)
-    assert KINDS[RowKind(kind)].words in str(outlook)
+    assert ROWS_IN_WORDS[RowKind(kind)] in str(outlook)
 
 
 def test_heavier_tails_cost_more():

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, final
 
 from dpmean.enums import RowKind, Trust, Verdict
 from dpmean.errors import plural
-from dpmean.pipeline.row_kinds import KINDS
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
 
 if TYPE_CHECKING:
     from dpmean.privacy.neighbours import Neighbours
 
+ROWS_IN_WORDS: Mapping[RowKind, str] = MappingProxyType(
+    {
+        RowKind.NORMAL: "rows that look normal",
+        RowKind.UNIFORM: "uniform columns",
+        RowKind.BINARY: "binary columns",
+        RowKind.MOSTLY_ZERO: "columns that are mostly zero",
+        RowKind.LAPLACE: "columns with exponential tails",
+        RowKind.SKEWED: "skewed columns",
+        RowKind.LOGNORMAL: "lognormal columns",
+        RowKind.HEAVY_TAILS: "columns with heavy tails",
+        RowKind.CORRELATED: "correlated columns",
+        RowKind.CLUSTERS: "rows in clusters",
+        RowKind.SMALL_CLUSTER: "rows with a small cluster far away",
+        RowKind.LINE: "rows along a line",
+    }
+)
+"""What to call rows of a kind, after "for"."""
 _MORE = 0.98
 """A promise below this part of what was asked for is said to be more than that."""
 
@@ -226,5 +244,5 @@ class Outlook:
 
     @property
     def _rows_in_words(self) -> str:
-        words = f"for {KINDS[self.rows].words}"
+        words = f"for {ROWS_IN_WORDS[self.rows]}"
         return f"l2 norm, {words}" if self.scale is None else f"{words}, of standard deviation {self.scale:g}"

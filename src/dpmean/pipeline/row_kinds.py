@@ -23,8 +23,6 @@ class Appearance:
     They are as if they had some number of independent columns, each with the same law.
     """
 
-    words: str
-    """What to call them, after "for"."""
     law: Law
     ends: str
     """How their ends look: an entry of ``REACHED``."""
@@ -48,24 +46,18 @@ class Appearance:
 
 KINDS: Mapping[RowKind, Appearance] = MappingProxyType(
     {
-        RowKind.NORMAL: Appearance("rows that look normal", row_lengths.NORMAL, "thin"),
-        RowKind.UNIFORM: Appearance("uniform columns", row_lengths.UNIFORM, "thin"),
-        RowKind.BINARY: Appearance("binary columns", points((0.0, 1.0), (1.0, 1.0)), "sharp"),
-        RowKind.MOSTLY_ZERO: Appearance("columns that are mostly zero", points((0.0, 1.0), (11.0, 1.0)), "sharp"),
-        RowKind.LAPLACE: Appearance("columns with exponential tails", row_lengths.LAPLACE, "thin"),
-        RowKind.SKEWED: Appearance("skewed columns", row_lengths.EXPONENTIAL, "skewed"),
-        RowKind.LOGNORMAL: Appearance("lognormal columns", row_lengths.LOGNORMAL, "long"),
-        RowKind.HEAVY_TAILS: Appearance(
-            "columns with heavy tails", row_lengths.STUDENT, "heavy", std=row_lengths.student_std
-        ),
-        RowKind.CORRELATED: Appearance("correlated columns", row_lengths.NORMAL, "correlated", math.sqrt),
-        RowKind.CLUSTERS: Appearance(
-            "rows in clusters", points((-1.0, 0.0, 1.0), (1.0, 1.0, 1.0)), "sharp", lambda _: 1.0
-        ),
-        RowKind.SMALL_CLUSTER: Appearance(
-            "rows with a small cluster far away", points((0.0, 1.0), (9.0, 1.0)), "sharp", lambda _: 1.0
-        ),
-        RowKind.LINE: Appearance("rows along a line", row_lengths.UNIFORM, "sharp", lambda _: 1.0),
+        RowKind.NORMAL: Appearance(row_lengths.NORMAL, "thin"),
+        RowKind.UNIFORM: Appearance(row_lengths.UNIFORM, "thin"),
+        RowKind.BINARY: Appearance(points((0.0, 1.0), (1.0, 1.0)), "sharp"),
+        RowKind.MOSTLY_ZERO: Appearance(points((0.0, 1.0), (11.0, 1.0)), "sharp"),
+        RowKind.LAPLACE: Appearance(row_lengths.LAPLACE, "thin"),
+        RowKind.SKEWED: Appearance(row_lengths.EXPONENTIAL, "skewed"),
+        RowKind.LOGNORMAL: Appearance(row_lengths.LOGNORMAL, "long"),
+        RowKind.HEAVY_TAILS: Appearance(row_lengths.STUDENT, "heavy", std=row_lengths.student_std),
+        RowKind.CORRELATED: Appearance(row_lengths.NORMAL, "correlated", math.sqrt),
+        RowKind.CLUSTERS: Appearance(points((-1.0, 0.0, 1.0), (1.0, 1.0, 1.0)), "sharp", lambda _: 1.0),
+        RowKind.SMALL_CLUSTER: Appearance(points((0.0, 1.0), (9.0, 1.0)), "sharp", lambda _: 1.0),
+        RowKind.LINE: Appearance(row_lengths.UNIFORM, "sharp", lambda _: 1.0),
     }
 )
 """All kinds, by name."""
