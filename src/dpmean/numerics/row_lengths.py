@@ -115,8 +115,16 @@ def distance_quantile(law: Law, d: int, beyond: float) -> float:
 
 def half_width(law: Law, beyond: float) -> float:
     """Return half the length of an interval that one column leaves with this probability, half of it on either side."""
-    found = [_half_width(law, min(max(beyond, _LEAST), 0.5) * factor) for factor in _WINDOW]
-    return math.exp(math.fsum(map(math.log, found)) / len(found))
+    each = min(max(beyond, _LEAST), 0.5) * _WINDOW / 2
+    total = np.zeros(len(each))
+    for tail in (law.above, law.below):
+        low, high = np.full(len(each), 1e-9), np.full(len(each), 1e15)
+        for _ in range(64):
+            middle = np.sqrt(low * high)
+            rare = tail(middle) < each
+            low, high = np.where(rare, low, middle), np.where(rare, middle, high)
+        total += high
+    return math.exp(float(np.mean(np.log(total / 2))))
 
 
 @lru_cache(maxsize=256)
@@ -149,18 +157,6 @@ def _survival(law: Law, d: int, decade: int) -> tuple[float, Floats]:
 
 def _outside(law: Law, far: Floats) -> Floats:
     return np.minimum(law.above(far) + law.below(far), 1.0)
-
-
-@lru_cache(maxsize=256)
-def _half_width(law: Law, beyond: float) -> float:
-    total = 0.0
-    for tail in (law.above, law.below):
-        low, high = 0.0, 1e15
-        while high - low > 1e-9 * high + 1e-12:
-            middle = math.sqrt(max(low, 1e-6) * high) if high > 1 else (low + high) / 2
-            low, high = (low, middle) if float(tail(np.array([middle]))[0]) < beyond / 2 else (middle, high)
-        total += high
-    return total / 2
 
 
 def best_error(law: Law, directions: int, d: int, n: int, noise: float, beyond: float) -> float:
