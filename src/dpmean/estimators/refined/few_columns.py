@@ -94,7 +94,7 @@ def look_within(problem: Problem, seen: Distances, outline: End) -> Inner | None
     inner = Inner(outline.radius, 1.0)
     for halves, step in ((1, "profile, near"), (2, "profile, far")):
         index = problem.index(outline.radius / 2 ** (halves / 2), seen.counts)
-        rows = problem.curator.count_beyond(seen.counts, index, problem.shares.profile, step)
+        rows = problem.curator.count_beyond(seen.counts, index, problem.shares.profile / 2, step)
         inner = Inner(problem.radius(index), max(min(rows.value, problem.n) - rows.std, 1.0))
         if rows.value > _ENOUGH * rows.std:
             break

@@ -40,7 +40,7 @@ class Shares:
     shrinkage: Fraction
     gaps: Fraction
     profile: Fraction
-    """Of each of two counts, of which the second is not always asked."""
+    """Of two counts, of which the second is not always asked."""
 
     @property
     def total(self) -> Fraction:
@@ -89,7 +89,7 @@ def divide(rho: Fraction, n: int, m: int, d: int) -> Shares:
         radius=part(rho, radius),
         shrinkage=part(rho, min(0.02, max(0.003, 2800 / all_rows))) if ladder else none,
         gaps=part(rho, 0.04) if ladder else none,
-        profile=part(rho, 0.015) if few and d > 1 else none,
+        profile=part(rho, 0.03) if few and d > 1 else none,
     )
 
 
