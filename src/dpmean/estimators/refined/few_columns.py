@@ -22,13 +22,13 @@ from dpmean.estimators.refined.radius import Distances, End, upper_end
 from dpmean.estimators.refined.release import release_in_ball, release_in_bins, release_on_ladder
 from dpmean.release.estimate import Estimate
 
-LEAST_INDEX, LEAST_OF_ONE = 2.2, 2.0
+LEAST_INDEX, LEAST_OF_ONE = 2.1, 2.0
 """No tail is taken to be heavier: with an index of 2 the variance would be infinite. One column has no others that
 lengthen its rows, and values of a table may be far apart in it."""
-TRUST, TRUST_IN_ONE = 0.8, 0.33
+TRUST, TRUST_IN_ONE = 0.7, 0.33
 """How much of the index beyond the least is believed."""
 _STEEPEST_INDEX = 50.0
-_GUARD = 1.5
+_GUARD = 1.3
 """The index near the end is at most so many times that between the spread and the end."""
 GOAL_OF_ONE, GOAL, GOAL_OF_MORE = 1.5, 1.9, 2.5
 """How far rows beyond the end may move the mean: in radii, times 1 / (n sqrt(rho)). For one column, for less than
