@@ -190,7 +190,7 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
 def test_the_runs_differ_in_kind():
     steps = [{receipt.step for receipt in run.recorded.estimate.receipts} for run in RUNS]
     assert any("far rows" in names for names in steps)
-    assert any("end" in names for names in steps)
+    assert any("profile, near" in names for names in steps)
     assert any("bias 1" in names for names in steps)
     assert any(isinstance(q, Histogrammed) and q.positions is not None for run in RUNS for q in run.recorded.questions)
 

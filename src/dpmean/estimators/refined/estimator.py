@@ -22,6 +22,7 @@ from dpmean.estimators.refined.few_columns import (
     look_within,
     release_few_columns,
     release_from,
+    release_interval,
     release_interval_from,
     two_sided,
 )
@@ -64,7 +65,10 @@ class RefinedMean:
         extent = find_extent(problem)
         start = Centre(np.zeros(problem.d), extent.error, problem.rho - problem.shares.total)
         centre = locate(problem, start, extent.spread, until=NEAR if problem.all_find_the_centre else 0.0)
-        found = (_lumps if extent.lumpy else _ball)(problem, extent, centre)
+        if extent.lumpy:
+            found = _lumps(problem, extent, centre)
+        else:
+            found = (release_interval if two_sided(problem) else _ball)(problem, extent, centre)
         return found if shape is None else in_shape(found, shape, extent.spread)
 
     def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
@@ -111,8 +115,7 @@ def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
 def _lumps(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     """For rows most of which are equal, or nearly so: search all distances for where the others end.
 
-    If nothing is found, and the lump is far out, as zeros are within bounds of 0 and 1, clip nothing. In few columns
-    clip nothing wherever it is: rows that were not noticed might move the mean by more than the noise then does.
+    If nothing is found, and the lump is far out, as zeros are within bounds of 0 and 1: clip nothing.
     """
     grid, d, cost = problem.grid, problem.d, min(plan.part(problem.rho, 0.25), centre.left / 3)
     seen = None
@@ -124,15 +127,18 @@ def _lumps(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
         seen = measure(problem, extent, centre.at)
         up = down = end_of_rows(problem, seen.counts, cost, "far rows")
     farthest = max(up.radius, down.radius)
-    if farthest < grid.reach / 256 and (extent.reach > grid.reach / 2 or d <= plan.FEW):
-        nothing = replace(down, unseen=0.0)
+    if farthest < grid.reach / 256 and extent.reach > grid.reach / 2:
         if problem.one_pass and seen is not None:
-            whole = replace(nothing, radius=problem.farthest(centre.at))
+            whole = replace(down, unseen=0.0, radius=problem.farthest(centre.at))
             return release_in_bins(problem, extent, centre, seen, whole)
-        whole = replace(nothing, radius=grid.reach)
+        whole = replace(down, unseen=0.0, radius=grid.reach)
         return release_in_ball(problem, extent, centre, np.zeros(d), grid.reach, whole)
-    if seen is None:
-        return release_interval_from(problem, extent, centre, (up.radius, down.radius))
-    if d <= plan.FEW:
+    if d <= plan.FEW and farthest > grid.reach / 2048:
+        if seen is None:
+            return release_interval_from(problem, extent, centre, (up.radius, down.radius))
         return release_from(problem, extent, centre, seen, farthest)
-    return release_on_ladder(problem, extent, centre, seen, up)
+    nothing = replace(down, unseen=2 * down.unseen)  # the search may miss as many as it leaves
+    if seen is None or (d < plan.LADDER_FROM and not problem.one_pass):
+        return release_in_ball(problem, extent, centre, centre.at, farthest, nothing)
+    release = release_on_ladder if d >= plan.LADDER_FROM else release_in_bins
+    return release(problem, extent, centre, seen, nothing if d <= plan.FEW else down)

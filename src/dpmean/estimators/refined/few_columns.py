@@ -21,10 +21,11 @@ from dpmean.estimators.refined.problem import Problem
 from dpmean.estimators.refined.radius import Distances, End, upper_end
 from dpmean.estimators.refined.release import release_in_ball, release_in_bins, release_on_ladder
 from dpmean.release.estimate import Estimate
+from dpmean.trust.central.handles import Counts
 
-LEAST_INDEX, LEAST_OF_ONE = 2.1, 2.0
+LEAST_INDEX, LEAST_OF_ONE = 2.2, 2.0
 """No tail is taken to be heavier: with an index of 2 the variance would be infinite. One column has no others that
-lengthen its rows, and values of a table may be far apart in it."""
+lengthen its rows, and its values may be far apart."""
 TRUST, TRUST_IN_ONE = 0.7, 0.33
 """How much of the index beyond the least is believed."""
 _STEEPEST_INDEX = 50.0
@@ -37,7 +38,7 @@ _GENTLE, _STEEP_OF_ONE, _STEEP, _STEEPEST = 5.0, 8.0, 20.0, 100.0
 """The slopes of a search: where there is no tail to go by, at least in one column, at least in more, and at most."""
 _PART_OF_GOAL = 0.5
 """The slope is such that rows beyond the end exceed it by this part of the goal, if that is steep enough."""
-_ROWS_BEYOND = 1 / 30
+_ROWS_BEYOND_OF_ONE, _ROWS_BEYOND = 1 / 30, 1 / 22
 """A search may leave so many times n / index rows beyond its end."""
 _FARTHER_OF_ONE, _FARTHER = 1.3, 1.8
 """The end moves out by this factor at most."""
@@ -125,13 +126,20 @@ def release_few_columns(
     problem: Problem, extent: Extent, centre: Centre, seen: Distances, inner: Inner | None, outline: End
 ) -> Estimate:
     """Search for the end with a slope that fits the rows, move it to where the bias is as wanted, and release."""
-    index, least = index_at(problem, extent, inner, outline), extent.spread / 4
-    if two_sided(problem):
-        ends = _search_both(problem, centre, (least, least), index)
-        tails = [Tail(end, index_at(problem, extent, inner, end)) for end in ends]
-        return _release_interval(problem, extent, centre, tails[0], tails[1])
-    end = _search(problem, seen, least, index)
+    end = _search(problem, seen, extent.spread / 4, index_at(problem, extent, inner, outline))
     return _release(problem, extent, centre, seen, Tail(end, index_at(problem, extent, inner, end)))
+
+
+def release_interval(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
+    """Do so on both sides of the centre: the ends of an interval need not be equally far."""
+    sides, least = problem.curator.count(problem.rows, problem.grid.sides(centre.at)), extent.spread / 4
+    tails = []
+    for line, name in enumerate(("upper", "lower")):
+        cost = problem.shares.outline / 2
+        outline = upper_end(problem, sides, centre.at, least, _STEEP, cost, f"{name} outline", line=line)
+        end = _search_side(problem, centre, sides, line, least, index_at(problem, extent, None, outline))
+        tails.append(Tail(end, index_at(problem, extent, None, end)))
+    return _release_interval(problem, extent, centre, tails[0], tails[1])
 
 
 def release_from(problem: Problem, extent: Extent, centre: Centre, seen: Distances, least: float) -> Estimate:
@@ -141,8 +149,9 @@ def release_from(problem: Problem, extent: Extent, centre: Centre, seen: Distanc
 
 def release_interval_from(problem: Problem, extent: Extent, centre: Centre, least: tuple[float, float]) -> Estimate:
     """Release the mean of numbers most of which are equal, and of which the others end about here on both sides."""
-    up, down = (Tail(end, _least_index(problem)) for end in _search_both(problem, centre, least, None))
-    return _release_interval(problem, extent, centre, up, down)
+    sides, index = problem.curator.count(problem.rows, problem.grid.sides(centre.at)), _least_index(problem)
+    ends = [_search_side(problem, centre, sides, line, least[line], None) for line in (0, 1)]
+    return _release_interval(problem, extent, centre, Tail(ends[0], index), Tail(ends[1], index))
 
 
 def two_sided(problem: Problem) -> bool:
@@ -164,11 +173,11 @@ def _slope(problem: Problem, index: float | None, goal: float, epsilon: float) -
     """Return the slope of the search: steep enough to tell the end well, and the bias is near the goal there."""
     if index is None:
         return _GENTLE
-    most = epsilon * problem.n * _ROWS_BEYOND
+    most = epsilon * problem.n * (_ROWS_BEYOND_OF_ONE if problem.d == 1 else _ROWS_BEYOND * max(index / 5, 1.0))
     fitting = _PART_OF_GOAL * goal * epsilon * index * (index - 1)
     if problem.d == 1:
         return min(max(2 * fitting, _STEEP_OF_ONE), _STEEP, max(most, 2.0))
-    return min(max(fitting, min(_STEEP, most)), _STEEPEST, most * max(index / 5, 1.0))
+    return min(max(fitting, min(_STEEP, most)), _STEEPEST, max(most, 2.0))
 
 
 def _search(problem: Problem, seen: Distances, least: float, index: float | None) -> End:
@@ -177,12 +186,11 @@ def _search(problem: Problem, seen: Distances, least: float, index: float | None
     return upper_end(problem, seen.counts, seen.centre, least, slope, cost, "radius")
 
 
-def _search_both(problem: Problem, centre: Centre, least: tuple[float, float], index: float | None) -> tuple[End, End]:
+def _search_side(problem: Problem, centre: Centre, sides: Counts, line: int, least: float, index: float | None) -> End:
     cost = problem.shares.radius / 2
     slope = _slope(problem, index, _goal(problem) / 2, math.sqrt(8 * cost))
-    sides = problem.curator.count(problem.rows, problem.grid.sides(centre.at))
-    up = upper_end(problem, sides, centre.at, least[0], slope, cost, "upper end")
-    return up, upper_end(problem, sides, centre.at, least[1], slope, cost, "lower end", line=1)
+    step = "lower end" if line else "upper end"
+    return upper_end(problem, sides, centre.at, least, slope, cost, step, line=line)
 
 
 def _release(problem: Problem, extent: Extent, centre: Centre, seen: Distances, tail: Tail) -> Estimate:
