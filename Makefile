@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 ENGINES := .venv/.engines
 
-.PHONY: help demo test test-fast check bench bench-scale bench-gpu accuracy shape audit dist docs java browser clean fuzz coverage campaign
+.PHONY: help demo test test-fast check bench bench-scale bench-gpu accuracy margins shape audit dist docs java browser clean fuzz coverage campaign
 
 help:             ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -45,6 +45,9 @@ bench-gpu: $(ENGINES) ## tensors on a CUDA device beside torch.mean; writes docs
 
 accuracy: $(READY) ## errors over the oracle's on many kinds of data; writes docs/accuracy.md
 	@$(BIN)/python -m bench.accuracy
+
+margins: $(READY) ## margins of error beside errors, over many kinds of rows; writes docs/results/margins.md and its picture
+	@$(BIN)/python -m bench.margins --write
 
 shape: $(READY)   ## columns of different scale, with and without a shape; writes docs/results/shape.md and its pictures
 	@$(BIN)/python -m bench.shape --held --accuracy --plot docs/results
