@@ -186,6 +186,7 @@ def mean_by(
     vector_column: str | None = None,
     newlines: str = "records",
     privacy_unit: Key | None = None,
+    contributions: int = 1,
     sizes: str = "private",
     neighbours: str | None = None,
     nan: str | Mapping[str, str] = "raise",
@@ -196,7 +197,8 @@ def mean_by(
 ) -> GroupedRelease:
     """Release the mean of each group of rows under differential privacy.
 
-    A row, or a person, is in one group, so every group gets the whole budget and all of them together cost it once.
+    A row, or a person, is in one group, so every group gets the whole budget and all of them together cost it once;
+    where a person may count in k groups, each gets a k-th of it.
     Groups that are too small get no number but a reason. Rows of groups that are not listed are left out, and nothing
     tells whether there are any.
 
@@ -213,9 +215,11 @@ def mean_by(
         columns: The columns to use. By default all others are used.
         vector_column: The column that holds vectors, in place of ``columns``.
         newlines: How line breaks in a CSV file are read, as for ``dpmean.mean``.
-        privacy_unit: The column that says whose row it is, or one key per row. A person then counts once, in one of the
-            listed groups. For a person with rows in several groups a public hash of the key chooses one, and rows in
-            the others are left out.
+        privacy_unit: The column that says whose row it is, or one key per row. A person then counts in
+            ``contributions`` of the listed groups at most, in each with the mean of that person's rows in it. For a
+            person with rows in more groups a public hash of the key chooses, and rows in the others are left out.
+        contributions: In how many groups one person counts at most; it needs a ``privacy_unit``. By default that is
+            one. With k, every group gets a k-th of the budget, as what one person's groups cost adds up.
         sizes: Whether the sizes of groups are protected. With ``"private"`` they are told with noise, which costs a
             small part of the budget, and whether a row is there at all is protected. With ``"public"`` they are told
             exactly: who is in which group is then public, and only what they contributed is protected.
@@ -253,7 +257,7 @@ def mean_by(
         neighbours=neighbours,
         nan=nan,
         shape=shape,
-        groups=read_groups(by, groups, sizes),
+        groups=read_groups(by, groups, sizes, contributions),
         ledger=ledger,
         seed=seed,
         allow_few_rows=allow_few_rows,

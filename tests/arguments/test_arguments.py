@@ -56,6 +56,7 @@ FITTING = {
     "sigma_max": [3, 0.3],
     "nan": [{}],
     "groups": [np.array([0.5, 2.0])],
+    "contributions": [1],
     "allow_few_rows": [True, False],
     "shape": [np.array([0.5, 2.0])],
     "standardize": [True, False],
@@ -84,6 +85,7 @@ ALSO_WRONG = {
     "groups": [None, [0, 0], [[0]], "01"],
     "by": ["no such"],
     "sizes": [None, "secret", ["private"]],
+    "contributions": [2, 2.0, "2", None, np.array([1])],
     "ledger": ["budget.json", 1.0],
     "shape": [
         *(None, "Round", [1.0], [1.0, 2.0, 3.0], [1.0, 0.0], [1.0, -2.0], [1.0, math.nan], [1.0, math.inf], ["a", "b"]),

@@ -161,7 +161,7 @@ def read_request(
     check_options(terms.model, {**given, "shape": None if shaping is Shaping.AUTO else shaping})
     check_nan(nan, terms.model)
     check_shape(method, shaping)
-    _check_count(terms)
+    _check_count(terms, 1 if groups is None else groups.contributions)
     _check_keys(groups, privacy_unit)
     return Request(
         terms=terms,
@@ -189,7 +189,14 @@ def _read_method(model: TrustModel, method: str | None, passes: int) -> Build:
 
 def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:
     """Refuse one column for groups and for persons: every group would be one person."""
-    if groups is None or privacy_unit is None:
+    if groups is None:
+        return
+    if privacy_unit is None:
+        if groups.contributions > 1:
+            raise ArgumentError(
+                f"contributions={groups.contributions} is for persons with rows in several groups, and no column says "
+                'whose row it is: give privacy_unit="patient", say, or leave contributions out'
+            )
         return
     by = groups.by
     if by is privacy_unit or (isinstance(by, str) and isinstance(privacy_unit, str) and by == privacy_unit):
@@ -200,11 +207,12 @@ def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:
         )
 
 
-def _check_count(terms: Terms) -> None:
-    """Refuse a budget that is too small for a private number of rows."""
-    if terms.private_size and isinstance(terms.budget, Zcdp) and terms.budget.rho < SMALLEST_TO_COUNT:
-        least, given = float(SMALLEST_TO_COUNT), float(terms.budget.rho)
+def _check_count(terms: Terms, contributions: int) -> None:
+    """Refuse a budget that is too small for a private number of rows, in each of so many groups of one person."""
+    least = SMALLEST_TO_COUNT * contributions
+    if terms.private_size and isinstance(terms.budget, Zcdp) and terms.budget.rho < least:
+        of_groups = f" and contributions={contributions}" * (contributions > 1)
         raise ArgumentError(
-            f"rho must be at least {least:g} where the number of rows is private, got {given:g}: raise it, or give "
-            'neighbours="replace-one" if that number is public'
+            f"rho must be at least {float(least):g} where the number of rows is private{of_groups}, got "
+            f'{float(terms.budget.rho):g}: raise it, or give neighbours="replace-one" if that number is public'
         )

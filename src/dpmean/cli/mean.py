@@ -24,7 +24,7 @@ _SECTIONS = {
     ),
     "How large rows may be (one of these)": ("norm_bound", "bounds", "lower", "upper"),
     "Which rows and columns": ("columns", "vector_column", "newlines", "privacy_unit", "nan", "allow_few_rows"),
-    "One mean per group": ("by", "groups", "sizes"),
+    "One mean per group": ("by", "groups", "sizes", "contributions"),
     "How": ("shape", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
     "Where to": ("out", "format_", "report", "as_json"),
 }
@@ -79,6 +79,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--by", metavar="NAME", help="The column that names the group of a row.")
 @click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
 @click.option("--sizes", type=click.Choice(["private", "public"]), metavar="WHAT", help="private (default) or public.")
+@click.option("--contributions", type=int, metavar="K", help="A person counts in K groups at most (default: 1).")
 @click.option(
     "--shape",
     type=arguments.SHAPE,

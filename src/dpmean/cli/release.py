@@ -30,7 +30,7 @@ _FILE_NAME = re.compile(r"[/\\]|\.(?:txt|csv|tsv|json|lst|list|dat)$", re.IGNORE
 def read(asked: dict[str, Any]) -> Request:
     """Read what was asked for, before a file is opened or a ledger begun."""
     if "by" not in asked:
-        if extra := {"groups", "sizes"} & set(asked):
+        if extra := {"groups", "sizes", "contributions"} & set(asked):
             raise click.UsageError(f"--{min(extra)} is for one mean per group: give --by COLUMN, too")
         return read_request(**asked)
     if "groups" not in asked:
@@ -38,7 +38,7 @@ def read(asked: dict[str, Any]) -> Request:
     for name in ("trust", "passes", "rounds", "honest"):
         if name in asked:
             raise click.UsageError(f"--{name.replace('_', '-')} is not for means of groups: leave it out")
-    of_groups = {name: value for name, value in asked.items() if name in ("by", "groups", "sizes")}
+    of_groups = {name: value for name, value in asked.items() if name in ("by", "groups", "sizes", "contributions")}
     rest = {name: value for name, value in asked.items() if name not in of_groups}
     return read_request(groups=read_groups(**of_groups), **rest)
 

@@ -62,6 +62,7 @@ def encode_grouped(grouped: GroupedRelease) -> str:
         privacy_unit=grouped.unit,
         rho=str(grouped.rho),
         groups=(),
+        contributions=grouped.contributions if grouped.contributions > 1 else UNSET,
     )
     groups = [_encode_group(label, found) for label, found in grouped.groups.items()]
     return json.dumps({**msgspec.to_builtins(document), "groups": groups}, allow_nan=False)
@@ -209,6 +210,7 @@ def _read_grouped(document: GroupedDocument, parsed: dict[str, Any]) -> GroupedR
         document.delta,
         document.coins,
         document.privacy_unit,
+        1 if isinstance(document.contributions, UnsetType) else document.contributions,
     )
     _check_seed(document.seeded, document.coins)
     if str(found.rho) != document.rho:

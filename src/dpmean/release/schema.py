@@ -117,3 +117,5 @@ class GroupedDocument(msgspec.Struct, forbid_unknown_fields=True):
     privacy_unit: str | None
     rho: str
     groups: Annotated[tuple[GroupDocument, ...], Meta(min_length=1)]
+    contributions: Annotated[int, Meta(ge=2, le=2**53)] | UnsetType = UNSET
+    """Left out where it is 1."""

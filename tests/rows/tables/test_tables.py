@@ -25,7 +25,7 @@ from dpmean.rows.dtype_names import in_words
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.tables.dataframes import FrameTable
 from dpmean.rows.tables.keyed_table import ArrayTable, groups, people
-from dpmean.rows.tables.keys import ABSENT, Keys, one_group_each
+from dpmean.rows.tables.keys import ABSENT, Keys, groups_of_each
 from dpmean.rows.tables.persons import means_of_persons
 from tests.rows.conformance.problems import assert_same
 from tests.support.public import REPLACED
@@ -452,6 +452,12 @@ def test_groups_have_noise_of_their_own():
 
 
 def test_a_person_counts_in_one_group_that_a_hash_of_the_key_chooses():
+    def one_group_each(keys, places, labels, salt):
+        who, where = groups_of_each(keys, places, labels, salt)
+        chosen = np.full(len(keys.values), ABSENT)
+        chosen[who] = where
+        return chosen
+
     rng = np.random.default_rng(5)
     keys = Keys.of_array("who", rng.integers(0, 400, 5000), 5000)
     places = rng.integers(-1, 3, 5000)
