@@ -6,11 +6,12 @@ so that whoever plans loads no compiler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpmean.arguments.bounds import Bounds
+    from dpmean.arguments.missing import NanArgument
     from dpmean.arguments.shape import ShapeArgument
     from dpmean.ledger.ledger import Ledger
     from dpmean.pipeline.outlook import Outlook
@@ -42,7 +43,8 @@ def mean(
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
-    nan: str | Mapping[str, str] = "raise",
+    nan: NanArgument = "raise",
+    count_values: bool = False,
     shape: ShapeArgument = "auto",
     ledger: Ledger | None = None,
     seed: int | None = None,
@@ -108,10 +110,15 @@ def mean(
             paper).
         sigma_max: An upper bound on the standard deviation in any direction. It needs ``sigma_min``.
         step: The resolution of the answer, a power of two. It is in half-widths if ``bounds`` are given.
-        nan: What to do with values that are NaN or infinite. ``"raise"`` refuses them. ``"impute"`` puts zero, or the
-            middle of the bounds, in their place, and ``{"income": "impute", ...}`` does so in some columns. Of one
-            person's rows, missing values are left out of the mean, and only what is missing in all of them is imputed.
-            In the local and the shuffle model a device always answers: such a row counts as the centre.
+        nan: What to do with values that are NaN or infinite. ``"raise"`` refuses them. ``"drop"`` leaves out the rows
+            that have one, as if they were not there; the number of rows must be private for that, as it is by default.
+            ``"impute"`` puts zero, or the middle of the bounds, in their place. With ``{"income": "impute", "crp":
+            10.0, ...}`` each column has a choice of its own, or a public value to count as, which must not come from
+            the rows; columns that are not named refuse missing values, and columns without names are counted from 0. Of
+            one person's rows, missing values are left out of the mean, and the choice is about what is missing in all
+            of them. In the local and the shuffle model a device always answers: such a row counts as the centre.
+        count_values: Whether to tell how many rows have a value in each column: ``release.value_counts``, with noise,
+            for a 25th of the budget. With it, the release can tell by how much imputing may have moved the mean.
         shape: Whether noise follows the scales of the columns, that is, how widely each varies. With ``"auto"``, the
             default, method refined asks for the scales, privately and for a small part of the budget, where there are
             enough rows; ``release.scales`` has them. With ``"round"`` it does not ask. If you know the scales, give
@@ -163,6 +170,7 @@ def mean(
         sigma_max=sigma_max,
         step=step,
         nan=nan,
+        count_values=count_values,
         shape=shape,
         ledger=ledger,
         seed=seed,
@@ -189,7 +197,8 @@ def mean_by(
     contributions: int = 1,
     sizes: str = "private",
     neighbours: str | None = None,
-    nan: str | Mapping[str, str] = "raise",
+    nan: NanArgument = "raise",
+    count_values: bool = False,
     shape: ShapeArgument = "auto",
     ledger: Ledger | None = None,
     seed: int | None = None,
@@ -226,7 +235,9 @@ def mean_by(
         neighbours: Which data sets are neighbours. By default add-or-remove-one, and ``"replace-one"`` where sizes are
             public. With private sizes and ``"replace-one"`` a row may also move to another group: that costs up to four
             times as much, so every group gets a quarter of the budget.
-        nan: What to do with values that are NaN or infinite, as for ``dpmean.mean``.
+        nan: What to do with values that are NaN or infinite, as for ``dpmean.mean``. To leave rows out, sizes must be
+            private.
+        count_values: Whether to tell how many rows of each group have a value in each column, as for ``dpmean.mean``.
         shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``. Every group is asked for scales
             of its own; scales that you give hold for all groups.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
@@ -256,6 +267,7 @@ def mean_by(
         privacy_unit=privacy_unit,
         neighbours=neighbours,
         nan=nan,
+        count_values=count_values,
         shape=shape,
         groups=read_groups(by, groups, sizes, contributions),
         ledger=ledger,

@@ -1,6 +1,7 @@
 """One request: all ways in read the same arguments, with the same defaults, before they look at a row."""
 
 import inspect
+import math
 
 import numpy as np
 import pandas as pd
@@ -58,7 +59,9 @@ WRONG = [
     {"neighbours": "no such"},
     {"allow_few_rows": "yes"},
     {"ledger": "budget.json"},
-    {"nan": {"age": "drop"}},
+    {"nan": {"age": "skip"}},
+    {"nan": {"age": math.nan}},
+    {"count_values": "yes"},
     {"shape": "flat"},
     {"shape": [1.0, 0.0]},
     {"shape": {"age": -1.0}},
@@ -73,7 +76,7 @@ def test_a_wrong_argument_is_found_before_anybody_looks_at_the_rows(wrong):
         dpmean.mean(Untouchable(), **given)
     with pytest.raises((ArgumentError, ArgumentTypeError)):
         dpmean.mean_by(Untouchable(), by="clinic", groups=[0, 1], **given)
-    if "nan" in wrong:
+    if "nan" in wrong or "count_values" in wrong:
         return  # scikit-learn's way with missing values is its own
     with pytest.raises((ArgumentError, ArgumentTypeError)):
         PrivateMean(**given).fit(Untouchable())
@@ -87,7 +90,7 @@ def test_what_is_right_is_looked_at():
 
 
 @pytest.mark.parametrize(
-    "options", ["--rho -1", "--rho 0.5 --method x", "--rho 0.5 --nan drop", "--rho 0.5 --passes 3"]
+    "options", ["--rho -1", "--rho 0.5 --method x", "--rho 0.5 --nan skip", "--rho 0.5 --passes 3"]
 )
 def test_the_command_finds_a_wrong_option_before_it_opens_the_file(options):
     done = CliRunner().invoke(main, f"mean no-such-file.csv --norm-bound 60 {options}".split())

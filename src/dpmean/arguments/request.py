@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -12,7 +12,7 @@ import numpy as np
 from dpmean.arguments.bounds import Bound, Bounds, Setting, read_bound, read_sigmas, read_step
 from dpmean.arguments.choices import read_flag, read_ledger, read_seed
 from dpmean.arguments.groups import Groups
-from dpmean.arguments.rows import check_nan, read_nan_of_columns
+from dpmean.arguments.missing import MissingValues, NanArgument, read_missing
 from dpmean.arguments.selection import read_key, read_selection
 from dpmean.arguments.shape import (
     GivenScales,
@@ -56,7 +56,9 @@ class Request:
     bound: Bound
     sigmas: tuple[float, float] | None
     step: float | None
-    nan: str | Mapping[str, str]
+    missing: MissingValues
+    count_values: bool
+    """Whether to tell how many values each column has."""
     shape: GivenScales
     groups: Groups | None
     ledger: Ledger | None
@@ -83,22 +85,20 @@ class Request:
 
     def finite(self, names: tuple[str, ...] | None, d: int) -> np.typing.NDArray[np.bool_]:
         """Return in which columns every value must be finite."""
-        return read_nan_of_columns(self.nan, names, d)
+        return self.missing.finite(names, d)
 
     def of(self, source: Source) -> Job:
         """Check what the arguments say about the columns of these rows."""
         n, d = source.shape
         if not d:
             raise DataError("X has no columns, and needs at least one")
-        finite = self.finite(source.names, d)
-        domain = self.bound.domain(d, source.names, impute=not finite.all())
+        domain = self.missing.through(self.bound.domain(d, source.names), source.names)
         setting = Setting(domain, self.sigmas, self.step)
         scales = scales_of(self.shape, source.names, d)
         for number in (1, _MOST_ROWS) if self.terms.private_size else (max(n, 1),):
             widest, _ = setting.at(number)  # all is monotone in it, so every number between these is accepted too
             check_scales(scales, widest, source.names)
-        strict = tuple(np.flatnonzero(finite).tolist()) if domain.impute else ()
-        return Job(self, source, setting, strict, scales)
+        return Job(self, source, setting, scales)
 
 
 @final
@@ -109,8 +109,6 @@ class Job:
     request: Request
     source: Source
     setting: Setting
-    strict: tuple[int, ...]
-    """The columns in which every value must be finite, if that is not all."""
     shaping: OrderedScales = Shaping.AUTO
 
 
@@ -135,7 +133,8 @@ def read_request(
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
-    nan: str | Mapping[str, str] = "raise",
+    nan: NanArgument = "raise",
+    count_values: bool = False,
     shape: ShapeArgument = "auto",
     groups: Groups | None = None,
     ledger: Ledger | None = None,
@@ -157,9 +156,11 @@ def read_request(
     build = _read_method(terms.model, method, passes)
     shaping = read_shape(shape)
     given: dict[str, Any] = {"privacy_unit": privacy_unit, "sigma_min": sigma_min, "sigma_max": sigma_max, "step": step}
-    given |= {"groups": groups, "passes": None if passes == 2 else passes}
+    counts = read_flag(count_values, "count_values")
+    given |= {"groups": groups, "passes": None if passes == 2 else passes, "count_values": counts or None}
     check_options(terms.model, {**given, "shape": None if shaping is Shaping.AUTO else shaping})
-    check_nan(nan, terms.model)
+    missing = read_missing(nan, terms.model)
+    missing.check_sizes(None if groups is None else groups.sizes, private_size=terms.private_size)
     check_shape(method, shaping)
     _check_count(terms, 1 if groups is None else groups.contributions)
     _check_keys(groups, privacy_unit)
@@ -171,7 +172,8 @@ def read_request(
         bound=read_bound(norm_bound, bounds),
         sigmas=read_sigmas(sigma_min, sigma_max, bounds),
         step=read_step(step),
-        nan=nan,
+        missing=missing,
+        count_values=counts,
         shape=shaping,
         groups=groups,
         ledger=read_ledger(ledger, seed),

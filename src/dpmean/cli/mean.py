@@ -23,7 +23,15 @@ _SECTIONS = {
         "ledger_neighbours",
     ),
     "How large rows may be (one of these)": ("norm_bound", "bounds", "lower", "upper"),
-    "Which rows and columns": ("columns", "vector_column", "newlines", "privacy_unit", "nan", "allow_few_rows"),
+    "Which rows and columns": (
+        "columns",
+        "vector_column",
+        "newlines",
+        "privacy_unit",
+        "nan",
+        "count_values",
+        "allow_few_rows",
+    ),
     "One mean per group": ("by", "groups", "sizes", "contributions"),
     "How": ("shape", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
     "Where to": ("out", "format_", "report", "as_json"),
@@ -73,7 +81,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="WHAT",
     help="Line breaks in CSV: records (default) or quoted.",
 )
-@click.option("--nan", metavar="WHAT", help="raise (default) or impute; or income=impute,...")
+@click.option("--nan", metavar="WHAT", help="raise (default), drop or impute; or income=impute,crp=10,...")
+@click.option("--count-values", is_flag=True, help="Tell how many values each column has.")
 @click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")
 @click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
 @click.option("--by", metavar="NAME", help="The column that names the group of a row.")
@@ -138,7 +147,7 @@ def mean(
 
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     if "=" in asked.get("nan", ""):
-        asked["nan"] = release.read_nan(asked["nan"])
+        asked["nan"] = release.read_nan(asked["nan"], data)
     if groups is not None:
         asked["groups"] = release.read_labels(groups)
     labels = None if groups is None else Path(groups)

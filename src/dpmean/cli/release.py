@@ -62,13 +62,24 @@ def read_labels(given: str) -> list[str]:
         raise ArgumentError(f"{file} must be text, with one label on a line") from None
 
 
-def read_nan(given: str) -> dict[str, str]:
-    """Read what to do about missing values, column by column."""
+def read_nan(given: str, data: str) -> dict[Any, str | float]:
+    """Read what to do about missing values, column by column; those of .npy files are counted."""
     pairs = [pair.rpartition("=") for pair in given.split(",")]
-    found = {name.strip(): what.strip() for name, _, what in pairs}
+    found = {name.strip(): _word_or_number(what.strip()) for name, _, what in pairs}
     if not all(sign for _, sign, _ in pairs) or len(found) < len(pairs):
-        raise click.UsageError(f"--nan {given} should be raise or impute, or say one of them for each of some columns")
-    return found
+        raise click.UsageError(
+            f"--nan {given} should be raise, drop or impute, or say one of them, or a public value, for each of some "
+            "columns: income=impute,crp=10"
+        )
+    counted = data.lower().endswith(".npy") and all(name.isdecimal() for name in found)
+    return {int(name): what for name, what in found.items()} if counted else dict(found)
+
+
+def _word_or_number(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def open_ledger(file: Path | None, dataset: str | None, terms: dict[str, Any], *, seeded: bool) -> dpmean.Ledger | None:

@@ -19,6 +19,7 @@ from dpmean.queries.domain import Domain
 from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds, NormBound, Settings
+from dpmean.release.value_counts import ValueCounts
 from dpmean.version import __version__
 from dpmean.warning import warn_user
 
@@ -70,6 +71,7 @@ def in_user_units(
     seeded: bool,
     settings: Settings,
     number_std: float = 0.0,
+    value_counts: ValueCounts | None = None,
 ) -> Release:
     """Put an estimate back into the user's units.
 
@@ -101,6 +103,7 @@ def in_user_units(
         settings=replace(settings, step=step, version=__version__, radius_unit=radius_unit, note=estimate.note),
         found=found and found.times(length),
         scales=scales,
+        value_counts=value_counts,
     )
 
 

@@ -182,11 +182,20 @@ class Bins:
         return min(max(-((self.first - rung) // self.stride), 0), len(self.radii) - 1)
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Present:
+    """Which values are there? How many rows have one in each column, and, as the last number, how many rows count.
+
+    Every row adds a zero or a one to each of these numbers.
+    """
+
+
 Radial = Distances | Sides | Pairs
 PairQuery = Pairs | Octaves | Squares
 View = Radial | Coordinates | Columns
-Query = View | Octaves | Squares | Ball | Shells | Bins
-Question = Distances | Sides | Ball | Shells | Bins
+Query = View | Octaves | Squares | Ball | Shells | Bins | Present
+Question = Distances | Sides | Ball | Shells | Bins | Present
 """What is answered by a sum over rows, one by one: all that an engine must be able to ask of rows it does not hold."""
 
 

@@ -31,9 +31,11 @@ from dpmean.release.schema import (
     GroupedDocument,
     ReleaseDocument,
     ScalesDocument,
+    ValueCountsDocument,
 )
 from dpmean.release.settings import VARIANTS, BoxBounds
 from dpmean.release.settings_codec import decode_settings, encode_settings
+from dpmean.release.value_counts import ValueCounts
 
 _COINS = re.compile(r"[0-9a-f]{32}")
 _MOST_DIGITS = 10**5
@@ -91,6 +93,7 @@ def _to_builtins(release: Release) -> dict[str, Any]:
         seeded=bool(release.seeded),
         found=None if release.found is None else FoundDocument(**asdict(release.found)),
         scales=UNSET if release.scales is None else _encode_scales(release.scales),
+        value_counts=UNSET if release.value_counts is None else ValueCountsDocument(**asdict(release.value_counts)),
     )
     arrays = {name: getattr(release, name).tolist() for name in ("mean", "noise_std", "centre")}
     return {**msgspec.to_builtins(document), **arrays, "public": encode_settings(release.settings)}
@@ -152,6 +155,8 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
         raise ValueError("its lower bounds must be below its upper bounds")
     if settings.columns and not len(set(settings.columns)) == len(settings.columns) == document.d:
         raise ValueError(f"columns must be {document.d} different names, one for each column")
+    if settings.dropped and document.neighbours != Neighbours.ADD_OR_REMOVE_ONE:
+        raise ValueError("rows may be left out only where their number is private")
     if not document.method.isprintable() or not document.method:
         raise ValueError("method must be words")
     trust = read_name(Trust, shorten(document.trust), "trust")
@@ -163,9 +168,6 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
     if sum(len(receipt.rho or receipt.epsilon or "") for receipt in document.receipts) > _MOST_DIGITS:
         raise ValueError("its costs have too many digits to add up")
     _check_seed(document.seeded, settings.coins)
-    in_box, scales = isinstance(settings.bound, BoxBounds), None
-    if not isinstance(document.scales, UnsetType):
-        scales = _read_scales(document.scales, document.d, in_box=in_box)
     return Release(
         mean=document.mean,  # type: ignore[arg-type]  # a release makes an array of it
         noise_std=document.noise_std,  # type: ignore[arg-type]
@@ -180,11 +182,22 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
         seeded=document.seeded,
         settings=settings,
         found=None if document.found is None else Found(**msgspec.structs.asdict(document.found)),
-        scales=scales,
+        scales=_read_scales(document.scales, document.d, in_box=isinstance(settings.bound, BoxBounds)),
+        value_counts=_read_value_counts(document.value_counts, document.d),
     )
 
 
-def _read_scales(document: ScalesDocument, d: int, *, in_box: bool) -> Scales:
+def _read_value_counts(document: ValueCountsDocument | UnsetType, d: int) -> ValueCounts | None:
+    if isinstance(document, UnsetType):
+        return None
+    if len(document.counts) != d:
+        raise ValueError(f"its counts of values must be {d} numbers, one for each column")
+    return ValueCounts(document.counts, document.std)
+
+
+def _read_scales(document: ScalesDocument | UnsetType, d: int, *, in_box: bool) -> Scales | None:
+    if isinstance(document, UnsetType):
+        return None
     if not len(document.values) == len(document.errors) == len(document.units) == d:
         raise ValueError(f"its scales must have {d} values, errors and units, one for each column")
     if document.per_column is not in_box:

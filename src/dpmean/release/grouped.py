@@ -250,7 +250,12 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         if self.refused:
             facts.append(("labels", _CHECK_LABELS))
         first = next(iter(self.released.values()), None)
-        return facts, summary.remarks(Settings() if first is None else first.settings, exact=True, seeded=self.seeded)
+        settings, moved = Settings() if first is None else first.settings, ""
+        if first is not None and (settings.imputed or settings.filled):
+            from dpmean.release.value_counts import for_each_percent  # here, as few need it
+
+            moved = for_each_percent(settings, first.d)
+        return facts, summary.remarks(settings, moved, exact=True, seeded=self.seeded)
 
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -27,6 +27,9 @@ from dpmean.release.diagnostics import Found
 from dpmean.release.scales import SILENT, Scales
 from dpmean.release.settings import BoxBounds, Settings, choose_delta
 from dpmean.warning import warn_user
+
+if TYPE_CHECKING:
+    from dpmean.release.value_counts import ValueCounts
 
 
 @final
@@ -58,6 +61,7 @@ class Release:
             central model how often all rows were read; and what a collection in the other models adds.
         found: What method refined found out on its way, privately: spread, radii, rounds, bias.
         scales: How widely each column varies, with the errors of that, if method refined asked for it or it was given.
+        value_counts: How many rows have a value in each column, with noise, if ``count_values=True`` asked for it.
 
     """
 
@@ -75,6 +79,7 @@ class Release:
     settings: Settings = field(default_factory=Settings)
     found: Found | None = None
     scales: Scales | None = None
+    value_counts: ValueCounts | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trust", read_name(Trust, self.trust, "trust"))
@@ -229,6 +234,21 @@ class Release:
             in_your_units = np.minimum(in_your_units, farthest)
         return in_your_units
 
+    def imputation_bounds(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """Return by how much at most missing values may have moved each mean, in your units, each at this confidence.
+
+        Missing values that count as the middle of the bounds, or as a public value, move the mean away from what it
+        would be if they were known, or if they were left out. It takes a release with ``value_counts``. In columns
+        without such values it is zero.
+
+        Args:
+            confidence: The probability with which each of the bounds holds.
+
+        """
+        from dpmean.release.value_counts import moved_at_most  # here, as few need it
+
+        return moved_at_most(self, confidence)
+
     def to_json(self) -> str:
         """Return the whole release as JSON; numbers survive the way there and back unchanged."""
         from dpmean.release import codec
@@ -271,6 +291,7 @@ class Release:
         settings, delta = self.settings, choose_delta(self.settings)
         facts = [
             ("bound", summary.bound(settings)),
+            *self._values(),
             *self._scales(),
             *self._radius(),
             ("privacy", summary.price(self.receipts, delta)),
@@ -278,7 +299,7 @@ class Release:
             *summary.protocol(self.trust, settings.collection),
             ("method", f"{self.method}, {self.trust} model"),
         ]
-        return facts, summary.remarks(settings, exact=self.exact, seeded=self.seeded)
+        return facts, summary.remarks(settings, self._moved(), exact=self.exact, seeded=self.seeded)
 
     def in_brief(self) -> str:
         """Return one line: how many rows, and the mean, with its error at 95 % confidence if that is known."""
@@ -297,6 +318,20 @@ class Release:
         many = self.d > summary.FEW_COLUMNS
         return None if many or self.found is None or self.settings.few_rows else self.column_bounds()
 
+    def _values(self) -> list[summary.Paragraph]:
+        if self.value_counts is None:
+            return []
+        from dpmean.release.value_counts import counted_in_words  # here, as few need it
+
+        return [("values", counted_in_words(self))]
+
+    def _moved(self) -> str:
+        if not self.settings.imputed and not self.settings.filled:
+            return ""
+        from dpmean.release.value_counts import moved_in_words  # here, as few need it
+
+        return moved_in_words(self)
+
     def _scales(self) -> list[summary.Paragraph]:
         if self.scales is None:
             by_ranges = self.method == "refined" and bool(self.settings.radius_unit)
@@ -314,7 +349,10 @@ class Release:
         if not_known:
             return [*found, *not_known]
         bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}
-        imputed, own = bool(self.settings.imputed), self.scales is not None and self.scales.per_column
+        imputed, own = (
+            bool(self.settings.imputed or self.settings.filled),
+            self.scales is not None and self.scales.per_column,
+        )
         return [*found, *summary.errors(self.found, unit, one, **bounds, imputed=imputed, per_column=own)]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -44,6 +44,8 @@ class SettingsDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults
     columns: tuple[str, ...] | None = None
     privacy_unit: str | None = None
     imputed: bool | tuple[str, ...] = False
+    dropped: bool | tuple[str, ...] = False
+    filled: tuple[tuple[str, float], ...] = ()
     delta: Annotated[float, Meta(gt=0, lt=1)] | None = None
     few_rows: bool = False
     version: str | None = None
@@ -74,6 +76,13 @@ class ScalesDocument(msgspec.Struct, forbid_unknown_fields=True):
     per_column: bool
 
 
+class ValueCountsDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """How many values each column has."""
+
+    counts: tuple[Annotated[int, Meta(ge=-(2**53), le=2**53)], ...]
+    std: _Length
+
+
 class ReleaseDocument(msgspec.Struct, forbid_unknown_fields=True):
     """A release."""
 
@@ -92,6 +101,7 @@ class ReleaseDocument(msgspec.Struct, forbid_unknown_fields=True):
     public: SettingsDocument = msgspec.field(default_factory=SettingsDocument)
     found: FoundDocument | None = None
     scales: ScalesDocument | UnsetType = UNSET
+    value_counts: ValueCountsDocument | UnsetType = UNSET
 
 
 class GroupDocument(msgspec.Struct, forbid_unknown_fields=True):

@@ -247,11 +247,15 @@ def paid(receipts: Sequence[Receipt]) -> list[str]:
     return lines
 
 
-def remarks(settings: Settings, *, exact: bool, seeded: bool) -> list[Paragraph]:
-    """Return what a reader should know after all numbers."""
+def remarks(settings: Settings, moved: str, *, exact: bool, seeded: bool) -> list[Paragraph]:
+    """Return what a reader should know after all numbers; ``moved`` says what missing values may have done."""
     told = []
-    if settings.imputed:
-        told.append(("IMPUTED", f"{imputed(settings)}; what is said of errors does not cover that"))
+    if settings.imputed or settings.filled:
+        told.append(
+            ("IMPUTED", f"{imputed(settings)}; what is said of errors does not cover that{moved and ': '}{moved}")
+        )
+    if settings.dropped:
+        told.append(("LEFT OUT", f"{dropped(settings)}; the mean is that of the others, which may differ from these"))
     if settings.note:
         told.append(("NOTE", settings.note))
     if not exact:
@@ -263,12 +267,39 @@ def remarks(settings: Settings, *, exact: bool, seeded: bool) -> list[Paragraph]
 
 def imputed(settings: Settings) -> str:
     """Return what counted as something else, as it was missing; of persons, only what is missing in all their rows."""
-    which, unit = settings.imputed, settings.privacy_unit
-    columns = "" if isinstance(which, bool) else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
+    parts = []
+    if settings.imputed:
+        words = (
+            "the middle of the bounds, or zero"
+            if settings.privacy_unit is None
+            else "the middle of its bounds, or zero"
+        )
+        parts.append(f"{_missing(settings, settings.imputed)} counted as {words}")
+    if settings.filled:
+        values = ", ".join(f"{name} as {value:g}" for name, value in settings.filled[:6])
+        filled = _missing(settings, tuple(name for name, _ in settings.filled))
+        parts.append(f"{filled} counted as public values: {values}{', ...' * (len(settings.filled) > 6)}")
+    return ", and ".join(parts)
+
+
+def dropped(settings: Settings) -> str:
+    """Return which rows were left out, as something was missing in them."""
+    which, unit = settings.dropped, settings.privacy_unit
+    columns = "" if isinstance(which, bool) else f" of {_few(which)}"
     if unit is None:
-        return f"values{columns} that were missing counted as the middle of the bounds, or zero"
-    persons = f"persons ({display_name(unit)}) without any value{columns or ' in a column'}"
-    return f"{persons} counted as the middle of its bounds, or zero"
+        return f"rows in which a value{columns} was missing were left out"
+    return f"persons ({display_name(unit)}) without any value{columns or ' in a column'} were left out"
+
+
+def _missing(settings: Settings, which: bool | tuple[str, ...]) -> str:
+    columns, unit = "" if isinstance(which, bool) else f" of {_few(which)}", settings.privacy_unit
+    if unit is None:
+        return f"values{columns} that were missing"
+    return f"persons ({display_name(unit)}) without any value{columns or ' in a column'}"
+
+
+def _few(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:6])}{', ...' * (len(names) > 6)}"
 
 
 def four_digits_up(epsilon: float) -> float:

@@ -9,6 +9,7 @@ from dpmean.errors import plural
 from dpmean.release import text
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds, Settings
+from dpmean.release.value_counts import counted_in_words, moved_in_words
 from dpmean.reports.column_scales import scales
 from dpmean.reports.columns import columns_of
 from dpmean.reports.markup import Html, join, tag
@@ -20,12 +21,13 @@ _HALVES = " half-widths"
 
 def accuracy(release: Release, names: Sequence[str] | None = None) -> Html:
     """Return what error to expect of a release, whose columns have these names."""
-    unit = unit_in_words(release)
+    unit, counted = unit_in_words(release), counted_in_words(release)
     return join(
         entries(_sizes(release), "sizes"),
         tag("p", unit, class_="soft") if unit else None,
+        tag("p", f"{counted[0].upper()}{counted[1:]}.", class_="soft") if counted else None,
         scales(release, names),
-        uncovered(None if release.found is None else release.found.unseen, release.settings),
+        uncovered(None if release.found is None else release.found.unseen, release.settings, moved_in_words(release)),
     )
 
 
@@ -44,8 +46,11 @@ def unit_in_words(release: Release) -> str:
     return f"Each column is measured in its own standard deviation, {source}.{rest}"
 
 
-def uncovered(unseen: int | None, settings: Settings) -> Html:
-    """Return what errors do not cover; ``unseen`` rows may be cut off, None if not even that was measured."""
+def uncovered(unseen: int | None, settings: Settings, moved: str) -> Html:
+    """Return what errors do not cover; ``unseen`` rows may be cut off, None if not even that was measured.
+
+    ``moved`` says by how much values that were made up may have moved the mean.
+    """
     one = "row" if settings.privacy_unit is None else "person"
     tight = (
         f"A bound that is too tight. Rows beyond the bound ({bound_in_words(settings)}) were first shortened to it. If "
@@ -67,8 +72,10 @@ def uncovered(unseen: int | None, settings: Settings) -> Html:
         + ".",
         "Estimates are not forced into their bounds: noise may carry a small one below its lower bound.",
     ]
-    if settings.imputed:
-        texts.insert(0, f"Missing values: {text.imputed(settings)}, which moves the mean there.")
+    if settings.dropped:
+        texts.insert(0, f"Missing values: {text.dropped(settings)}, and the mean is that of the others.")
+    if settings.imputed or settings.filled:
+        texts.insert(0, f"Missing values: {text.imputed(settings)}, which moves the mean there{moved and ': '}{moved}.")
     return join(tag("h3", "What errors do not cover"), points(texts))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from dpmean.errors import display_name, plural
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
+from dpmean.release.value_counts import for_each_percent
 from dpmean.reports import wording
 from dpmean.reports.accuracy import bound_in_words, uncovered, unit_in_words, unit_of
 from dpmean.reports.column_scales import sentences
@@ -163,7 +164,9 @@ def _accuracy(release: GroupedRelease, names: Sequence[str] | None) -> Html:
         tag("p", f"{length}{unit}{' ' if unit else ''}{confidence}", class_="soft") if measured else None,
         entries(((str(label), _error(one, mixed=mixed)) for label, one in release.released.items()), "sizes"),
         _scales(release, names),
-        uncovered(max(unseen) if measured else None, found[0].settings),
+        uncovered(
+            max(unseen) if measured else None, found[0].settings, for_each_percent(found[0].settings, found[0].d)
+        ),
     )
 
 

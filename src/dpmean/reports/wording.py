@@ -15,6 +15,7 @@ from dpmean.trust.registry import TRUST_MODELS
 
 STEPS = {
     "number": "how many there are",
+    "values": "how many have a value in each column",
     "spread": "how far apart rows typically are",
     "reach": "how far from zero, or from the middle of the bounds, rows lie",
     "extremes": "how far out the outermost rows are",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, final, overload
 
 import numpy as np
@@ -19,6 +19,7 @@ from dpmean.queries.queries import (
     Ints,
     Octaves,
     Pairs,
+    Present,
     Query,
     Question,
     Radial,
@@ -137,18 +138,19 @@ class StreamedRows:
             raise DataError(_MISCOUNTED)
         back = np.empty(len(positions), dtype=np.int64)
         back[order] = np.arange(len(positions))
-        return MemoryRows(found, self.domain, back)
+        return MemoryRows(found, self.domain, back).counted()
 
     def held(self) -> MemoryRows:
         """Collect all rows."""
-        return MemoryRows(self.take(np.arange(self.n)).array, self.domain)
+        every = self.through(replace(self.domain, dropped=())).take(np.arange(self.n))
+        return MemoryRows(every.array, self.domain)
 
     @overload
     def answer(self, query: Radial) -> Histogram: ...
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
+    def answer(self, query: Ball | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload

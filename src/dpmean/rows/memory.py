@@ -20,6 +20,7 @@ from dpmean.queries.queries import (
     Ints,
     Octaves,
     Pairs,
+    Present,
     Query,
     Question,
     Radial,
@@ -28,7 +29,7 @@ from dpmean.queries.queries import (
 )
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
-from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, block_rows, convert, grouped, run_group
+from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, block_rows, convert, grouped, run_group, which_count
 from dpmean.rows.threads import each, threads_to_use
 
 _SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
@@ -69,9 +70,25 @@ class MemoryRows:
         return int(self.array.shape[1])
 
     def take(self, positions: Ints) -> MemoryRows:
-        """Return the rows at the given positions, without copying them."""
+        """Return the rows at the given positions, without copying them, and without those that do not count."""
         chosen = positions if self.positions is None else self.positions[positions]
-        return replace(self, positions=chosen)
+        return replace(self, positions=chosen).counted()
+
+    def counted(self) -> MemoryRows:
+        """Return the rows that count, in the same order."""
+        if not self.domain.dropped:
+            return self
+        lenient = replace(self, domain=replace(self.domain, strict=()))
+
+        def kept(span: range) -> NDArray[np.bool_]:
+            found = [which_count(block, self.domain) for _, block in lenient._blocks(span)]
+            return np.concatenate(found)
+
+        which = each(kept, self._spans(self.n), self.threads)
+        places = np.flatnonzero(np.concatenate(which)) if which else np.empty(0, dtype=np.int64)
+        if len(places) == self.n:
+            return self
+        return replace(self, positions=places if self.positions is None else self.positions[places])
 
     def through(self, domain: Domain) -> MemoryRows:
         """Return the same rows, seen through another domain."""
@@ -86,7 +103,7 @@ class MemoryRows:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
+    def answer(self, query: Ball | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -95,16 +112,16 @@ class MemoryRows:
         """Return the exact total over all rows that a query asks for."""
         match query:
             case Coordinates():
-                return self._by_coordinate(query)
+                return self.counted()._by_coordinate(query)
             case Columns():
-                return self._by_column(query)
+                return self.counted()._by_column(query)
             case Pairs():
-                counts = self._pairs(numba_kernels.count_pairs, (1, query.points + 1), query.low)
+                counts = self.counted()._pairs(numba_kernels.count_pairs, (1, query.points + 1), query.low)
                 return Histogram(np.cumsum(counts, axis=1))
             case Octaves():
-                return self._pairs(numba_kernels.count_octaves, (self.d, query.points), query.low)
+                return self.counted()._pairs(numba_kernels.count_octaves, (self.d, query.points), query.low)
             case Squares():
-                return self._pairs(numba_kernels.add_squares, (self.d,), query.length)
+                return self.counted()._pairs(numba_kernels.add_squares, (self.d,), query.length)
             case _:
                 return self._sum(query)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpmean
+from dpmean.errors import DataError
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid, norm_bits, power_of_two_at_most
 from dpmean.numerics.rotation import Rotation
@@ -157,6 +158,35 @@ def far_apart(array, device="cpu", *, by_row=False):
 
 
 @lru_cache
+def with_gaps(n=MANY):
+    """Return rows of which a fifth lacks a value, or all of them."""
+    found, generator = np.array(rows("float64", n)), np.random.default_rng(9)
+    gaps = generator.random((n, D)) < 0.04
+    found[gaps] = np.array([np.nan, np.nan, np.inf, -np.inf])[generator.integers(0, 4, gaps.sum())]
+    found[6::500] = np.nan
+    found.setflags(write=False)
+    return found
+
+
+LEFT_OUT = {"neighbours": "add-or-remove-one", "nan": "drop", "count_values": True}
+
+
+def assert_leaves_out(make, n=MANY):
+    """Insist that rows that lack a value are left out as in memory, and values counted, whatever is made of them."""
+    X = make(with_gaps(n))
+    for method, passes in METHODS:
+        assert_same(release(X, method, passes, **LEFT_OUT), left_out(method, passes, n))
+    with pytest.raises(DataError, match="NaN or infinity"):
+        release(X, "clipped", 2)
+
+
+@lru_cache
+def left_out(method, passes, n):
+    """Return what rows in memory give where those that lack a value are left out."""
+    return release(with_gaps(n), method, passes, **LEFT_OUT)
+
+
+@lru_cache
 def uneven():
     """Return rows whose columns differ in scale so much that noise follows them: one, a half, a third, and so on."""
     found = np.random.default_rng(3).normal(5, 1 / np.arange(1, D + 1), (3000, D))
@@ -195,6 +225,7 @@ def _nameless(release):
     document = json.loads(release.to_json())
     document["public"].pop("columns", None)
     document["public"].pop("imputed", None)
+    document["public"].pop("dropped", None)
     return document
 
 

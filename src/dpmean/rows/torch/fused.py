@@ -17,6 +17,7 @@ from dpmean.queries.queries import (
     Ints,
     Octaves,
     Pairs,
+    Present,
     Query,
     Radial,
     Shells,
@@ -80,7 +81,7 @@ class RowsReadOnce:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
+    def answer(self, query: Ball | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -96,7 +97,7 @@ class RowsReadOnce:
                 return self._ball(query)
             case Shells():
                 return self._shells(query)
-            case Sides() | Coordinates() | Columns() | Octaves() | Squares() | Bins():
+            case Sides() | Coordinates() | Columns() | Octaves() | Squares() | Bins() | Present():
                 return self.blocks.answer(query)
 
     def _ball(self, ball: Ball) -> Ints:
