@@ -163,10 +163,10 @@ class _Number:
 
     n: int
     words: str
+    paid: tuple[Receipt, ...]
     left: Zcdp
-    private: bool
-    paid: tuple[Receipt, ...] = ()
     std: float = 0.0
+    private: bool = False
     values: ValueCounts | None = None
     passes: int = 0
 
@@ -182,7 +182,7 @@ def _number(job: Job, noise: Noise) -> _Number:
         present = np.array(counts, dtype=np.int64)
     taken, whole = share_of_counts(neighbours, values=values), sum(COUNT_SHARES)
     if not taken:
-        return _Number(n, number_in_words(n, neighbours, unit), budget, private)
+        return _Number(n, number_in_words(n, neighbours, unit), (), budget, passes=passes)
     for_count, left = budget.share(COUNT_SHARES[0], whole), budget.share(whole - taken, whole)
     what, std, paid, found = "rows" if unit is None else "persons", 0.0, [], None
     if private:
@@ -193,7 +193,7 @@ def _number(job: Job, noise: Noise) -> _Number:
         noisy, receipt = count_values(present, for_count, noise, what)
         found = ValueCounts(tuple(noisy.tolist()), math.sqrt(variance_at(len(present), for_count.rho)))
         paid.append(receipt)
-    return _Number(n, number_in_words(n, neighbours, unit), left, private, tuple(paid), std, found, passes)
+    return _Number(n, number_in_words(n, neighbours, unit), tuple(paid), left, std, private, found, passes)
 
 
 def expect(n: int, d: int, terms: Terms, shaping: OrderedScales = Shaping.AUTO) -> Outlook:

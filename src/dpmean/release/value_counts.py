@@ -123,7 +123,8 @@ def for_each_percent(settings: Settings, d: int) -> str:
     if not distances(settings, d).any():
         return ""
     most = _listed(distances(settings, d) / 100, settings)
-    return f"each 1 % of values that are missing may have moved the mean by up to {most}"
+    missing = "values that are missing" if settings.privacy_unit is None else "persons without a value"
+    return f"each 1 % of {missing} may have moved the mean by up to {most}"
 
 
 def _listed(most: NDArray[np.float64], settings: Settings) -> str:
