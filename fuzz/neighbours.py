@@ -20,7 +20,7 @@ import dpmean
 from dpmean.errors import ArgumentError, DpMeanError
 from dpmean.rows.files import csv, npy, parquet
 from dpmean.rows.files.reader import BLOCK_ROWS
-from fuzz.alike import difference
+from fuzz.alike import contributions, difference
 from fuzz.forms import FORMS
 from fuzz.lines import TEXTS, mangled
 from fuzz.records import Change, base, changed
@@ -169,8 +169,10 @@ def _call(form: str, setting: Setting, X: Any, named: dict[str, Any], relation: 
             labels = list(setting.base.labels)
             return lambda: PrivateNearestCentroid(classes=labels, random_state=1, **shared).fit(X, **named)
         return lambda: PrivateMean(random_state=1, **shared).fit(X)
-    shared |= {"nan": setting.pick("nan", "impute", "impute", "raise"), "seed": 1}
+    nan = setting.pick("nan", "impute", "impute", "raise", "drop")
+    shared |= {"nan": "impute" if nan == "drop" and relation == "replace-one" else nan, "seed": 1}
     if setting.by_group:
+        shared |= {"contributions": contributions(setting)}
         return lambda: dpmean.mean_by(X, groups=list(setting.base.labels), **shared, **named)
     return lambda: dpmean.mean(X, **shared, **named)
 
