@@ -74,8 +74,9 @@ def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
 
 def which_count(block: Floats, domain: Domain) -> NDArray[np.bool_]:
     """Return which rows have a value wherever a missing one leaves the row out; each is looked at by itself."""
-    looked_at = block if len(domain.dropped) == domain.d else block[:, domain.dropped]
-    return np.asarray(np.isfinite(looked_at).all(axis=1))
+    counted = np.empty(len(block), dtype=np.bool_)
+    numba_kernels.find_those_that_count(_fixed(block), np.array(domain.dropped, dtype=np.int64), counted)
+    return counted
 
 
 def those_that_count(block: Floats, domain: Domain) -> Floats:
@@ -183,7 +184,7 @@ class Kernel:
         block = those_that_count(block, self.domain)
         match asked:
             case Present():
-                total[:-1] += np.isfinite(every).sum(axis=0)
+                numba_kernels.count_present(_fixed(every), total)
                 total[-1] += len(block)
             case Distances():
                 inner = innermost(self.domain, asked)

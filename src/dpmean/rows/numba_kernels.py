@@ -54,6 +54,31 @@ def _power(exponent: int) -> float:
 
 
 @compiled
+def count_present(block: Floats, counts: Ints) -> None:
+    """Count the finite values of each column."""
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            counts[j] += _magnitude(block[i, j]) < _INFINITY
+
+
+@compiled
+def find_those_that_count(block: Floats, columns: Ints, counted: NDArray[np.bool_]) -> int:
+    """Write for each row whether it has a finite value in all of some columns; return how many do."""
+    found = 0
+    for i in range(block.shape[0]):
+        farthest = np.int64(0)
+        if len(columns) == block.shape[1]:
+            for j in range(block.shape[1]):
+                farthest = max(farthest, _magnitude(block[i, j]))
+        else:
+            for j in columns:
+                farthest = max(farthest, _magnitude(block[i, j]))
+        counted[i] = farthest < _INFINITY
+        found += farthest < _INFINITY
+    return found
+
+
+@compiled
 def _own_unit(block: Floats, i: int, centre: Floats, bits: int, guess: int) -> tuple[int, int]:
     """Return (total, exponent): row i is sqrt(total) * 2^(exponent - bits + 1) away from the centre.
 
