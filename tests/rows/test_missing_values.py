@@ -67,6 +67,17 @@ def test_a_row_that_is_left_out_is_as_good_as_none(kind, dropped):
         assert told(rows, domain, N) == wanted
 
 
+def test_rows_that_were_taken_are_those_that_count():
+    array, domain = with_gaps(N), replace(domains(D)["box"], dropped=ALL)
+    places = np.random.default_rng(1).permutation(N)[:300]
+    wanted = array[places][there(array[places], ALL)]
+    for rows in (MemoryRows(array, domain), Streamed(InPieces(array)).rows(domain)):
+        taken = rows.take(places)
+        assert taken.n == len(wanted)
+        assert np.array_equal(np.concatenate([block.copy() for _, block in taken._blocks(range(taken.n))]), wanted)
+        assert rows.n == rows.held().n == N
+
+
 def test_what_is_in_a_row_that_is_left_out_does_not_matter():
     """A value that would end the call in another column, too."""
     array, strict = np.array(with_gaps(N)), tuple(j for j in ALL if j not in SOME)

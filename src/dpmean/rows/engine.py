@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol, final, overload
 
 import numpy as np
@@ -142,8 +142,7 @@ class StreamedRows:
 
     def held(self) -> MemoryRows:
         """Collect all rows."""
-        every = self.through(replace(self.domain, dropped=())).take(np.arange(self.n))
-        return MemoryRows(every.array, self.domain)
+        return MemoryRows(self.take(np.arange(self.n)).array, self.domain)
 
     @overload
     def answer(self, query: Radial) -> Histogram: ...

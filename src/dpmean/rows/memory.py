@@ -78,10 +78,9 @@ class MemoryRows:
         """Return the rows that count, in the same order."""
         if not self.domain.dropped:
             return self
-        lenient = replace(self, domain=replace(self.domain, strict=()))
 
         def kept(span: range) -> NDArray[np.bool_]:
-            found = [which_count(block, self.domain) for _, block in lenient._blocks(span)]
+            found = [which_count(block, self.domain) for _, block in self._blocks(span)]
             return np.concatenate(found)
 
         which = each(kept, self._spans(self.n), self.threads)
