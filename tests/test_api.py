@@ -252,7 +252,7 @@ REFUSED = {
     "a pair per column": ({"norm_bound": None, "bounds": [(0, 1)] * 20}, r"bounds=tuple\(zip\(\*pairs\)\)"),
     "bounds words": ({"norm_bound": None, "bounds": ("a", "b")}, "must be a number, or one number for each column"),
     "unknown method": ({"method": "magic"}, "method must be one of refined, shifted, clipped, got 'magic'"),
-    "unknown nan": ({"nan": "drop"}, 'nan must be "raise" or "impute"'),
+    "unknown nan": ({"nan": "skip"}, 'nan must be "raise", "impute" or "drop"'),
     "sigma alone": ({"sigma_min": 0.1}, "needs both sigma_min and sigma_max"),
     "sigma upside down": ({"sigma_min": 2.0, "sigma_max": 1.0}, "sigma_min must not exceed sigma_max"),
     "sigma zero": ({"sigma_min": 0.0, "sigma_max": 1.0}, "sigma_min must be positive, got 0.0"),
