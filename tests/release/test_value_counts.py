@@ -75,19 +75,22 @@ def test_counts_are_of_all_rows_also_of_those_that_are_left_out():
     assert abs(found.n - true.all(axis=1).sum()) < 30
 
 
-def test_a_ledger_is_charged_for_counts_that_were_drawn(tmp_path):
+def test_a_call_that_fails_is_not_charged_for_counts_of_values(tmp_path):
+    """It has shown nothing of them, and nothing that it has shown depends on them."""
     ledger = dpmean.Ledger(tmp_path / "budget.json", rho=1.0)
-    with pytest.raises(dpmean.TooFewRowsError):
+    with pytest.raises(dpmean.TooFewRowsError, match=r"The noisy count cost rho = 0\.02$"):
         mean(rows(20), ledger=ledger, seed=None)
-    assert ledger.spent == Fraction(2, 50)
+    assert ledger.spent == Fraction(1, 50)
+    public = dpmean.Ledger(tmp_path / "public.json", rho=1.0)
     with pytest.raises(dpmean.TooFewRowsError):
-        mean(rows(20), ledger=ledger, seed=None, count_values=False)
-    assert ledger.spent == Fraction(3, 50)
-    by = np.arange(20) % 2
-    given = {"by": by, "groups": [0, 1], "rho": 0.5, "bounds": BOUNDS, "nan": "impute", "ledger": ledger}
-    groups = dpmean.mean_by(rows(20), count_values=True, **given)
-    assert groups.rho == Fraction(2, 50)
-    assert ledger.spent == Fraction(5, 50)
+        mean(rows(20), ledger=public, seed=None, neighbours="replace-one")
+    assert not public.entries
+    given = {"by": np.arange(20) % 2, "groups": [0, 1], "rho": 0.5, "bounds": BOUNDS, "nan": "impute"}
+    groups = dpmean.mean_by(rows(20), count_values=True, ledger=ledger, **given)
+    assert groups.rho == Fraction(1, 50)
+    assert ledger.spent == Fraction(2, 50)
+    mean(ledger=ledger, seed=None, rho=0.4)
+    assert ledger.spent == Fraction(2, 50) + Fraction(2, 5)
 
 
 def test_groups_count_the_values_of_their_own_rows():

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-import numpy as np
-
 from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.request import Job, Request
 from dpmean.arguments.terms import Terms
@@ -28,7 +26,7 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Noise, Rows
-from dpmean.queries.queries import Present
+from dpmean.queries.queries import Ints, Present
 from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
 from dpmean.release.settings import Settings
@@ -96,7 +94,8 @@ def _ask(
     estimate = estimator(curate(rows, number.left, noise, terms.neighbours))
     if not isinstance(estimate, Estimate):
         raise TypeError(f"an estimator must return an Estimate, got {type(estimate).__name__} from {estimator.name}")
-    estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
+    values, paid = _values(job, number, noise)
+    estimate = replace(estimate, receipts=(*number.paid, *paid, *estimate.receipts))
     total_cost(estimate.receipts, request.terms.zcdp)
     release = in_user_units(
         estimate,
@@ -108,7 +107,7 @@ def _ask(
         neighbours=terms.neighbours,
         seeded=noise.seeded,
         settings=_settings(job, domain, rows, step=grid.step, coins=coins.key, few_rows=bool(few_rows)),
-        value_counts=number.values,
+        value_counts=values,
     )
     return release, few_rows
 
@@ -167,33 +166,36 @@ class _Number:
     left: Zcdp
     std: float = 0.0
     private: bool = False
-    values: ValueCounts | None = None
     passes: int = 0
+    present: Ints | None = None
+    """How many rows have a value in each column, exactly, if that is asked for: for ``_values`` alone."""
 
 
 def _number(job: Job, noise: Noise) -> _Number:
-    """Count the rows that count, and the values of each column if that is asked for."""
+    """Count the rows that count; tell how many, with noise where their number is private."""
     request, source = job.request, job.source
     neighbours, budget, unit = request.terms.neighbours, request.terms.zcdp, unit_of(source)
-    private, values = neighbours is Neighbours.ADD_OR_REMOVE_ONE, request.count_values
-    n, present = source.shape[0], np.empty(0, dtype=np.int64)
-    if passes := int(values or request.missing.drops):
-        *counts, n = source.rows(job.setting.domain).answer(Present()).tolist()
-        present = np.array(counts, dtype=np.int64)
-    taken, whole = share_of_counts(neighbours, values=values), sum(COUNT_SHARES)
-    if not taken:
-        return _Number(n, number_in_words(n, neighbours, unit), (), budget, passes=passes)
-    for_count, left = budget.share(COUNT_SHARES[0], whole), budget.share(whole - taken, whole)
-    what, std, paid, found = "rows" if unit is None else "persons", 0.0, [], None
-    if private:
-        n, receipt = count_rows(n, for_count, noise, "number", what)
-        std = math.sqrt(1 / (2 * for_count.rho))
-        paid.append(receipt)
-    if values:
-        noisy, receipt = count_values(present, for_count, noise, what)
-        found = ValueCounts(tuple(noisy.tolist()), math.sqrt(variance_at(len(present), for_count.rho)))
-        paid.append(receipt)
-    return _Number(n, number_in_words(n, neighbours, unit), tuple(paid), left, std, private, found, passes)
+    n, present, whole = source.shape[0], None, sum(COUNT_SHARES)
+    if passes := int(request.count_values or request.missing.drops):
+        found = source.rows(job.setting.domain).answer(Present())
+        n, present = int(found[-1]), found[:-1]
+    taken = share_of_counts(neighbours, values=request.count_values)
+    left = budget.share(whole - taken, whole) if taken else budget
+    if neighbours is Neighbours.REPLACE_ONE:
+        return _Number(n, number_in_words(n, neighbours, unit), (), left, passes=passes, present=present)
+    for_count = budget.share(COUNT_SHARES[0], whole)
+    about, receipt = count_rows(n, for_count, noise, "number", "rows" if unit is None else "persons")
+    words, std = number_in_words(about, neighbours, unit), math.sqrt(1 / (2 * for_count.rho))
+    return _Number(about, words, (receipt,), left, std, private=True, passes=passes, present=present)
+
+
+def _values(job: Job, number: _Number, noise: Noise) -> tuple[ValueCounts | None, tuple[Receipt, ...]]:
+    """Tell how many values each column has, with noise, if that is asked for. Nothing but the release depends on it."""
+    if not job.request.count_values or number.present is None:
+        return None, ()
+    price = job.request.terms.zcdp.share(COUNT_SHARES[0], sum(COUNT_SHARES))
+    found, receipt = count_values(number.present, price, noise, "rows" if unit_of(job.source) is None else "persons")
+    return ValueCounts(tuple(found.tolist()), math.sqrt(variance_at(len(found), price.rho))), (receipt,)
 
 
 def expect(n: int, d: int, terms: Terms, shaping: OrderedScales = Shaping.AUTO) -> Outlook:

@@ -6,7 +6,6 @@ import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from dpmean.arguments.choices import read_randomness
@@ -22,7 +21,7 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import MOVED, GroupedRelease, Refusal
 from dpmean.release.release import Release
 from dpmean.rows.tables.keyed_table import groups as rows_of_groups
-from dpmean.trust.central.costs import COUNT_SHARES, share_of_counts
+from dpmean.trust.central.costs import COUNT_SHARES
 
 
 def run_groups(X: Any, request: Request) -> GroupedRelease:
@@ -80,9 +79,7 @@ def _request_for_each(request: Request, groups: Groups) -> Request:
 
 def _ask(jobs: Mapping[Any, Job], payment: Payment) -> dict[Any, Release | Refusal]:
     """Release the mean of each group, or say why not."""
-    each = next(iter(jobs.values())).request
-    taken = share_of_counts(each.terms.neighbours, values=each.count_values)
-    for_number = payment.asked.share(taken, sum(COUNT_SHARES)) if taken else None
+    for_number = payment.asked.share(COUNT_SHARES[0], sum(COUNT_SHARES))
     found: dict[Any, Release | Refusal] = {}
     for label, job in jobs.items():
         if job.source.shape[0] < job.request.fewest:
@@ -91,7 +88,7 @@ def _ask(jobs: Mapping[Any, Job], payment: Payment) -> dict[Any, Release | Refus
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TooFewRowsWarning)  # the release of the group says so
-                found[label] = run_job(job, counted=None if for_number is None else partial(payment.pay, for_number))
+                found[label] = run_job(job, counted=lambda: payment.pay(for_number))
         except TooFewRowsError as error:
             found[label] = Refusal(_reason(str(error)), error.receipts, error.rows_needed)
     return found
