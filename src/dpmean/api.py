@@ -278,27 +278,45 @@ def mean_by(
 
 
 def plan(
-    n: int,
-    d: int,
+    n: int | None = None,
+    d: int | None = None,
     *,
+    error: Number | None = None,
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
+    scale: Number | None = None,
+    rows: str = "normal",
     trust: str = "central",
     rounds: str = "adaptive",
     honest: Number = 0.8,
     neighbours: str | None = None,
     shape: ShapeArgument = "auto",
 ) -> Outlook:
-    """Tell what the mean of n rows in d dimensions would be worth, before any data are touched.
+    """Tell what the mean of n rows in d dimensions would be worth, or what it takes to be worth so much.
+
+    Of the number of rows, the budget and the error give two, and you are told the third. No data are touched.
 
     Args:
-        n: The number of rows that there will be, or of persons if you will give a ``privacy_unit``.
+        n: The number of rows that there will be, or of persons if you will give a ``privacy_unit``. Leave it out to be
+            told how many an ``error`` takes.
         d: The number of columns.
+        error: The error that privacy may add to the mean (root mean square). By default that is the l2 norm in spreads,
+            where a spread is the typical distance of a row from the mean; with ``scale`` it is the error of one column
+            in its own unit. Leave out the budget, or else ``n``, to be told the smallest that promises it.
         rho: The privacy budget in zCDP. Give either ``rho`` or ``epsilon``.
         epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``,
             except in the local model.
-        delta: The delta that belongs to ``epsilon``. It should be well below 1/n.
+        delta: The delta that belongs to ``epsilon``. It should be well below 1/n. Beside ``error`` and ``n`` it asks
+            for the epsilon at this delta; without it you are told rho in the central model, and the epsilon of pure
+            differential privacy in the local model.
+        scale: The standard deviation that you expect of a column, in its unit, such as 18 years. All errors are then
+            those of one such column, in this unit.
+        rows: What the rows look like, in the central model. ``"normal"`` is the default. Columns may be ``"uniform"``,
+            ``"binary"``, ``"mostly zero"``, ``"laplace"`` (exponential tails on both sides), ``"skewed"`` (one such
+            tail), ``"lognormal"`` (a longer one), ``"correlated"`` (images, successive measurements), or have
+            ``"heavy tails"`` (an infinite variance). Rows may be in ``"clusters"``, or nearly all in one and some in a
+            ``"small cluster"``, or on a ``"line"``.
         trust: The trust model: ``"central"`` (the refined mean), ``"local"`` or ``"shuffle"``.
         rounds: The rounds of the local and the shuffle model: ``"adaptive"`` or ``"few"``.
         honest: The share of users in the shuffle model that take part and tell nobody what they sent.
@@ -310,27 +328,42 @@ def plan(
             ``bounds`` leave them out: there the error is in each column's own standard deviations, whatever these are.
 
     Returns:
-        An ``Outlook``: print it, or read its numbers.
+        An ``Outlook``: print it, or read its numbers. Its ``goal`` has what an ``error`` takes.
+
+    Raises:
+        ValueError: when an argument cannot be used, or the error is out of reach.
+        TypeError: when an argument has an unusable type.
 
     Example:
         >>> import dpmean
         >>> print(dpmean.plan(4000, 128, rho=0.5))
         4000 rows in 128 dimensions, rho = 0.5: enough rows
-          privacy adds an error of 0.00306 spreads (l2 norm, for rows that look normal)
-          the sampling error is 0.0158 spreads; privacy adds 0.19 times that
+          privacy adds an error of 0.00319 spreads (l2 norm, for rows that look normal)
+          the sampling error is 0.0158 spreads; privacy adds 0.2 times that
           finding the scales of columns costs up to 2.6 % of the budget with norm_bound,
             about 6.6 % with bounds
+        >>> dpmean.plan(4000, 128, error=0.01).goal.amount
+        0.05241
 
     """
     from dpmean.arguments.choices import read_integer
-    from dpmean.arguments.shape import read_shape, scales_in_any_order
-    from dpmean.arguments.terms import check_options, read_terms
-    from dpmean.enums import Shaping
-    from dpmean.pipeline.dispatch import expect
+    from dpmean.arguments.questions import read_expected, read_length, read_open_terms, read_question
+    from dpmean.arguments.terms import read_terms
+    from dpmean.enums import Question
+    from dpmean.errors import ArgumentError
+    from dpmean.pipeline.goals import Wish, find_budget, find_rows, outlook_for
 
-    n, d, shaping = read_integer(n, "n"), read_integer(d, "d"), read_shape(shape)
-    terms = read_terms(
-        trust=trust, rho=rho, epsilon=epsilon, delta=delta, neighbours=neighbours, rounds=rounds, honest=honest
-    )
-    check_options(terms.model, {"shape": None if shaping is Shaping.AUTO else shaping})
-    return expect(n, d, terms, scales_in_any_order(shaping, d))
+    n = None if n is None else read_integer(n, "n")
+    if d is None:
+        raise ArgumentError("d is missing: give the number of columns, d=8, say")
+    columns, wanted, unit = read_integer(d, "d"), read_length(error, "error"), read_length(scale, "scale")
+    question = read_question(n, error, rho, epsilon, delta)
+    choices: dict[str, Any] = {"trust": trust, "neighbours": neighbours, "rounds": rounds, "honest": honest}
+    if question is Question.BUDGET:
+        terms = read_open_terms(delta, **choices)
+    else:
+        terms = read_terms(rho=rho, epsilon=epsilon, delta=delta, **choices)
+    wish = Wish(wanted or 0.0, unit, columns, read_expected(shape, rows, scale, columns, terms))
+    if n is None:
+        return find_rows(wish, terms)
+    return find_budget(wish, n, terms) if question is Question.BUDGET else outlook_for(wish, n, terms)

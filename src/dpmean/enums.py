@@ -59,6 +59,35 @@ class Shaping(StrEnum):
     """It does not."""
 
 
+class RowKind(StrEnum):
+    """What rows look like, as far as it matters for what their mean costs."""
+
+    NORMAL = "normal"
+    """Columns are about normal."""
+    UNIFORM = "uniform"
+    """Values are spread evenly over a range."""
+    BINARY = "binary"
+    """Columns have two values, about equally often."""
+    MOSTLY_ZERO = "mostly zero"
+    """About one value in twelve is 1, or near it, and the others are 0."""
+    LAPLACE = "laplace"
+    """Symmetric, with tails that fall exponentially."""
+    SKEWED = "skewed"
+    """A long tail on one side that falls exponentially, as waiting times have."""
+    LOGNORMAL = "lognormal"
+    """A long tail on one side that falls more slowly, as incomes have."""
+    HEAVY_TAILS = "heavy tails"
+    """A single value can outweigh all others, as the variance may be infinite."""
+    CORRELATED = "correlated"
+    """Columns move together, as the pixels of images and successive measurements do."""
+    CLUSTERS = "clusters"
+    """A few clusters of similar size, far apart."""
+    SMALL_CLUSTER = "small cluster"
+    """A tenth of the rows is in a cluster of its own, far from all others."""
+    LINE = "line"
+    """Evenly along one line, as rows with a trend are."""
+
+
 class ScaleKind(StrEnum):
     """Where the scales of columns come from."""
 
@@ -80,6 +109,14 @@ class Fidelity(StrEnum):
 
     TOTALS = "totals"
     MESSAGES = "messages"
+
+
+class Question(StrEnum):
+    """What a plan is to find out, of the number of rows, the budget and the error."""
+
+    ERROR = "error"
+    BUDGET = "budget"
+    ROWS = "rows"
 
 
 class Verdict(IntEnum):

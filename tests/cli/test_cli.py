@@ -112,7 +112,7 @@ def test_examples_run_as_they_stand(path, run, home, request):
 def test_the_commands_in_the_readme_run(run, home):
     text = (Path(__file__).parents[2] / "README.md").read_text().partition("## On the command line\n```\n")[2]
     lines = [line.partition("#")[0].strip() for line in text.partition("```")[0].splitlines()]
-    assert len(lines) == 6
+    assert len(lines) == 7
     (home / "budget.json").unlink(missing_ok=True)
     for line in lines:
         assert line.startswith("dpmean ")
@@ -173,6 +173,11 @@ WRONG = {
     "mean data.npy --rho 1 --norm-bound 9 --ledger bounds.csv": (3, "bounds.csv is damaged"),
     "plan --n 0 --d 3 --rho 1": (2, "n must be at least 1, got 0"),
     "plan --n 10 --d 3": (2, "a privacy budget is missing"),
+    "plan --d 3 --rho 1": (2, "n is missing: give the number of rows, or --error 0.01, say, to be told how many"),
+    "plan --n 10 --d 3 --rho 1 --error 0.1": (2, "n=10, rho=1.0 and error=0.1 are one too many: leave out the one"),
+    "plan --n 10 --d 3 --error 0": (2, "error must be positive, got 0"),
+    "plan --n 10 --d 3 --error x": (2, "'x' is not a number"),
+    "plan --n 10 --d 3 --rho 1 --rows odd": (2, 'rows must be "normal", "uniform", "binary"'),
     "plan --n 4000 --d 3 --rho 1 --shape 1,2": (2, "shape has fewer scales than there are columns, 3: give one"),
     "plan --n 4000 --d 3 --rho 1 --shape flat": (2, 'shape must be "auto", "round" or the scale of each column'),
     "plan --n 4000 --d 3 --rho 1 --trust local --shape round": (2, "shape is for the central model"),
@@ -582,8 +587,8 @@ def test_a_page_that_cannot_be_written_is_a_matter_of_files(run, monkeypatch):
 
 
 def test_plans_and_conversions(run):
-    assert "0.00593 spreads" in run("plan --n 4000 --d 128 --rho 0.5 --neighbours replace-one").stdout
-    assert "0.00306 spreads" in run("plan --n 4000 --d 128 --rho 0.5").stdout
+    assert "0.00612 spreads" in run("plan --n 4000 --d 128 --rho 0.5 --neighbours replace-one").stdout
+    assert "0.00319 spreads" in run("plan --n 4000 --d 128 --rho 0.5").stdout
     found = json.loads(run("plan --n 4000 --d 128 --rho 0.5 --json").stdout)
     assert (found["verdict"], found["budget"], found["traffic"]) == ("fine", {"rho": 0.5}, None)
     assert found["neighbours"] == "add-or-remove-one"
@@ -675,6 +680,23 @@ def test_the_demonstration_draws(run):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts_are_produced(run, shell):
     assert "_DPMEAN_COMPLETE" in run(f"completion {shell}").stdout
+
+
+def test_a_plan_finds_what_an_error_takes(run):
+    printed = run("plan --n 4000 --d 128 --error 0.01").stdout
+    assert "rho = 0.05241 is the least that promises an error of 0.01" in printed
+    found = json.loads(run("plan --d 8 --rho 1/10 --error 0.5 --scale 18 --rows skewed --json").stdout)
+    outlook = dpmean.plan(d=8, rho=0.1, error=0.5, scale=18, rows="skewed")
+    assert found["goal"] == {"error": 0.5, "name": "n", "amount": outlook.n, "delta": None}
+    assert (found["n"], found["scale"], found["rows"], found["error"]) == (outlook.n, 18, "skewed", outlook.error)
+    assert json.loads(run("plan --n 4000 --d 128 --rho 0.5 --json").stdout)["goal"] is None
+
+
+def test_kinds_of_rows_are_completed():
+    words = {"COMP_WORDS": "dpmean plan --rows sk", "COMP_CWORD": "3"}
+    asked = {**os.environ, "_DPMEAN_COMPLETE": "bash_complete", **words}
+    done = subprocess.run([sys.executable, "-m", "dpmean"], env=asked, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "plain,skewed"
 
 
 def test_what_is_completed():

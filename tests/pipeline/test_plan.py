@@ -1,5 +1,6 @@
 """The planner: a pure function of public numbers."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 import dpmean
 from dpmean import ArgumentError, Neighbours
+from dpmean.enums import RowKind
 from dpmean.estimators.feasibility import Verdict
 from dpmean.estimators.refined import plan
-from dpmean.pipeline.outlook import Outlook
+from dpmean.pipeline.outlook import ROWS_IN_WORDS, Outlook
+from dpmean.pipeline.row_kinds import KINDS
 from dpmean.release.scales import receipts_of_scales
 
 sizes = st.integers(1, 10**7)
@@ -89,11 +92,61 @@ def test_an_outlook_tells_what_would_do():
 @pytest.mark.parametrize(("n", "d", "rho"), [(4000, 1, 0.5), (4000, 16, 0.5), (4000, 128, 0.005), (300, 128, 0.5)])
 def test_the_expected_error_is_what_normal_rows_give(n, d, rho):
     generator, errors = np.random.default_rng(n + d), []
-    for seed in range(100 if d == 1 else 16):
+    for seed in range(300 if d == 1 else 16):
         rows = generator.normal(5, 1, (n, d))
         release = dpmean.mean(rows, rho=rho, norm_bound=50 * math.sqrt(d), seed=seed)
-        errors.append(np.linalg.norm(release.mean - rows.mean(axis=0)) / release.found.spread)
-    assert np.mean(errors) == pytest.approx(dpmean.plan(n, d, rho=rho).error, rel=0.25)
+        errors.append(np.linalg.norm(release.mean - rows.mean(axis=0)) / math.sqrt(rows.var(axis=0).sum()))
+    assert math.sqrt(np.mean(np.square(errors))) == pytest.approx(dpmean.plan(n, d, rho=rho).error, rel=0.15)
+
+
+CATALOGUE = {
+    "uniform": lambda g, n, d: g.uniform(2, 7, (n, d)),
+    "binary": lambda g, n, d: g.integers(0, 2, (n, d)).astype(float),
+    "mostly zero": lambda g, n, d: (g.random((n, d)) < 0.08).astype(float),
+    "laplace": lambda g, n, d: g.laplace(3, 1, (n, d)),
+    "skewed": lambda g, n, d: g.exponential(2, (n, d)),
+    "lognormal": lambda g, n, d: g.lognormal(0, 1, (n, d)),
+    "heavy tails": lambda g, n, d: g.standard_t(2, (n, d)),
+    "correlated": lambda g, n, d: g.normal(0, 1, (n, round(math.sqrt(d)))) @ g.normal(0, 1, (round(math.sqrt(d)), d)),
+    "clusters": lambda g, n, d: g.normal(0, 0.3, (n, d)) + 6 * g.integers(0, 3, (n, 1)) * np.sign(g.normal(size=d)),
+    "small cluster": lambda g, n, d: g.normal(0, 1, (n, d)) + 12 * (g.random((n, 1)) < 0.1),
+    "line": lambda g, n, d: np.linspace(0, 30, n)[:, np.newaxis] + g.normal(0, 0.3, (n, d)),
+}
+
+
+def test_every_kind_of_rows_is_tried():
+    assert set(CATALOGUE) | {"normal"} == set(RowKind) == set(KINDS) == set(ROWS_IN_WORDS)
+
+
+@pytest.mark.parametrize("kind", CATALOGUE)
+def test_the_expected_error_is_what_rows_of_a_kind_give(kind):
+    """At 6000 rows of 48 columns, which no constant was fitted to; 12 runs tell a root mean square to 3 % or so."""
+    generator, squares, n, d = np.random.default_rng(7), [], 6000, 48
+    for seed in range(12):
+        rows = CATALOGUE[kind](generator, n, d)
+        release = dpmean.mean(rows, rho=0.2, norm_bound=2000.0, seed=seed)
+        squares.append(np.sum((release.mean - rows.mean(axis=0)) ** 2) / rows.var(axis=0).sum())
+    outlook = dpmean.plan(n, d, rho=0.2, rows=kind)
+    assert math.sqrt(np.mean(squares)) == pytest.approx(outlook.error, rel=0.25)
+    assert ROWS_IN_WORDS[RowKind(kind)] in str(outlook)
+
+
+def test_heavier_tails_cost_more():
+    kinds = ("binary", "uniform", "normal", "laplace", "skewed", "lognormal", "heavy tails")
+    for d in (2, 8, 64):
+        errors = [dpmean.plan(4000, d, rho=0.5, rows=kind).error for kind in kinds]
+        assert errors == sorted(errors)
+
+
+@pytest.mark.parametrize("kind", RowKind)
+@pytest.mark.parametrize("d", [1, 2, 8, 64, 1000])
+def test_errors_fall_with_rows_and_with_the_budget(kind, d):
+    """Where there are as many rows as are recommended; steps of a hundredth are those of a grid."""
+    budgets = [dpmean.plan(20_000, d, rho=rho, rows=kind).error for rho in np.geomspace(0.001, 100, 40)]
+    sizes = [dpmean.plan(int(n), d, rho=0.1, rows=kind).error for n in np.geomspace(1000, 1e8, 40)]
+    for errors in (budgets, sizes):
+        assert all(later < 1.01 * earlier for earlier, later in itertools.pairwise(errors))
+        assert errors[-1] < 0.1 * errors[0] or kind in ("heavy tails", "lognormal")
 
 
 def test_the_same_budget_in_other_words():

@@ -28,7 +28,8 @@ def test_every_name_has_an_entry_and_every_entry_its_words():
 def test_the_module_of_a_trust_model_runs_and_forecasts(model):
     module = importlib.import_module(model.module)
     assert list(inspect.signature(module.run).parameters) == ["X", "request"]
-    assert list(inspect.signature(module.expect).parameters) == ["n", "d", "terms", "shaping"]
+    assert list(inspect.signature(module.expect).parameters) == ["n", "d", "terms", "rows"]
+    assert list(inspect.signature(module.promise).parameters) == ["n", "d", "terms", "rows"]
 
 
 def test_every_argument_belongs_to_all_trust_models_or_is_an_option_of_some():

@@ -11,7 +11,13 @@ from typing import Any
 import click
 
 from dpmean.cli import arguments, show
+from dpmean.enums import RowKind
 from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
+
+
+def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
+    """Complete a kind of rows."""
+    return [kind for kind in RowKind if kind.startswith(incomplete)]
 
 
 @click.command(
@@ -21,11 +27,32 @@ from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
         "dpmean plan --n 4000 --d 3 --rho 0.5 --shape 1,2,40",
         "dpmean plan --n 4000 --d 128 --epsilon 1 --delta 1e-6 --json",
         "dpmean plan --n 100000 --d 8 --epsilon 1 --trust local",
+        "dpmean plan --n 4000 --d 128 --error 0.01",
+        "dpmean plan --d 8 --error 0.5 --scale 18 --rho 0.1 --rows skewed",
     ],
 )
-@click.option("--n", type=int, required=True, metavar="N", help="How many rows there will be.")
+@click.option("--n", type=int, metavar="N", help="How many rows there will be; or leave it out, beside --error.")
 @click.option("--d", type=int, required=True, metavar="D", help="How many columns.")
+@click.option(
+    "--error",
+    type=arguments.NUMBER,
+    metavar="X",
+    help="The error that privacy may add, in spreads. Without a budget you are told the smallest that promises it, and "
+    "without --n the number of rows.",
+)
 @arguments.budget
+@click.option(
+    "--scale", type=arguments.NUMBER, metavar="S", help="The standard deviation of a column: errors are in its unit."
+)
+@click.option(
+    "--rows",
+    type=click.STRING,
+    default="normal",
+    show_default=True,
+    metavar="KIND",
+    shell_complete=_complete_rows,
+    help=f"What rows look like: {', '.join(RowKind)}.",
+)
 @click.option("--trust", default="central", show_default=True, metavar="MODEL", help="central, local or shuffle.")
 @click.option("--neighbours", metavar="WHICH", help="add-or-remove-one (default) or replace-one: n is public.")
 @click.option(
@@ -43,15 +70,19 @@ from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 )
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
-    """Tell what a mean would be worth, before any data are touched."""
+    """Tell what a mean would be worth, before any data are touched.
+
+    Or tell what it takes to be worth so much: of the number of rows, the
+    budget and the error give two, and you are told the third.
+    """
     from dpmean.api import plan as look_ahead
 
     with show.working("planning"):
-        outlook = look_ahead(asked.pop("n"), asked.pop("d"), **asked)
+        outlook = look_ahead(**asked)
     if not as_json:
         show.plan(str(outlook))
         return
-    traffic, scales = outlook.traffic, outlook.scales
+    traffic, scales, goal = outlook.traffic, outlook.scales, outlook.goal
     document = {
         "n": outlook.n,
         "d": outlook.d,
@@ -66,6 +97,9 @@ def plan(*, as_json: bool, **asked: Any) -> None:
         "rows_to_match": outlook.rows_to_match,
         "traffic": None if traffic is None else {name: getattr(traffic, name) for name in traffic.__slots__},
         "scales": None if scales is None else {name: getattr(scales, name) for name in scales.__slots__},
+        "rows": outlook.rows,
+        "scale": outlook.scale,
+        "goal": None if goal is None else {name: getattr(goal, name) for name in goal.__slots__},
     }
     click.echo(json.dumps(document, indent=2))
 

@@ -38,17 +38,19 @@ def length_quantile(d: float, confidence: float) -> float:
     return math.sqrt(high)
 
 
-def uneven_length_quantile(stds: Floats, confidence: float) -> float:
+def uneven_length_quantile(stds: Floats, confidence: float, means: Floats | None = None) -> float:
     """Return the length that a normal vector with such standard deviations stays below with the given probability.
 
-    If they differ, the squared length is replaced by a shifted and scaled chi-squared variable with the same mean,
-    variance and skewness (Buckley and Eagleson 1988).
+    If they differ, or the vector is not centred, the squared length is replaced by a shifted and scaled chi-squared
+    variable with the same mean, variance and skewness (Buckley and Eagleson 1988).
     """
     least, most = float(stds.min()), float(stds.max())
-    if least == most:
+    if least == most and means is None:
         return most * length_quantile(len(stds), confidence)
-    squares = (stds / most) ** 2
-    mean, variance, skewness = (float(np.sum(squares**power)) for power in (1, 2, 3))
+    squares, away = (stds / most) ** 2, 0.0 if means is None else (means / most) ** 2
+    mean, variance, skewness = (
+        float(np.sum(squares**power + power * away * squares ** (power - 1))) for power in (1, 2, 3)
+    )
     degrees = variance**3 / skewness**2
     beyond = length_quantile(degrees, confidence) ** 2 - degrees
     return most * math.sqrt(max(mean + beyond * math.sqrt(variance / degrees), 0.0))
@@ -86,12 +88,31 @@ def tail_bias(n: int, spread: float, ceiling: float, pressure: float) -> float:
 def error_quantile(noise_stds: Floats, bias: float, bias_std: float, confidence: float) -> float:
     """Return a bound on the length of noise plus bias that holds with the given probability, or more.
 
-    The bias is known up to noise of its own; noise along the bias adds to it, noise across it does so squared.
+    The bias is known up to noise of its own. It may point anywhere: it is taken to point where the noise is largest.
     """
-    length = uneven_length_quantile(noise_stds, confidence)
-    normal = max(normal_quantile(confidence), 0.0)
-    most = max(bias, 0.0) + normal * bias_std
-    return math.hypot(length, most, math.sqrt(2 * most * normal) * math.sqrt(float(noise_stds.max())))
+    most = int(np.argmax(noise_stds))
+    total = math.hypot(float(noise_stds[most]), bias_std)
+    bias = max(bias, 0.0)
+    if len(noise_stds) == 1:
+        return _absolute_quantile(bias, total, confidence)
+    if bias == bias_std == 0 or total == 0:
+        return math.hypot(uneven_length_quantile(noise_stds, confidence), bias)
+    stds, means = noise_stds.astype(np.float64), np.zeros(len(noise_stds))
+    stds[most], means[most] = total, bias
+    return uneven_length_quantile(stds, confidence, means)
+
+
+def _absolute_quantile(mean: float, std: float, confidence: float) -> float:
+    """Return what the absolute value of a normal variable stays below with the given probability."""
+    if std == 0:
+        return mean
+    normal, low, high = NormalDist(mean, std), mean, mean + std * normal_quantile((1 + confidence) / 2)
+    if mean == 0:
+        return high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if normal.cdf(middle) - normal.cdf(-middle) < confidence else (low, middle)
+    return high
 
 
 def error_quantiles(noise_stds: Floats, bias: float, bias_std: float, confidence: float) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpmean.arguments.terms import Terms
-from dpmean.enums import Trust, Verdict
+from dpmean.enums import RowKind, Trust, Verdict
 from dpmean.errors import TooFewRowsError, TooFewRowsWarning
 from dpmean.estimators.feasibility import Need
 from dpmean.pipeline.outlook import Outlook, ScalesOutlook, Traffic
@@ -122,6 +122,7 @@ def make_outlook(
     need: Need,
     *,
     error: float,
+    rows: RowKind,
     budget_needed: float,
     rows_to_match: int = 0,
     traffic: Traffic | None = None,
@@ -142,4 +143,5 @@ def make_outlook(
         rows_to_match=rows_to_match,
         traffic=traffic,
         scales=scales,
+        rows=rows,
     )

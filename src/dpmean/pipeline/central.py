@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from dpmean.arguments.choices import read_randomness
+from dpmean.arguments.questions import ExpectedRows
 from dpmean.arguments.request import Job, Request
 from dpmean.arguments.terms import Terms
-from dpmean.enums import Missing, Shaping
+from dpmean.enums import Missing
 from dpmean.estimators.refined.estimator import rows_needed
-from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import SecureNoise, SeededNoise
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
 from dpmean.pipeline.forecast import RowsAhead, expected_error, rows_to_match
 from dpmean.pipeline.opening import open_rows
-from dpmean.pipeline.outlook import Outlook
+from dpmean.pipeline.outlook import Outlook, Promise
 from dpmean.pipeline.payment import Payment
 from dpmean.pipeline.scales_forecast import forecast_scales
 from dpmean.privacy.budgets import Zcdp
@@ -198,19 +198,28 @@ def _values(job: Job, number: _Number, noise: Noise) -> tuple[ValueCounts | None
     return ValueCounts(tuple(found.tolist()), math.sqrt(variance_at(len(found), price.rho))), (receipt,)
 
 
-def expect(n: int, d: int, terms: Terms, shaping: OrderedScales = Shaping.AUTO) -> Outlook:
+def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
     """Tell what the refined mean of n rows in d dimensions would be worth."""
     budget, relation = terms.zcdp, terms.neighbours
     left = left_for_mean(budget, relation)
     need = rows_needed(d, left, relation)
-    kind = RowsAhead.of(d, shaping)
+    ahead = RowsAhead.of(d, rows)
     return make_outlook(
         n,
         d,
         terms,
         need,
-        error=expected_error(n, kind, left, relation),
+        error=expected_error(n, ahead, left, relation),
+        rows=rows.kind,
         budget_needed=float(budget.rho) * (need.fine / n) ** 2,
-        rows_to_match=rows_to_match(kind, left, relation),
-        scales=forecast_scales(n, d, budget, left, shaping, kind.gain),
+        rows_to_match=rows_to_match(ahead, left, relation),
+        scales=forecast_scales(n, d, budget, left, rows.shaping, ahead.gain),
     )
+
+
+def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:
+    """Tell the error that is to be expected of the refined mean, and whether the rows are enough."""
+    relation = terms.neighbours
+    left = left_for_mean(terms.zcdp, relation)
+    error = expected_error(n, RowsAhead.of(d, rows), left, relation)
+    return Promise(error, rows_needed(d, left, relation).verdict(n))

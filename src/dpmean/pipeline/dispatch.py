@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 from typing import Any, Protocol, cast
 
+from dpmean.arguments.questions import ExpectedRows
 from dpmean.arguments.request import Request
 from dpmean.arguments.terms import Terms
-from dpmean.enums import Shaping
 from dpmean.errors import hide_sizes
-from dpmean.estimators.refined.shape import OrderedScales
-from dpmean.pipeline.outlook import Outlook
+from dpmean.pipeline.outlook import Outlook, Promise
 from dpmean.release.release import Release
 from dpmean.trust.registry import TrustModel
 
@@ -22,8 +21,12 @@ class Runner(Protocol):
         """Release the mean of the rows of ``X``, and record it in the ledger of the request."""
         ...
 
-    def expect(self, n: int, d: int, terms: Terms, shaping: OrderedScales) -> Outlook:
+    def expect(self, n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
         """Tell what the mean of n rows in d dimensions would be worth, from public numbers alone."""
+        ...
+
+    def promise(self, n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:
+        """Tell as much of that as a search needs, in less time."""
         ...
 
 
@@ -33,9 +36,14 @@ def run(X: Any, request: Request) -> Release:
     return hide_sizes(lambda: _runner(request.terms.model).run(X, request))
 
 
-def expect(n: int, d: int, terms: Terms, shaping: OrderedScales = Shaping.AUTO) -> Outlook:
+def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth."""
-    return _runner(terms.model).expect(n, d, terms, shaping)
+    return _runner(terms.model).expect(n, d, terms, rows)
+
+
+def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:
+    """Tell the error that n rows in d dimensions promise, and whether they are enough."""
+    return _runner(terms.model).promise(n, d, terms, rows)
 
 
 def _runner(model: TrustModel) -> Runner:

@@ -6,16 +6,15 @@ import math
 from typing import Any
 
 from dpmean.arguments.choices import read_randomness
+from dpmean.arguments.questions import ExpectedRows
 from dpmean.arguments.request import Request
 from dpmean.arguments.rows import check_columns
 from dpmean.arguments.terms import Terms
-from dpmean.enums import Shaping
 from dpmean.errors import plural
 from dpmean.estimators.feasibility import Need
-from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
 from dpmean.pipeline.devices import read_devices
-from dpmean.pipeline.outlook import Outlook
+from dpmean.pipeline.outlook import Outlook, Promise
 from dpmean.privacy.budgets import PureDp, Zcdp
 from dpmean.release.release import Release
 from dpmean.release.settings import CollectionSettings, Settings
@@ -69,7 +68,7 @@ def run(X: Any, request: Request) -> Release:
     return release
 
 
-def expect(n: int, d: int, terms: Terms, shaping: OrderedScales = Shaping.AUTO) -> Outlook:  # noqa: ARG001  noise is even
+def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
     """Tell what a collection from n devices with d columns would be worth."""
     check_columns(d, terms.model)
     budget = _budget(terms)
@@ -82,8 +81,17 @@ def expect(n: int, d: int, terms: Terms, shaping: OrderedScales = Shaping.AUTO) 
         terms,
         need,
         error=division.expected_error(n, d, budget, few_rounds=terms.few_rounds),
+        rows=rows.kind,
         budget_needed=float(amount) * (need.fine / n) ** (power / 2),
     )
+
+
+def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:  # noqa: ARG001  rows look normal
+    """Tell the error that is to be expected of a collection from n devices, and whether they are enough."""
+    check_columns(d, terms.model)
+    budget = _budget(terms)
+    need = Need(*division.users_needed(d, budget, few_rounds=terms.few_rounds))
+    return Promise(division.expected_error(n, d, budget, few_rounds=terms.few_rounds), need.verdict(n))
 
 
 def _budget(terms: Terms) -> Zcdp | PureDp:

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, final
 
-from dpmean.enums import Trust, Verdict
+from dpmean.enums import RowKind, Trust, Verdict
 from dpmean.errors import plural
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
 
 if TYPE_CHECKING:
     from dpmean.privacy.neighbours import Neighbours
+
+ROWS_IN_WORDS: Mapping[RowKind, str] = MappingProxyType(
+    {
+        RowKind.NORMAL: "rows that look normal",
+        RowKind.UNIFORM: "uniform columns",
+        RowKind.BINARY: "binary columns",
+        RowKind.MOSTLY_ZERO: "columns that are mostly zero",
+        RowKind.LAPLACE: "columns with exponential tails",
+        RowKind.SKEWED: "skewed columns",
+        RowKind.LOGNORMAL: "lognormal columns",
+        RowKind.HEAVY_TAILS: "columns with heavy tails",
+        RowKind.CORRELATED: "correlated columns",
+        RowKind.CLUSTERS: "rows in clusters",
+        RowKind.SMALL_CLUSTER: "rows with a small cluster far away",
+        RowKind.LINE: "rows along a line",
+    }
+)
+"""What to call rows of a kind, after "for"."""
+_MORE = 0.98
+"""A promise below this part of what was asked for is said to be more than that."""
 
 
 @final
@@ -97,6 +119,46 @@ def _percent(share: float) -> str:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Promise:
+    """The error to expect, in spreads, and whether there are enough rows."""
+
+    error: float
+    verdict: Verdict
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """An error that was asked for, and what it takes.
+
+    Attributes:
+        error: The error, in spreads, or in the unit of ``scale``.
+        name: What was found: ``"rho"``, ``"epsilon"`` or ``"n"``.
+        amount: The smallest that promises the error, and with which there are as many rows as are recommended. It is
+            rounded up to four digits; a number of rows below 10000 is exact.
+        delta: The delta that belongs to an epsilon.
+
+    """
+
+    error: float
+    name: str
+    amount: float
+    delta: float | None = None
+
+    def words(self, error: float, unit: str) -> str:
+        """Say what was found, if it promises this error."""
+        if self.name == "n":
+            what, rest = plural(int(self.amount), "row"), "are the fewest that"
+        else:
+            beside = "" if self.delta is None else f" (delta = {self.delta:g})"
+            what, rest = f"{self.name} = {self.amount:.4g}{beside}", "is the least that"
+        if error < _MORE * self.error:
+            return f"{what} {rest} can be recommended; an error of {self.error:.4g}{unit} would take less"
+        return f"{what} {rest} promise{'s' * (self.name != 'n')} an error of {self.error:.4g}{unit}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Outlook:
     """What n rows in d dimensions and a budget promise.
 
@@ -108,20 +170,23 @@ class Outlook:
         trust: The trust model: central, local or shuffle.
         neighbours: Which pairs of data sets the budget is about.
         verdict: Whether there are enough rows: fine, risky, or hopeless.
-        error: The error that privacy adds on average to the mean of the rows (l2 norm), in multiples of their spread
-            (their typical distance from the mean), for rows that look normal around a mean that is ten spreads away
-            from the origin or the middle of the bounds. Clusters may double it; heavy tails and skewed rows in few
-            dimensions may take it tenfold.
+        error: The error that privacy adds to the mean of the rows (l2 norm, root mean square), in multiples of their
+            spread (the root mean square of their distances from the mean), for rows that look like ``rows`` around a
+            mean that is ten spreads away from the origin or the middle of the bounds. With a ``scale`` it is the error
+            of one column, in its unit.
         sampling_error: The error that the rows have anyway, as a sample, in the same unit.
         rows_needed: The number of rows that is recommended with this budget. The number that is needed at least, which
             is smaller, is the one in ``TooFewRowsError``.
         budget_needed: The rho, or epsilon, that is recommended with these rows. It is infinity if none is large enough.
         rows_to_match: The number of rows from which on privacy adds no more than sampling does, with this budget. It is
-            0 in the local model, where that is hardly ever so, and in the shuffle model, which is planned for one
-            number of users.
+            0 where that is never so, in the local model, where it is hardly ever so, and in the shuffle model, which is
+            planned for one number of users.
         traffic: What each user sends, in the shuffle model.
         scales: What the scales of columns cost, or gain, in the central model. None with ``shape="round"`` and for one
             column.
+        rows: What the rows are expected to look like.
+        scale: The standard deviation that columns are expected to have, if errors are in the unit of a column.
+        goal: The error that was asked for, and the budget or the number of rows that it takes. None if both were given.
 
     """
 
@@ -138,6 +203,9 @@ class Outlook:
     rows_to_match: int
     traffic: Traffic | None = None
     scales: ScalesOutlook | None = None
+    rows: RowKind = RowKind.NORMAL
+    scale: float | None = None
+    goal: Goal | None = None
 
     def __str__(self) -> str:
         ratio, least = self.error / self.sampling_error, "at least " * (self.verdict is Verdict.HOPELESS)
@@ -152,8 +220,10 @@ class Outlook:
         lines = [
             f"{plural(self.n, 'row')} in {plural(self.d, 'dimension')}, {notion} = {amount:.4g}"
             f"{f', {self.trust} model' * (self.trust is not Trust.CENTRAL)}: {verdict}",
-            f"  privacy adds an error of {least}{self.error:.3g} spreads (l2 norm, for rows that look normal)",
-            f"  the sampling error is {self.sampling_error:.3g} spreads; privacy adds {least}{ratio:.2g} times that",
+            *([] if self.goal is None else [f"  {self.goal.words(self.error, self._unit)}"]),
+            f"  privacy adds an error of {least}{self.error:.3g}{self._unit} ({self._rows_in_words})",
+            f"  the sampling error is {self.sampling_error:.3g}{self._unit}; "
+            f"privacy adds {least}{ratio:.2g} times that",
         ]
         if ratio > 1 and self.rows_to_match >= self.rows_needed:  # fewer would not do well in any case
             lines.append(f"  from {self.rows_to_match} rows on, privacy adds no more than sampling")
@@ -167,3 +237,12 @@ class Outlook:
         if self.traffic is not None:
             lines.append(str(self.traffic))
         return "\n".join(lines)
+
+    @property
+    def _unit(self) -> str:
+        return " spreads" if self.scale is None else " per column" if self.d > 1 else ""
+
+    @property
+    def _rows_in_words(self) -> str:
+        words = f"for {ROWS_IN_WORDS[self.rows]}"
+        return f"l2 norm, {words}" if self.scale is None else f"{words}, of standard deviation {self.scale:g}"

@@ -9,16 +9,16 @@ from typing import Any
 
 from dpmean.arguments.budgets import LARGEST_EPSILON
 from dpmean.arguments.choices import read_randomness
+from dpmean.arguments.questions import ExpectedRows
 from dpmean.arguments.request import Request
 from dpmean.arguments.rows import check_columns
 from dpmean.arguments.terms import Terms
-from dpmean.enums import Fidelity, Shaping
+from dpmean.enums import Fidelity
 from dpmean.errors import plural
 from dpmean.estimators.feasibility import Need
-from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
 from dpmean.pipeline.devices import read_devices
-from dpmean.pipeline.outlook import Outlook, Traffic
+from dpmean.pipeline.outlook import Outlook, Promise, Traffic
 from dpmean.privacy.budgets import ApproxDp
 from dpmean.release.release import Release
 from dpmean.release.settings import Settings
@@ -65,21 +65,35 @@ def run(X: Any, request: Request) -> Release:
     return release
 
 
-def expect(n: int, d: int, terms: Terms, shaping: OrderedScales = Shaping.AUTO) -> Outlook:  # noqa: ARG001  noise is even
+def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
     """Tell what a collection from n clients with d columns would be worth."""
     check_columns(d, terms.model)
     budget, honest = _budget(terms), terms.honest
     need = Need(*clients_needed(d, budget, honest))
-    chosen = design(max(n, math.ceil(20 / honest)), d, budget, honest, few_rounds=terms.few_rounds)
+    chosen = _design(n, d, budget, terms)
     return make_outlook(
         n,
         d,
         terms,
         need,
         error=chosen.error(NEAR),
+        rows=rows.kind,
         budget_needed=_epsilon_needed(n, d, budget, honest),
         traffic=_traffic(chosen),
     )
+
+
+def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:  # noqa: ARG001  rows look normal
+    """Tell the error that is to be expected of a collection from n clients, and whether they are enough."""
+    check_columns(d, terms.model)
+    budget, honest = _budget(terms), terms.honest
+    chosen = _design(n, d, budget, terms)
+    return Promise(chosen.error(NEAR), Need(*clients_needed(d, budget, honest)).verdict(n))
+
+
+def _design(n: int, d: int, budget: ApproxDp, terms: Terms) -> Design:
+    users = max(n, math.ceil(20 / terms.honest))
+    return design(users, d, budget, terms.honest, few_rounds=terms.few_rounds)
 
 
 def _traffic(chosen: Design) -> Traffic:

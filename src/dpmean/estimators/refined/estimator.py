@@ -18,9 +18,16 @@ from dpmean.estimators.feasibility import Need, rows_for_radius_and_mean
 from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.centre import Centre, locate
 from dpmean.estimators.refined.extent import Extent, find_extent
+from dpmean.estimators.refined.few_columns import (
+    look_within,
+    release_few_columns,
+    release_from,
+    release_interval_from,
+    two_sided,
+)
 from dpmean.estimators.refined.posing import draw_samples, find_shape, pose
 from dpmean.estimators.refined.problem import Problem
-from dpmean.estimators.refined.radius import WELL_BEYOND, End, both_ends, end_of_rows, far_rows, measure, upper_end
+from dpmean.estimators.refined.radius import WELL_BEYOND, end_of_rows, far_rows, measure, upper_end
 from dpmean.estimators.refined.release import release_in_ball, release_in_bins, release_on_ladder
 from dpmean.estimators.refined.shape import OrderedScales, in_shape
 from dpmean.noise.public import PublicCoins
@@ -57,10 +64,7 @@ class RefinedMean:
         extent = find_extent(problem)
         start = Centre(np.zeros(problem.d), extent.error, problem.rho - problem.shares.total)
         centre = locate(problem, start, extent.spread, until=NEAR if problem.all_find_the_centre else 0.0)
-        if extent.lumpy:
-            found = _lumps(problem, extent, centre)
-        else:
-            found = _interval(problem, extent, centre) if problem.d == 1 else _ball(problem, extent, centre)
+        found = (_lumps if extent.lumpy else _ball)(problem, extent, centre)
         return found if shape is None else in_shape(found, shape, extent.spread)
 
     def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
@@ -76,7 +80,9 @@ def rows_needed(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:
 
 def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     """Find the radius, in two steps with more locating in between, and release the mean of the clipped rows."""
-    shares, least, steep = problem.shares, extent.spread / 2, 10 + 2 * math.sqrt(problem.d)
+    shares, few = problem.shares, problem.d <= plan.FEW
+    least = extent.spread / 4 if few else extent.spread / 2
+    steep = 20.0 if few else 10 + 2 * math.sqrt(problem.d)
     seen = measure(problem, extent, centre.at)
     outline = upper_end(problem, seen.counts, centre.at, least, steep, shares.outline, "outline")
     expected = math.hypot(extent.spread, centre.error)
@@ -94,53 +100,39 @@ def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
         found = locate(problem, centre, extent.spread, until=0.0, width=width)
         seen = seen if found is centre else measure(problem, extent, found.at)
         centre = found
+    if few and far:
+        return release_from(problem, extent, centre, seen, far.radius)
+    if few:
+        return release_few_columns(problem, extent, centre, seen, look_within(problem, seen, outline), outline)
     end = far or upper_end(problem, seen.counts, centre.at, least, steep, shares.radius, "radius", noticed=noticed)
     return release_on_ladder(problem, extent, centre, seen, end)
-
-
-def _interval(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
-    """For d = 1: find both ends of an interval, which need not be equally far (in one pass they are), and clip."""
-    least, cost = extent.spread / 8, problem.shares.radius
-    if problem.one_pass:
-        seen = measure(problem, extent, centre.at)
-        end = upper_end(problem, seen.counts, centre.at, least, 10.0, cost, "end")
-        return release_in_bins(problem, extent, centre, seen, end)
-    sides = problem.curator.count(problem.rows, problem.grid.sides(centre.at))
-    up = upper_end(problem, sides, centre.at, least, 10.0, cost / 2, "upper end")
-    down = upper_end(problem, sides, centre.at, least, 10.0, cost / 2, "lower end", line=1)
-    return _between(problem, extent, centre, up, down)
 
 
 def _lumps(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     """For rows most of which are equal, or nearly so: search all distances for where the others end.
 
-    If nothing is found, and the lump is far out, as zeros are within bounds of 0 and 1: clip nothing.
+    If nothing is found, and the lump is far out, as zeros are within bounds of 0 and 1, clip nothing. In few columns
+    clip nothing wherever it is: rows that were not noticed might move the mean by more than the noise then does.
     """
     grid, d, cost = problem.grid, problem.d, min(plan.part(problem.rho, 0.25), centre.left / 3)
-    if d == 1 and problem.n * math.sqrt(problem.rho) >= 2000 and not problem.one_pass:
+    seen = None
+    if two_sided(problem) and problem.n * math.sqrt(problem.rho) >= 2000:
         sides = problem.curator.count(problem.rows, grid.sides(centre.at))
-        up = end_of_rows(problem, sides, cost / 2, "upper end")
-        down = end_of_rows(problem, sides, cost / 2, "lower end", line=1)
-        down = replace(down, unseen=2 * down.unseen)
-        seen = None
+        up = end_of_rows(problem, sides, cost / 2, "far rows above")
+        down = end_of_rows(problem, sides, cost / 2, "far rows below", line=1)
     else:
         seen = measure(problem, extent, centre.at)
         up = down = end_of_rows(problem, seen.counts, cost, "far rows")
-    if max(up.radius, down.radius) < grid.reach / 256 and extent.reach > grid.reach / 2:
+    farthest = max(up.radius, down.radius)
+    if farthest < grid.reach / 256 and (extent.reach > grid.reach / 2 or d <= plan.FEW):
         nothing = replace(down, unseen=0.0)
         if problem.one_pass and seen is not None:
             whole = replace(nothing, radius=problem.farthest(centre.at))
             return release_in_bins(problem, extent, centre, seen, whole)
         whole = replace(nothing, radius=grid.reach)
         return release_in_ball(problem, extent, centre, np.zeros(d), grid.reach, whole)
-    if d == 1 and not problem.one_pass:
-        return _between(problem, extent, centre, up, down)
-    seen = measure(problem, extent, centre.at) if seen is None else seen
-    release = release_in_bins if d == 1 else release_on_ladder
-    return release(problem, extent, centre, seen, up)
-
-
-def _between(problem: Problem, extent: Extent, centre: Centre, up: End, down: End) -> Estimate:
-    """Release the mean of numbers that are clipped at these distances above and below the centre."""
-    at = centre.at + (up.radius - down.radius) / 2
-    return release_in_ball(problem, extent, centre, at, (up.radius + down.radius) / 2, both_ends(up, down))
+    if seen is None:
+        return release_interval_from(problem, extent, centre, (up.radius, down.radius))
+    if d <= plan.FEW:
+        return release_from(problem, extent, centre, seen, farthest)
+    return release_on_ladder(problem, extent, centre, seen, up)

@@ -16,6 +16,10 @@ import numpy as np
 from dpmean.noise.jit import compiled
 from dpmean.queries.queries import Floats
 
+FEW = 16
+"""With so many columns or fewer, margins of error matter more than the last part of the noise (see few_columns.py)."""
+LADDER_FROM = 5
+"""With so many columns or more, radii below the end are tried where that pays."""
 ROUNDS = 8
 GROWTH = (1.0, 1.2, 1.4, 1.7, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 40.0, 80.0, 200.0, 500.0, 2000.0, 1e4)
 CREDIT = 0.95  # for the precision of earlier rounds: the last may clip at another radius, and do without them
@@ -35,6 +39,8 @@ class Shares:
     radius: Fraction
     shrinkage: Fraction
     gaps: Fraction
+    profile: Fraction
+    """Of two counts, of which the second is not always asked."""
 
     @property
     def total(self) -> Fraction:
@@ -70,17 +76,20 @@ def divide(rho: Fraction, n: int, m: int, d: int) -> Shares:
     interval serves instead of a ball.
     """
     some, all_rows = float(rho) * m * m, float(rho) * n * n
-    radius = 0.14 if d == 1 else min(0.15, max(0.006, 0.1 / d, 600 / all_rows))
+    few = d <= FEW
+    radius = 0.13 / d**0.4 if few else min(0.15, max(0.006, 0.1 / d, 600 / all_rows))
+    ladder = not few or d >= LADDER_FROM
     none = Fraction(0)
     return Shares(
         spread=part(rho, min(0.05, 25600 / some)),
         extremes=part(rho, min(0.05, 25600 / some)),
         reach=part(rho, min(0.05, 12800 / some)),
-        outline=part(rho, radius / 4) if d > 1 else none,
-        alarm=part(rho, 0.012) if d > 1 else none,
+        outline=part(rho, radius / 4),
+        alarm=part(rho, 0.012),
         radius=part(rho, radius),
-        shrinkage=part(rho, min(0.02, max(0.003, 2800 / all_rows))) if d > 1 else none,
-        gaps=part(rho, 0.04) if d > 1 else none,
+        shrinkage=part(rho, min(0.02, max(0.003, 2800 / all_rows))) if ladder else none,
+        gaps=part(rho, 0.04) if ladder else none,
+        profile=part(rho, 0.03) if few and d > 1 else none,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
@@ -37,6 +37,12 @@ class End:
     """How many rows may lie anywhere beyond it without having been noticed."""
     pressure: float
     """How many rows the search left beyond it, times how fast their number falls (see tail_bias)."""
+    slope: float = 3.0
+    """How steeply large radii lost weight: the more, the less the number of rows beyond varies."""
+    tail: float | None = None
+    """By how much rows exceed the radius, added up, if that is known better than from pressure and spread."""
+    tail_std: float = 0.0
+    """The standard deviation of that."""
 
 
 @final
@@ -83,7 +89,7 @@ def upper_end(
     start = problem.index(least, counts)
     radius = problem.radius(problem.curator.upper_end(counts, line, start, slope, cost, step))
     unseen = (slope * math.log(problem.farthest(centre) / radius) + 3) / epsilon
-    return End(radius, min(unseen, noticed), slope / epsilon)
+    return End(radius, min(unseen, noticed), slope / epsilon, slope)
 
 
 def end_of_rows(problem: Problem, counts: Counts, cost: Fraction, step: str, start: int = 0, line: int = 0) -> End:
@@ -103,8 +109,3 @@ def far_rows(problem: Problem, counts: Counts, radius: float, left: Fraction) ->
         return Alarm(None, noticed, Fraction(0))
     cost = min(plan.part(problem.rho, 0.12), left / 4)
     return Alarm(end_of_rows(problem, counts, cost, "far rows", problem.index(radius, counts)), noticed, cost)
-
-
-def both_ends(up: End, down: End) -> End:
-    """Return what is known of two ends of an interval, by the farther one."""
-    return replace(down, radius=max(up.radius, down.radius))

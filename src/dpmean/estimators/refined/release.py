@@ -132,11 +132,10 @@ def _factors(problem: Problem, counts: Counts, indices: list[int]) -> list[int]:
 def _finish(problem: Problem, extent: Extent, centre: Centre, last: _Clipped, end: End) -> Estimate:
     """Combine the last release with earlier ones of about the same radius, if they saw all rows."""
     n, at = problem.n, last.partial.centre
-    earlier = centre.alike(SAME_RADIUS * last.partial.radius) if problem.all_find_the_centre else []
+    same = 1.0 if problem.d <= plan.FEW else SAME_RADIUS  # what was clipped at less has a bias that nobody measured
+    earlier = centre.alike(same * last.partial.radius) if problem.all_find_the_centre else []
     mean, moved, std = combine([*earlier, last.partial])
-    tail = last.ceiling * tail_bias(n, extent.spread, last.ceiling, end.pressure) * problem.metric.typical
-    if extent.lumpy:  # there is no tail to go by: what was not noticed may be as far as a row can be
-        tail = min(end.unseen / n, 1.0) * problem.farthest(at) * problem.metric.longest
+    tail, tail_std = _tail(problem, extent, at, last.ceiling, end)
     return Estimate(
         mean=mean,
         noise_std=std,
@@ -151,9 +150,19 @@ def _finish(problem: Problem, extent: Extent, centre: Centre, last: _Clipped, en
             ceiling=last.ceiling,
             rounds=len(centre.releases) + 1,
             bias=last.bias,
-            bias_std=last.bias_std,
+            bias_std=math.hypot(last.bias_std, tail_std),
             tail=tail,
             unseen=min(math.ceil(end.unseen), n),
             noise_std=std,
         ),
     )
+
+
+def _tail(problem: Problem, extent: Extent, at: Floats, ceiling: float, end: End) -> tuple[float, float]:
+    """Return how far rows beyond the ceiling may move the mean, and how uncertain that is."""
+    metric, n = problem.metric, problem.n
+    if end.tail is not None:
+        return end.tail / n * metric.longest, end.tail_std / n * metric.longest
+    if extent.lumpy:  # there is no tail to go by: what was not noticed may be as far as a row can be
+        return min(end.unseen / n, 1.0) * problem.farthest(at) * metric.longest, 0.0
+    return ceiling * tail_bias(n, extent.spread, ceiling, end.pressure) * metric.typical, 0.0

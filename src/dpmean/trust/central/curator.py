@@ -275,12 +275,12 @@ class Curator:
         beyond = exact[-1] - exact[start:-1]
         return start + self._noise.at(step).choose(Exponents(rise, epsilon, beyond), CHOICE_UNIT)
 
-    def count_beyond(self, counts: Counts, index: int, cost: Fraction, step: str) -> Answer:
+    def count_beyond(self, counts: Counts, index: int, cost: Fraction, step: str, line: int = 0) -> Answer:
         """Count the rows, or pairs of rows, beyond a point."""
         variance = variance_at(1, cost)
         asked = f"number of {'pairs' if counts.of_pairs else 'rows'} beyond a radius"
         self._filter.pay(step, asked, f"{describe_noise(variance)}, sensitivity 1", cost)
-        exact = self._counts[counts].counts[0]
+        exact = self._counts[counts].counts[line]
         return Answer(int(exact[-1] - exact[index]) + self._draw(step, variance), math.sqrt(variance))
 
     def mean_weights(self, counts: Counts, weights: Ints, cost: Fraction, step: str) -> tuple[Floats, float]:

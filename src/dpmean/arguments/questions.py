@@ -1,0 +1,77 @@
+"""What a plan is asked: which of the number of rows, the budget and the error is to be found, and for which rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+from dpmean.arguments.shape import ShapeArgument, read_shape, scales_in_any_order
+from dpmean.arguments.terms import Terms, check_options, read_terms
+from dpmean.enums import Question, RowKind, Shaping, Trust, read_name
+from dpmean.errors import ArgumentError
+from dpmean.estimators.refined.shape import OrderedScales
+from dpmean.privacy.budgets import ApproxDp, Number, positive
+from dpmean.trust.registry import find_trust_model
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExpectedRows:
+    """What is expected of rows, beside their number."""
+
+    shaping: OrderedScales = Shaping.AUTO
+    kind: RowKind = RowKind.NORMAL
+
+
+def read_expected(shape: ShapeArgument, rows: str, scale: Number | None, d: int, terms: Terms) -> ExpectedRows:
+    """Read what is known of the rows."""
+    shaping, kind = read_shape(shape), read_name(RowKind, rows, "rows")
+    check_options(terms.model, {"shape": None if shaping is Shaping.AUTO else shaping})
+    if kind is not RowKind.NORMAL and terms.model.name is not Trust.CENTRAL:
+        raise ArgumentError(
+            f'rows is for the central model, got rows="{kind}" with trust="{terms.model.name}": leave rows out'
+        )
+    if scale is not None and not isinstance(shaping, Shaping):
+        raise ArgumentError(f"scale={scale} is for columns that vary alike: with scales in shape, leave scale out")
+    return ExpectedRows(scales_in_any_order(shaping, d), kind)
+
+
+def read_length(value: Number | None, name: str) -> float | None:
+    """Read an error, or a standard deviation."""
+    return None if value is None else float(positive(value, name))
+
+
+def read_question(
+    n: int | None, error: Number | None, rho: Number | None, epsilon: Number | None, delta: Number | None
+) -> Question:
+    """Read which of the number of rows, the budget and the error is left out, and so is to be found."""
+    budget = f"rho={rho}" if rho is not None else f"epsilon={epsilon}" if epsilon is not None else None
+    if error is None:
+        if n is None:
+            raise ArgumentError(
+                "n is missing: give the number of rows, or error=0.01, say, to be told how many it takes"
+            )
+        return Question.ERROR
+    if n is None and budget is None:
+        given = f"error={error} leaves" if delta is None else f"error={error} and delta={delta} leave"
+        raise ArgumentError(
+            f"{given} both the number of rows and the budget open: give n to be told the budget, "
+            "or a budget, such as rho=0.5, to be told the number of rows"
+        )
+    if n is not None and budget is not None:
+        raise ArgumentError(f"n={n}, {budget} and error={error} are one too many: leave out the one to be found")
+    return Question.BUDGET if budget is None else Question.ROWS
+
+
+def read_open_terms(delta: Number | None, **others: Any) -> Terms:
+    """Read terms whose budget is to be found; until then it is 1, in the notion that fits the trust model.
+
+    That is epsilon where there is a delta, and else rho in the central and pure differential privacy in the local
+    model.
+    """
+    model = find_trust_model(others["trust"])
+    if delta is None and ApproxDp in model.notions:
+        raise ArgumentError(f"the {model.name} model needs a delta: give delta=1e-9, say, well below 1/n")
+    if delta is None and model.name is Trust.CENTRAL:
+        return read_terms(rho=1, **others)
+    return read_terms(epsilon=1, delta=delta, **others)
