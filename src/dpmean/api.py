@@ -44,6 +44,7 @@ def mean(
     step: float | None = None,
     nan: str | Mapping[str, str] = "raise",
     shape: ShapeArgument = "auto",
+    population: bool = False,
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
@@ -117,6 +118,9 @@ def mean(
             enough rows; ``release.scales`` has them. With ``"round"`` it does not ask. If you know the scales, give
             them: one positive number per column, about its standard deviation, or ``{"age": 18.0, ...}``. They must not
             come from looking at the rows, and they cost nothing.
+        population: Whether to ask for the variances of the columns, for 1 to 10 % of the budget: then
+            ``release.interval(of="population")`` and ``release.std`` are there. Method refined in the central model
+            does.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
             returned.
         seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
@@ -164,6 +168,7 @@ def mean(
         step=step,
         nan=nan,
         shape=shape,
+        population=population,
         ledger=ledger,
         seed=seed,
         allow_few_rows=allow_few_rows,
@@ -190,6 +195,7 @@ def mean_by(
     neighbours: str | None = None,
     nan: str | Mapping[str, str] = "raise",
     shape: ShapeArgument = "auto",
+    population: bool = False,
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
@@ -225,6 +231,7 @@ def mean_by(
         nan: What to do with values that are NaN or infinite, as for ``dpmean.mean``.
         shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``. Every group is asked for scales
             of its own; scales that you give hold for all groups.
+        population: Whether to ask for the variances of the columns in each group, as for ``dpmean.mean``.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
             returned.
         seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
@@ -253,6 +260,7 @@ def mean_by(
         neighbours=neighbours,
         nan=nan,
         shape=shape,
+        population=population,
         groups=read_groups(by, groups, sizes),
         ledger=ledger,
         seed=seed,

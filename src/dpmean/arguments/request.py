@@ -141,6 +141,7 @@ def read_request(
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
+    population: bool = False,
 ) -> Request:
     """Read the arguments of ``dpmean.mean``, which explains them, and of ``dpmean.mean_by``, which has groups."""
     terms = read_terms(
@@ -154,10 +155,10 @@ def read_request(
         fidelity=fidelity,
         sizes=None if groups is None else groups.sizes,
     )
-    build = _read_method(terms.model, method, passes)
-    shaping = read_shape(shape)
+    population, shaping = read_flag(population, "population"), read_shape(shape)
+    build = _read_method(terms.model, method, passes, population=population)
     given: dict[str, Any] = {"privacy_unit": privacy_unit, "sigma_min": sigma_min, "sigma_max": sigma_max, "step": step}
-    given |= {"groups": groups, "passes": None if passes == 2 else passes}
+    given |= {"groups": groups, "passes": None if passes == 2 else passes, "population": population or None}
     check_options(terms.model, {**given, "shape": None if shaping is Shaping.AUTO else shaping})
     check_nan(nan, terms.model)
     check_shape(method, shaping)
@@ -180,11 +181,11 @@ def read_request(
     )
 
 
-def _read_method(model: TrustModel, method: str | None, passes: int) -> Build:
+def _read_method(model: TrustModel, method: str | None, passes: int, *, population: bool) -> Build:
     if model.methods and method not in (None, *model.methods):
         only = " or ".join(f'"{name}"' for name in model.methods)
         raise ArgumentError(f"in the {model.name} model the method is {only}, got {describe(method)}: leave it out")
-    return find_estimator(method, passes)
+    return find_estimator(method, passes, population=population)
 
 
 def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:

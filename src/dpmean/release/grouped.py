@@ -17,6 +17,7 @@ from dpmean.privacy.conversions import rounded_up, tight_epsilon
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.release import text as summary
+from dpmean.release.intervals import Difference, difference
 from dpmean.release.release import Release
 from dpmean.release.settings import Settings
 
@@ -185,6 +186,27 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         from dpmean.release import codec  # here, as it makes releases
 
         return codec.identify(self.to_json(), [self.coins, *(one.settings.coins for one in self.released.values())])
+
+    def difference(self, first: Any, second: Any, confidence: float = 0.95, *, of: str = "rows") -> Difference:
+        """Return the mean of one group minus that of another, with a confidence interval for each column.
+
+        No row is in two groups, so the errors of both are independent.
+
+        Args:
+            first: The label of a group.
+            second: The label of the group that is subtracted.
+            confidence: The probability with which each of the intervals holds.
+            of: ``"rows"`` for the means of these rows, ``"population"`` for those of the distributions they were drawn
+                from independently; the latter needs ``population=True`` in ``dpmean.mean_by``.
+
+        """
+        both = []
+        for label in (first, second):
+            found = self[label]
+            if isinstance(found, Refusal):
+                raise ArgumentError(f"there is no difference, as a group has no mean: {found.reason}")
+            both.append(found)
+        return difference(both[0], both[1], (first, second), confidence, of)
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame with a line per group and column.

@@ -17,15 +17,17 @@ from numpy.typing import DTypeLike, NDArray
 
 from dpmean.enums import Trust, read_name
 from dpmean.errors import ArgumentError
-from dpmean.numerics.error_quantiles import error_quantile, error_quantiles, normal_quantile
+from dpmean.numerics.error_quantiles import error_quantile, normal_quantile
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
 from dpmean.release import text as summary
 from dpmean.release.arrays import Kept, keep_arrays
 from dpmean.release.diagnostics import Found
+from dpmean.release.intervals import ROWS, Interval, interval, margins_of, no_bound
 from dpmean.release.scales import SILENT, Scales
 from dpmean.release.settings import BoxBounds, Settings, choose_delta
+from dpmean.release.variances import Variances
 from dpmean.warning import warn_user
 
 
@@ -58,6 +60,9 @@ class Release:
             central model how often all rows were read; and what a collection in the other models adds.
         found: What method refined found out on its way, privately: spread, radii, rounds, bias.
         scales: How widely each column varies, with the errors of that, if method refined asked for it or it was given.
+        variances: The variance of each column, if the release was made with ``population=True``.
+        intervals: The confidence intervals that its document shows: at 95 %, of the mean of its rows, and of that of
+            a population if ``variances`` are known. Use ``interval`` for others.
 
     """
 
@@ -75,6 +80,8 @@ class Release:
     settings: Settings = field(default_factory=Settings)
     found: Found | None = None
     scales: Scales | None = None
+    variances: Variances | None = None
+    intervals: tuple[Interval, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trust", read_name(Trust, self.trust, "trust"))
@@ -104,6 +111,11 @@ class Release:
     def unit(self) -> str | None:
         """What all rows of one person are known by, or None if every row is protected by itself."""
         return self.settings.privacy_unit
+
+    @property
+    def std(self) -> NDArray[np.float64] | None:
+        """The standard deviation of each column, from ``variances``; None if these were not asked for."""
+        return None if self.variances is None else np.sqrt(np.array(self.variances.values))
 
     @property
     def identity(self) -> str | None:
@@ -191,7 +203,7 @@ class Release:
         if of not in ("rows", "population"):
             raise ArgumentError(f'of must be "rows" or "population", got {of!r}')
         if self.found is None:
-            raise ArgumentError(_no_bound(self))
+            raise ArgumentError(no_bound(self))
         found, weights = self.found, np.ones(self.d) if self.scales is None else self.scales.weights
         bound = error_quantile(found.noise_std * weights, found.bias + found.tail, found.bias_std, confidence)
         if self.scales is not None:
@@ -212,22 +224,27 @@ class Release:
 
         """
         if self.found is None:
-            raise ArgumentError(_no_bound(self))
-        found, scales, given = self.found, self.scales, self.settings.bound
-        weights = np.ones(self.d) if scales is None else scales.weights
-        bounds = error_quantiles(found.noise_std * weights, found.bias + found.tail, found.bias_std, confidence)
-        lengths = np.ones(self.d)
-        if scales is not None and scales.per_column:
-            lengths = np.array(scales.units) / weights
-        elif self.settings.radius_unit and isinstance(given, BoxBounds):
-            lengths = np.array(given.upper) / 2 - np.array(given.lower) / 2
-        in_your_units: NDArray[np.float64] = lengths * bounds
-        if scales is not None:
-            in_your_units[scales.still] += SILENT * self.noise_std[scales.still]
+            raise ArgumentError(no_bound(self))
+        in_your_units, given = margins_of(self, confidence, ROWS), self.settings.bound
         if isinstance(given, BoxBounds):  # the mean of the rows lies within them
             farthest = np.maximum(self.mean - np.array(given.lower), np.array(given.upper) - self.mean)
             in_your_units = np.minimum(in_your_units, farthest)
         return in_your_units
+
+    def interval(self, confidence: float = 0.95, *, of: str = "rows") -> Interval:
+        """Return a confidence interval for each column, in its own unit: ``lower`` and ``upper``.
+
+        Each interval holds for its column with this confidence. What ``error_bound`` does not cover, it does not cover
+        either. Intervals do not go beyond the bounds on columns, if there are any, as no mean does.
+
+        Args:
+            confidence: The probability with which each of the intervals holds.
+            of: What the interval is about: ``"rows"`` for the mean of these rows, ``"population"`` for the mean of the
+                distribution they were drawn from independently. The latter also covers the sampling error. It needs
+                ``variances``, so the release must have been made with ``population=True``.
+
+        """
+        return interval(self, confidence, of)
 
     def to_json(self) -> str:
         """Return the whole release as JSON; numbers survive the way there and back unchanged."""
@@ -333,11 +350,3 @@ def _own_mean(release: Release) -> NDArray[np.float64]:
     """Return the mean without a copy; it is read-only."""
     kept: Kept = vars(Release)["mean"]
     return kept.of(release)
-
-
-def _no_bound(release: Release) -> str:
-    if release.trust is not Trust.CENTRAL:
-        return (
-            f"there is no error bound in the {release.trust} model: see noise_std, and dpmean.plan for what to expect"
-        )
-    return f'method {release.method} does not measure its bias: use method="refined" for a bound'

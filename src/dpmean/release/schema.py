@@ -74,6 +74,23 @@ class ScalesDocument(msgspec.Struct, forbid_unknown_fields=True):
     per_column: bool
 
 
+class VariancesDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """The variances of columns."""
+
+    values: tuple[_Length, ...]
+    noise_std: tuple[_Length, ...]
+    rows: Annotated[int, Meta(ge=1, le=2**53)]
+
+
+class IntervalDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """Confidence intervals, one for each column."""
+
+    of: str
+    confidence: Annotated[float, Meta(gt=0, lt=1)]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+
 class ReleaseDocument(msgspec.Struct, forbid_unknown_fields=True):
     """A release."""
 
@@ -92,6 +109,8 @@ class ReleaseDocument(msgspec.Struct, forbid_unknown_fields=True):
     public: SettingsDocument = msgspec.field(default_factory=SettingsDocument)
     found: FoundDocument | None = None
     scales: ScalesDocument | UnsetType = UNSET
+    variances: VariancesDocument | UnsetType = UNSET
+    intervals: tuple[IntervalDocument, ...] | UnsetType = UNSET
 
 
 class GroupDocument(msgspec.Struct, forbid_unknown_fields=True):

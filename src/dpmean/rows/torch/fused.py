@@ -10,6 +10,7 @@ import numpy as np
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
@@ -80,7 +81,7 @@ class RowsReadOnce:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
+    def answer(self, query: Ball | BallSquares | Octaves | Squares) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -96,7 +97,7 @@ class RowsReadOnce:
                 return self._ball(query)
             case Shells():
                 return self._shells(query)
-            case Sides() | Coordinates() | Columns() | Octaves() | Squares() | Bins():
+            case Sides() | Coordinates() | Columns() | Octaves() | Squares() | BallSquares() | Bins():
                 return self.blocks.answer(query)
 
     def _ball(self, ball: Ball) -> Ints:
