@@ -57,6 +57,7 @@ FITTING = {
     "nan": [{}],
     "groups": [np.array([0.5, 2.0])],
     "allow_few_rows": [True, False],
+    "population": [True, False],
     "shape": [np.array([0.5, 2.0])],
     "standardize": [True, False],
 }
@@ -68,6 +69,7 @@ ALSO_WRONG = {
     "bounds": [(0, 0), (120, 0), (0, math.nan), ([0], [1]), (0, 1, 2), {**BOUNDS, "bmi": (70, 10)}, {"bmi": (10, 70)}],
     "nan": [None, "drop", {"age": "drop"}, {"no such": "impute"}, {"age": None}, ["impute"]],
     "allow_few_rows": ["yes", None, 1, np.array([True])],
+    "population": ["yes", None, 1, np.array([True])],
     "neighbours": ["replace_one", "add-or-remove-two", ["replace-one"]],
     "rho": [1e-13, 1e13, 2.0, "0.5"],
     "epsilon": [None],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import operator
 import re
 from collections.abc import Iterable
@@ -12,39 +11,31 @@ from dataclasses import asdict
 from typing import Any
 
 import msgspec
-import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
-from dpmean.enums import ScaleKind, Sizes, Trust, read_name
+from dpmean.enums import Sizes, Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.privacy.codec import decode_receipt, encode_receipt
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.strict_json import convert, parse, shorten
+from dpmean.release.columns_codec import encode_columns, read_columns
 from dpmean.release.diagnostics import Found
 from dpmean.release.grouped import GroupedRelease, Refusal
-from dpmean.release.intervals import POPULATION, ROWS, Interval
 from dpmean.release.release import Release
-from dpmean.release.scales import Scales
 from dpmean.release.schema import (
     FORMAT,
     GROUPED_FORMAT,
     FoundDocument,
     GroupDocument,
     GroupedDocument,
-    IntervalDocument,
     ReleaseDocument,
-    ScalesDocument,
-    VariancesDocument,
 )
 from dpmean.release.settings import VARIANTS, BoxBounds
 from dpmean.release.settings_codec import decode_settings, encode_settings
-from dpmean.release.variances import Variances
 
 _COINS = re.compile(r"[0-9a-f]{32}")
 _MOST_DIGITS = 10**5
 """In all costs of a release together: a common denominator of many more would take minutes."""
-_ROUNDING = 2.0**-9
-"""What rounding may do to a mean square."""
 
 # --- out -------------------------------------------------------------------------------------------------------------
 
@@ -94,21 +85,10 @@ def _to_builtins(release: Release) -> dict[str, Any]:
         neighbours=str(release.neighbours),
         seeded=bool(release.seeded),
         found=None if release.found is None else FoundDocument(**asdict(release.found)),
-        scales=UNSET if release.scales is None else _encode_scales(release.scales),
-        variances=UNSET if release.variances is None else VariancesDocument(**asdict(release.variances)),
+        **encode_columns(release),
     )
     arrays = {name: getattr(release, name).tolist() for name in ("mean", "noise_std", "centre")}
-    found = {**msgspec.to_builtins(document), **arrays, "public": encode_settings(release.settings)}
-    return {**found, "intervals": [_encode_interval(one) for one in release.intervals]} if release.intervals else found
-
-
-def _encode_scales(scales: Scales) -> ScalesDocument:
-    return ScalesDocument(**{**asdict(scales), "kind": str(scales.kind)})
-
-
-def _encode_interval(found: Interval) -> dict[str, Any]:
-    ends = {"lower": found.lower.tolist(), "upper": found.upper.tolist()}
-    return {"of": found.of, "confidence": float(found.confidence), **ends}
+    return {**msgspec.to_builtins(document), **arrays, "public": encode_settings(release.settings)}
 
 
 def _encode_group(label: Any, found: Release | Refusal) -> dict[str, Any]:
@@ -174,13 +154,6 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
     if sum(len(receipt.rho or receipt.epsilon or "") for receipt in document.receipts) > _MOST_DIGITS:
         raise ValueError("its costs have too many digits to add up")
     _check_seed(document.seeded, settings.coins)
-    in_box, scales = isinstance(settings.bound, BoxBounds), None
-    if not isinstance(document.scales, UnsetType):
-        scales = _read_scales(document.scales, document.d, in_box=in_box)
-    variances = None
-    if not isinstance(document.variances, UnsetType):
-        variances = _read_variances(document.variances, document.d)
-    intervals = () if isinstance(document.intervals, UnsetType) else document.intervals
     return Release(
         mean=document.mean,  # type: ignore[arg-type]  # a release makes an array of it
         noise_std=document.noise_std,  # type: ignore[arg-type]
@@ -195,35 +168,8 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
         seeded=document.seeded,
         settings=settings,
         found=None if document.found is None else Found(**msgspec.structs.asdict(document.found)),
-        scales=scales,
-        variances=variances,
-        intervals=tuple(_read_interval(one, document.d, settings.columns) for one in intervals),
+        **read_columns(document, in_box=isinstance(settings.bound, BoxBounds)),
     )
-
-
-def _read_variances(document: VariancesDocument, d: int) -> Variances:
-    if not len(document.values) == len(document.noise_std) == d:
-        raise ValueError(f"its variances must have {d} values and noise_std, one for each column")
-    return Variances(document.values, document.noise_std, document.rows)
-
-
-def _read_interval(document: IntervalDocument, d: int, columns: tuple[str, ...] | None) -> Interval:
-    if not len(document.lower) == len(document.upper) == d:
-        raise ValueError(f"its intervals must have {d} lower and upper ends, one for each column")
-    if document.of not in (ROWS, POPULATION) or any(map(operator.gt, document.lower, document.upper)):
-        raise ValueError('its intervals must be "of" rows or a population, and begin below their ends')
-    return Interval(np.array(document.lower), np.array(document.upper), document.confidence, document.of, columns)
-
-
-def _read_scales(document: ScalesDocument, d: int, *, in_box: bool) -> Scales:
-    if not len(document.values) == len(document.errors) == len(document.units) == d:
-        raise ValueError(f"its scales must have {d} values, errors and units, one for each column")
-    if document.per_column is not in_box:
-        raise ValueError("its scales are per column where columns have bounds, and only there")
-    if not in_box and abs(math.hypot(*document.units) / math.sqrt(d) - 1) > _ROUNDING:
-        raise ValueError("the units of its scales must have mean square one, as columns share a unit")
-    kind = read_name(ScaleKind, shorten(document.kind), "kind")
-    return Scales(document.values, document.errors, document.units, kind, document.per_column)
 
 
 def _read_grouped(document: GroupedDocument, parsed: dict[str, Any]) -> GroupedRelease:

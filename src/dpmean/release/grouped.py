@@ -196,8 +196,9 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             first: The label of a group.
             second: The label of the group that is subtracted.
             confidence: The probability with which each of the intervals holds.
-            of: ``"rows"`` for the means of these rows, ``"population"`` for those of the distributions they were drawn
-                from independently; the latter needs ``population=True`` in ``dpmean.mean_by``.
+            of: What it is about: ``"rows"`` for the means of these rows, ``"population"`` for those of the
+                distributions they were drawn from independently. The latter needs ``population=True`` in
+                ``dpmean.mean_by``.
 
         """
         both = []

@@ -40,7 +40,7 @@ class Interval:
         lower: The lower ends, one per column.
         upper: The upper ends.
         confidence: The probability with which each of them holds.
-        of: ``"rows"`` if it is about the mean of these rows, ``"population"`` if about the mean of the distribution
+        of: What it is about: ``"rows"`` for the mean of these rows, ``"population"`` for the mean of the distribution
             that they were drawn from independently.
         columns: The names of the columns, if they have names.
 
@@ -73,8 +73,8 @@ class Difference:
         lower: The lower ends of the intervals.
         upper: The upper ends.
         confidence: The probability with which each of them holds.
-        of: ``"rows"`` if it is about the means of these rows, ``"population"`` if about those of the distributions that
-            they were drawn from independently.
+        of: What it is about: ``"rows"`` for the means of these rows, ``"population"`` for those of the distributions
+            that they were drawn from independently.
         groups: The labels of the two groups.
         columns: The names of the columns, if they have names.
 
