@@ -261,6 +261,9 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         if self.unit is not None:
             unit = display_name(self.unit)
             facts.append(("", f"every {unit} counts in one group; rows of the same {unit} in other groups are ignored"))
+        intervals = max((one.intervals for one in self.released.values()), key=len, default=())
+        if intervals and len(intervals[0].lower) <= summary.FEW_COLUMNS:
+            facts.append(("intervals", summary.in_brackets(intervals)))
         if self.refused:
             facts.append(("labels", _CHECK_LABELS))
         one = next(iter(self.released.values()), None)

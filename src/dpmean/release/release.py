@@ -24,7 +24,7 @@ from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
 from dpmean.release import text as summary
 from dpmean.release.arrays import Kept, keep_arrays
 from dpmean.release.diagnostics import Found
-from dpmean.release.intervals import ROWS, Interval, interval, margins_of, no_bound
+from dpmean.release.intervals import ROWS, Interval, interval, margins_of, no_bound, usual_intervals
 from dpmean.release.scales import SILENT, Scales
 from dpmean.release.settings import BoxBounds, Settings, choose_delta
 from dpmean.release.variances import Variances
@@ -271,7 +271,7 @@ class Release:
         lines = [
             *summary.wrapped("", self.title(), 2),
             *summary.warning(self.settings),
-            *summary.estimate(self.columns, self.mean, self.noise_std, self._bounds_to_tell(), other_statistics(self)),
+            *summary.estimate(self.columns, self.mean, self.noise_std, usual_intervals(self), other_statistics(self)),
             *summary.lines_of(facts),
             *summary.wrapped("    ", "what it paid for:"),
             *summary.paid(self.receipts),
@@ -298,21 +298,17 @@ class Release:
         return facts, summary.remarks(settings, exact=self.exact, seeded=self.seeded)
 
     def in_brief(self) -> str:
-        """Return one line: how many rows, and the mean, with its error at 95 % confidence if that is known."""
+        """Return one line: how many rows, and the mean, with its intervals at 95 % confidence if these are known."""
         if self.d > summary.FEW_COLUMNS:
             return f"{self._number()}: {summary.numbers(self.mean)}"
+        intervals = usual_intervals(self)
+        words = f"{self._number()}: {summary.in_one_line(self.columns, self.mean, intervals)}"
         if self.settings.few_rows:
-            return f"{self._number()}: {summary.in_one_line(self.columns, self.mean, None)} (too few to know the error)"
-        errors = self.noise_std * 1.96 if self.found is None else self.column_bounds()
-        return f"{self._number()}: {summary.in_one_line(self.columns, self.mean, errors)}"
+            return f"{words} (too few to know the error)"
+        return words if intervals else f"{words}, without an interval"
 
     def _number(self) -> str:
         return summary.number(self.n, self.neighbours, self.unit)
-
-    def _bounds_to_tell(self) -> NDArray[np.float64] | None:
-        """Return the bounds on the errors of the columns, if these are told one by one and may be relied upon."""
-        many = self.d > summary.FEW_COLUMNS
-        return None if many or self.found is None or self.settings.few_rows else self.column_bounds()
 
     def _scales(self) -> list[summary.Paragraph]:
         if self.scales is None:
