@@ -68,7 +68,7 @@ def _read_scales(document: ScalesDocument, d: int, *, in_box: bool) -> Scales:
 def _read_variances(document: VariancesDocument, d: int) -> Variances:
     if not len(document.values) == len(document.noise_std) == d:
         raise ValueError(f"its variances must have {d} values and noise_std, one for each column")
-    return Variances(document.values, document.noise_std, document.rows)
+    return Variances(document.values, document.noise_std, document.rows, document.clipped)
 
 
 def _read_interval(document: IntervalDocument, d: int, columns: tuple[str, ...] | None) -> Interval:

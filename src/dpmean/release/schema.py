@@ -80,6 +80,7 @@ class VariancesDocument(msgspec.Struct, forbid_unknown_fields=True):
     values: tuple[_Length, ...]
     noise_std: tuple[_Length, ...]
     rows: Annotated[int, Meta(ge=1, le=2**53)]
+    clipped: Annotated[float, Meta(ge=0, le=1)]
 
 
 class IntervalDocument(msgspec.Struct, forbid_unknown_fields=True):

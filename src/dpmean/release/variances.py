@@ -23,12 +23,15 @@ class Variances:
         values: The variance of each column, in the square of the user's unit; zero where the noise made it negative.
         noise_std: The standard deviation of the noise in each of them, in the same unit.
         rows: The number of rows that were asked: all, or a sample if there are many.
+        clipped: How much larger they may be, as a part of them, because rows beyond the ceiling were clipped. Intervals
+            count it, and ``values`` do not.
 
     """
 
     values: tuple[float, ...]
     noise_std: tuple[float, ...]
     rows: int
+    clipped: float = 0.0
 
     def times(self, scale: NDArray[np.float64]) -> Variances:
         """Return the same in other units of length.
@@ -44,6 +47,8 @@ class Variances:
 def with_allowance(variances: Variances, known: NDArray[np.float64], normal: float) -> NDArray[np.float64]:
     """Return variances, raised so that intervals made of them hold although these variances are not exact.
 
+    What clipping took away is added first.
+
     An interval of ``normal`` standard deviations whose variance is w + e, with an error e of standard deviation t, is
     too short on average. To second order in t / w it holds as often as it says if the variance is raised by
     ``(normal^2 + 1) / 4 * t^2 / w``; this is what Student's quantiles with ``2 w^2 / t^2`` degrees of freedom add to
@@ -56,7 +61,7 @@ def with_allowance(variances: Variances, known: NDArray[np.float64], normal: flo
         normal: The normal quantile of the interval.
 
     """
-    values = np.array(variances.values)
+    values = np.array(variances.values) * (1 + variances.clipped)
     squares = np.array(variances.noise_std) ** 2 + 2 * values**2 / variances.rows
     beside = values + known + _FLOOR * np.sqrt(squares)
     raised = np.where(beside > 0, (normal**2 + 1) / 4 * squares / np.where(beside > 0, beside, 1.0), 0.0)

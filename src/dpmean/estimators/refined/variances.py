@@ -58,5 +58,18 @@ def with_variances(problem: Problem, estimate: Estimate, cost: Fraction) -> Esti
     if not problem.all_find_the_centre and curator.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
         counted = 1 / math.sqrt(some.n)  # a secret sample is not exactly as large as it was to be
     errors = np.sqrt(std**2 + 4 * moved**2 * (noise**2 + sampling**2) + (counted * squares) ** 2)
-    found = Variances(tuple(values.tolist()), tuple(errors.tolist()), some.n)
+    clipped = _clipped(problem, estimate, float(values.sum()))
+    found = Variances(tuple(values.tolist()), tuple(errors.tolist()), some.n, clipped)
     return replace(estimate, variances=found, receipts=curator.receipts)
+
+
+def _clipped(problem: Problem, estimate: Estimate, variance: float) -> float:
+    """Return how much the rows beyond the ceiling may add to the variance, as a part of it.
+
+    A row at x beyond the ceiling C adds x^2 - C^2, which is 2 C (x - C) and more; what all x - C add up to is the tail,
+    an upper bound. They are taken to divide among the columns as the variance does.
+    """
+    if estimate.found is None or not variance > 0:
+        return 0.0
+    tail = estimate.found.tail / problem.metric.typical
+    return min(2 * estimate.found.ceiling * tail / variance, 1.0)
