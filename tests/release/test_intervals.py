@@ -156,6 +156,28 @@ def test_variances_are_asked_of_who_can_tell_them():
             dpmean.mean(ROWS, norm_bound=1000.0, population=True, **arguments)
 
 
+@pytest.mark.parametrize("size", [1e-119, 1.0, 1e119])
+@pytest.mark.parametrize("bound", ["norm_bound", "bounds"])
+def test_intervals_of_huge_and_tiny_numbers(bound, size):
+    rows = np.random.default_rng(0).normal(0.1, 0.02, (3000, 2)) * size
+    given = {bound: size if bound == "norm_bound" else (-size, size)}
+    release = dpmean.mean(rows, rho=0.5, population=True, seed=1, **given)
+    assert len(json.loads(release.to_json())["intervals"]) == 2
+    assert np.allclose(release.std / size, 0.02, rtol=0.2)
+    found = release.interval(of="population")
+    assert np.all((found.upper - found.lower) / size < 0.01)
+
+
+@pytest.mark.parametrize("size", [1e-130, 1e130])
+def test_bounds_whose_squares_floats_cannot_hold_are_refused_before_anything_is_paid(size, tmp_path):
+    ledger = dpmean.Ledger(tmp_path / "budget.json", rho=1)
+    for given in ({"norm_bound": size}, {"bounds": (-size, size)}):
+        with pytest.raises(ArgumentError, match="population=True needs bounds between"):
+            dpmean.mean(ROWS * size, rho=0.5, population=True, ledger=ledger, **given)
+        dpmean.mean(np.zeros((3000, 2)), rho=0.5, seed=1, **given)
+    assert ledger.entries == ()
+
+
 # --- what is paid ----------------------------------------------------------------------------------------------------
 
 

@@ -24,7 +24,7 @@ from dpmean.arguments.shape import (
 from dpmean.arguments.terms import Terms, check_options, read_terms
 from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, DataError, describe
-from dpmean.estimators.refined.shape import OrderedScales
+from dpmean.estimators.refined.shape import EXTREME, OrderedScales, takes_shape
 from dpmean.estimators.registry import Build, check_shape, find_estimator
 from dpmean.ledger.entries import relation_of
 from dpmean.ledger.ledger import Ledger
@@ -62,6 +62,7 @@ class Request:
     ledger: Ledger | None
     seed: int | None
     allow_few_rows: bool
+    population: bool
 
     @property
     def fewest(self) -> int:
@@ -97,6 +98,11 @@ class Request:
         for number in (1, _MOST_ROWS) if self.terms.private_size else (max(n, 1),):
             widest, _ = setting.at(number)  # all is monotone in it, so every number between these is accepted too
             check_scales(scales, widest, source.names)
+            if self.population and not (takes_shape(widest) and (widest.ball or 1.0) >= 1 / EXTREME):
+                raise ArgumentError(
+                    "population=True needs bounds between 2^-400 and 2^400, since squares of larger or smaller numbers "
+                    "are not exact: change units"
+                )
         strict = tuple(np.flatnonzero(finite).tolist()) if domain.impute else ()
         return Job(self, source, setting, strict, scales)
 
@@ -178,6 +184,7 @@ def read_request(
         ledger=read_ledger(ledger, seed),
         seed=read_seed(seed),
         allow_few_rows=read_flag(allow_few_rows, "allow_few_rows"),
+        population=population,
     )
 
 

@@ -13,8 +13,8 @@ from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Ball, BallSquares, Bins, Distances, Floats, Ints, Pairs, Shells, Sides
 
 RADII_PER_OCTAVE = 64  # a power of two; compiled kernels keep it on disk: touch rows/numba_kernels.py when it changes
-SQUARE_BITS = 40
-"""What the squares of one row add up to has so many bits at most: then their noise fits 64 bits, too."""
+SQUARE_BITS = 32
+"""What the squares of one row add up to has so many bits at most: then their noise fits 64 bits, too, at any budget."""
 _EXACT = 2.0**52  # whole numbers up to here are exact in a float, and so are their sums
 
 

@@ -122,11 +122,13 @@ def interval(release: Release, confidence: float, of: str) -> Interval:
 
 
 def usual_intervals(release: Release) -> tuple[Interval, ...]:
-    """Return the intervals that everybody is shown, as far as the release knows them."""
+    """Return the intervals that everybody is shown, as far as the release knows them, and floats can hold them."""
     if release.found is None or release.settings.few_rows:
         return ()
     of = (ROWS,) if release.variances is None else (ROWS, POPULATION)
-    return tuple(interval(release, USUAL_CONFIDENCE, one) for one in of)
+    with np.errstate(over="ignore"):
+        found = [interval(release, USUAL_CONFIDENCE, one) for one in of]
+    return tuple(one for one in found if np.isfinite(one.lower).all() and np.isfinite(one.upper).all())
 
 
 def margins_of(release: Release, confidence: float, of: str) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -62,8 +63,9 @@ def with_allowance(variances: Variances, known: NDArray[np.float64], normal: flo
 
     """
     values = np.array(variances.values) * (1 + variances.clipped)
-    squares = np.array(variances.noise_std) ** 2 + 2 * values**2 / variances.rows
-    beside = values + known + _FLOOR * np.sqrt(squares)
-    raised = np.where(beside > 0, (normal**2 + 1) / 4 * squares / np.where(beside > 0, beside, 1.0), 0.0)
+    errors = np.hypot(variances.noise_std, values * math.sqrt(2 / variances.rows))
+    beside = values + known + _FLOOR * errors
+    part = np.where(beside > 0, errors / np.where(beside > 0, beside, 1.0), 0.0)
+    raised = (normal**2 + 1) / 4 * part * errors
     found: NDArray[np.float64] = values + raised
     return found

@@ -57,7 +57,7 @@ def with_variances(problem: Problem, estimate: Estimate, cost: Fraction) -> Esti
     counted = 0.0
     if not problem.all_find_the_centre and curator.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
         counted = 1 / math.sqrt(some.n)  # a secret sample is not exactly as large as it was to be
-    errors = np.sqrt(std**2 + 4 * moved**2 * (noise**2 + sampling**2) + (counted * squares) ** 2)
+    errors = np.hypot(np.hypot(std, 2 * np.abs(moved) * np.hypot(noise, sampling)), counted * np.abs(squares))
     clipped = _clipped(problem, estimate, float(values.sum()))
     found = Variances(tuple(values.tolist()), tuple(errors.tolist()), some.n, clipped)
     return replace(estimate, variances=found, receipts=curator.receipts)
