@@ -93,6 +93,7 @@ def _by_group(rows: Any, arguments: dict[str, Any], given: Any) -> None:
         "vector_column",
         "privacy_unit",
         "shape",
+        "population",
     )
     some = {
         name: value for name, value in arguments.items() if name in (*known, "nan", "seed", "neighbours", "population")
