@@ -1,14 +1,17 @@
 """Confidence intervals: of rows, of a population, of a difference; where they are shown, and how often they hold."""
 
+import copy
 import json
 import math
+import pickle
 import warnings
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 import dpmean
 from dpmean import ArgumentError, TooFewRowsError
@@ -207,6 +210,30 @@ def test_no_row_is_read_once_more():
         )
         assert with_it.settings.passes == without.settings.passes == arguments.get("passes", 2)
         assert with_it.variances.rows == with_it.settings.sample
+
+
+def test_wherever_rows_live_intervals_are_the_same(tmp_path):
+    rows = np.random.default_rng(3).normal(5, 1, (20_000, 3)).round(2)
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"])
+    np.save(tmp_path / "rows.npy", rows)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    given = {"rho": 0.5, "norm_bound": 60.0, "seed": 1, "population": True}
+    wanted = dpmean.mean(rows, **given)
+    assert wanted.variances.rows < len(rows)
+    forms = [rows.astype(np.float64, order="F"), sparse.csr_array(rows), frame, tmp_path / "rows.npy"]
+    for form in [*forms, tmp_path / "rows.parquet", tmp_path / "rows.csv"]:
+        found = dpmean.mean(form, **given)
+        assert found.variances == wanted.variances
+        assert np.array_equal(found.interval(of="population").lower, wanted.interval(of="population").lower)
+
+
+def test_intervals_can_be_copied_and_pickled(groups):
+    *_, found, _ = groups
+    for one in (made("box").interval(), found.difference("North", "South")):
+        for other in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):  # noqa: S301  our own bytes
+            assert str(other) == str(one)
+            assert np.array_equal(other.upper, one.upper)
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
