@@ -203,6 +203,26 @@ def test_error_bars_say_what_they_cover(releases, tmp_path):
         assert "clipping may add a bias, which they do not cover" in words
 
 
+def test_a_page_shows_intervals_of_a_population_where_they_are_known(tmp_path):
+    given = {"rho": 0.5, "bounds": _LIMITS, "seed": 1}
+    for release in (
+        public.mean(_table(), population=True, **given),
+        dpmean.mean_by(_table(), by=np.arange(5000) % 2, groups=[0, 1], population=True, **given),
+    ):
+        text = dpmean.report(release, tmp_path / "page.html", columns=_TABLE).read_text()
+        words = _words(tmp_path / "page.html")
+        assert "bars their 95 % confidence intervals, thin lines those of the population" in words
+        assert "variances the variance of each column, for intervals of a population" in words
+        one = release if isinstance(release, Release) else release[0]
+        ends, table = one.interval(of="population"), html.unescape(text).partition("<tbody")[2]
+        assert between(ends.lower[0], ends.upper[0], (ends.upper[0] - ends.lower[0]) / 2) in table
+        assert text.count('class="wider"') == 3 * 3 * (1 if one is release else 2)
+        assert "95 % interval, population" in words
+    text = dpmean.report(public.mean(_table(), **given), tmp_path / "page.html", columns=_TABLE).read_text()
+    assert 'class="wider"' not in text
+    assert "population</th>" not in text
+
+
 def test_remarks_are_shown(releases, tmp_path):
     words = _words(dpmean.report(releases["few"], tmp_path / "page.html"))
     assert "Few rows: this may be worthless." in words
