@@ -108,7 +108,7 @@ def mean(
             It needs ``sigma_max``, and ``norm_bound`` then bounds the mean of the distribution (section 3.4 of the
             paper).
         sigma_max: An upper bound on the standard deviation in any direction. It needs ``sigma_min``.
-        step: The resolution of the answer, a power of two. It is in half-widths if ``bounds`` are given.
+        step: The resolution of the answer, a power of two. With ``bounds`` it is in multiples of half a range.
         nan: What to do with values that are NaN or infinite. ``"raise"`` refuses them. ``"impute"`` puts zero, or the
             middle of the bounds, in their place, and ``{"income": "impute", ...}`` does so in some columns. Of one
             person's rows, missing values are left out of the mean, and only what is missing in all of them is imputed.

@@ -749,6 +749,17 @@ def test_nothing_is_wider_than_the_screen(browser, releases, kind, width, tmp_pa
         assert browser.ask(_OVERLAPPING) == []
 
 
+@pytest.mark.parametrize("width", [360, 500, 700, 1000])
+def test_intervals_of_a_population_are_not_wider_than_the_screen(browser, width, tmp_path):
+    release = public.mean(_table(), population=True, rho=0.5, bounds=_LIMITS, seed=1)
+    browser.open(dpmean.report(release, tmp_path / "page.html", columns=_TABLE), width=width)
+    assert browser.ask("document.documentElement.scrollWidth") == width
+    names = browser.ask("[...document.querySelectorAll('#numbers th bdi')].map(e => e.getBoundingClientRect().height)")
+    assert max(names) < 40  # a name is not broken into letters
+    if width in (360, 1000):
+        assert browser.ask(_TOO_WIDE) == []
+
+
 def test_long_names_and_numbers_stay_on_the_screen(browser, releases, tmp_path):
     names = ["n" * 300, "a name of many words " * 20, "ﷺ" * 50, "x", "y"]
     huge = _named(releases["columns"], names)
