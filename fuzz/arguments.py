@@ -62,6 +62,7 @@ def prepare(folder: Path) -> Callable[[bytes], None]:  # noqa: ARG001  one signa
             arguments["shape"] = given.PickValueInList(_SHAPES)
         if given.ConsumeIntInRange(0, 2) == 0:
             arguments = {**arguments, "norm_bound": None, "bounds": given.PickValueInList(_BOUNDS)}
+        arguments["population"] = given.PickValueInList([True, False, False])
         arguments["allow_few_rows"] = given.PickValueInList([True, False, False, False])
         if given.ConsumeIntInRange(0, 3) == 0:
             keys = [given.ConsumeIntInRange(0, 3) for _ in range(len(rows) if hasattr(rows, "__len__") else 3)]
@@ -93,8 +94,11 @@ def _by_group(rows: Any, arguments: dict[str, Any], given: Any) -> None:
         "vector_column",
         "privacy_unit",
         "shape",
+        "population",
     )
-    some = {name: value for name, value in arguments.items() if name in (*known, "nan", "seed", "neighbours")}
+    some = {
+        name: value for name, value in arguments.items() if name in (*known, "nan", "seed", "neighbours", "population")
+    }
     labels = [given.ConsumeIntInRange(0, 2) for _ in range(len(rows) if hasattr(rows, "__len__") else 3)]
     by = labels if given.ConsumeBool() else given.PickValueInList([*_WORDS, *_NUMBERS])
     groups = given.PickValueInList([[0, 1], [0], [], "a", None, [None], ["x", 1.5], [[1]], 7])

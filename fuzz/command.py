@@ -35,6 +35,7 @@ _WORDS += ["--ledger-neighbours", "replace-one"]
 _WORDS += ["--ledger-rho", "--out", "o.json", "--format", "csv", "--seed", "1", "--n", "4000", "--d", "8", "--trust"]
 _WORDS += ["local", "--vector-column", "a", "--passes", "", "\x1b[2J", "é", "--", "-", "nan", "[red]"]
 _WORDS += ["--shape", "auto", "round", "1,2", "a=1,b=2", "a=1", "1e400,1", "=,="]
+_WORDS += ["--population"]
 _EXPECTED = {0, 2, 3, 4}
 
 

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from dpmean.privacy.receipts import Receipt
     from dpmean.release.diagnostics import Found
     from dpmean.release.grouped import GroupedRelease, Refusal
+    from dpmean.release.intervals import Difference, Interval
     from dpmean.release.release import Release
+    from dpmean.release.variances import Variances
     from dpmean.reports.document import report
 
 __all__ = [
@@ -49,11 +51,13 @@ __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
     "DataError",
+    "Difference",
     "DpMeanError",
     "EntropyError",
     "Entry",
     "Found",
     "GroupedRelease",
+    "Interval",
     "Ledger",
     "LedgerError",
     "Neighbours",
@@ -66,6 +70,7 @@ __all__ = [
     "Release",
     "TooFewRowsError",
     "TooFewRowsWarning",
+    "Variances",
     "Zcdp",
     "compose_advanced",
     "compose_basic",
@@ -87,11 +92,13 @@ _MODULES = {
     "ArgumentError": "errors",
     "ArgumentTypeError": "errors",
     "DataError": "errors",
+    "Difference": "release.intervals",
     "DpMeanError": "errors",
     "EntropyError": "errors",
     "Entry": "ledger.account",
     "Found": "release.diagnostics",
     "GroupedRelease": "release.grouped",
+    "Interval": "release.intervals",
     "Ledger": "ledger.ledger",
     "LedgerError": "errors",
     "Neighbours": "privacy.neighbours",
@@ -104,6 +111,7 @@ _MODULES = {
     "Release": "release.release",
     "TooFewRowsError": "errors",
     "TooFewRowsWarning": "errors",
+    "Variances": "release.variances",
     "Zcdp": "privacy.budgets",
     "compose_advanced": "privacy.conversions",
     "compose_basic": "privacy.conversions",

@@ -46,6 +46,7 @@ def mean(
     nan: NanArgument = "raise",
     count_values: bool = False,
     shape: ShapeArgument = "auto",
+    population: bool = False,
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
@@ -109,7 +110,7 @@ def mean(
             It needs ``sigma_max``, and ``norm_bound`` then bounds the mean of the distribution (section 3.4 of the
             paper).
         sigma_max: An upper bound on the standard deviation in any direction. It needs ``sigma_min``.
-        step: The resolution of the answer, a power of two. It is in half-widths if ``bounds`` are given.
+        step: The resolution of the answer, a power of two. With ``bounds`` it is in multiples of half a range.
         nan: What to do with values that are NaN or infinite. ``"raise"`` refuses them. ``"drop"`` leaves out the rows
             that have one, as if they were not there; the number of rows must be private for that, as it is by default.
             ``"impute"`` puts zero, or the middle of the bounds, in their place. With ``{"income": "impute", "crp":
@@ -124,6 +125,9 @@ def mean(
             enough rows; ``release.scales`` has them. With ``"round"`` it does not ask. If you know the scales, give
             them: one positive number per column, about its standard deviation, or ``{"age": 18.0, ...}``. They must not
             come from looking at the rows, and they cost nothing.
+        population: Whether to ask for the variances of the columns, for 1 to 10 % of the budget: then
+            ``release.interval(of="population")`` and ``release.std`` are there. Method refined in the central model
+            does.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
             returned.
         seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
@@ -172,6 +176,7 @@ def mean(
         nan=nan,
         count_values=count_values,
         shape=shape,
+        population=population,
         ledger=ledger,
         seed=seed,
         allow_few_rows=allow_few_rows,
@@ -200,6 +205,7 @@ def mean_by(
     nan: NanArgument = "raise",
     count_values: bool = False,
     shape: ShapeArgument = "auto",
+    population: bool = False,
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
@@ -240,6 +246,7 @@ def mean_by(
         count_values: Whether to tell how many rows of each group have a value in each column, as for ``dpmean.mean``.
         shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``. Every group is asked for scales
             of its own; scales that you give hold for all groups.
+        population: Whether to ask for the variances of the columns in each group, as for ``dpmean.mean``.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
             returned.
         seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
@@ -269,6 +276,7 @@ def mean_by(
         nan=nan,
         count_values=count_values,
         shape=shape,
+        population=population,
         groups=read_groups(by, groups, sizes, contributions),
         ledger=ledger,
         seed=seed,

@@ -59,6 +59,7 @@ FITTING = {
     "groups": [np.array([0.5, 2.0])],
     "contributions": [1],
     "allow_few_rows": [True, False],
+    "population": [True, False],
     "shape": [np.array([0.5, 2.0])],
     "standardize": [True, False],
 }
@@ -74,6 +75,7 @@ ALSO_WRONG = {
     ],
     "count_values": ["yes", None, 1],
     "allow_few_rows": ["yes", None, 1, np.array([True])],
+    "population": ["yes", None, 1, np.array([True])],
     "neighbours": ["replace_one", "add-or-remove-two", ["replace-one"]],
     "rho": [1e-13, 1e13, 2.0, "0.5"],
     "epsilon": [None],

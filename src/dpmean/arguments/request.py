@@ -24,7 +24,7 @@ from dpmean.arguments.shape import (
 from dpmean.arguments.terms import Terms, check_options, read_terms
 from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, DataError, describe
-from dpmean.estimators.refined.shape import OrderedScales
+from dpmean.estimators.refined.shape import EXTREME, OrderedScales, takes_shape
 from dpmean.estimators.registry import Build, check_shape, find_estimator
 from dpmean.ledger.entries import relation_of
 from dpmean.ledger.ledger import Ledger
@@ -64,6 +64,7 @@ class Request:
     ledger: Ledger | None
     seed: int | None
     allow_few_rows: bool
+    population: bool
 
     @property
     def fewest(self) -> int:
@@ -98,6 +99,11 @@ class Request:
         for number in (1, _MOST_ROWS) if self.terms.private_size else (max(n, 1),):
             widest, _ = setting.at(number)  # all is monotone in it, so every number between these is accepted too
             check_scales(scales, widest, source.names)
+            if self.population and not (takes_shape(widest) and (widest.ball or 1.0) >= 1 / EXTREME):
+                raise ArgumentError(
+                    "population=True needs bounds between 2^-400 and 2^400, since squares of larger or smaller numbers "
+                    "are not exact: change units"
+                )
         return Job(self, source, setting, scales)
 
 
@@ -140,6 +146,7 @@ def read_request(
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
+    population: bool = False,
 ) -> Request:
     """Read the arguments of ``dpmean.mean``, which explains them, and of ``dpmean.mean_by``, which has groups."""
     terms = read_terms(
@@ -153,11 +160,12 @@ def read_request(
         fidelity=fidelity,
         sizes=None if groups is None else groups.sizes,
     )
-    build = _read_method(terms.model, method, passes)
-    shaping = read_shape(shape)
+    population, shaping = read_flag(population, "population"), read_shape(shape)
+    build = _read_method(terms.model, method, passes, population=population)
     given: dict[str, Any] = {"privacy_unit": privacy_unit, "sigma_min": sigma_min, "sigma_max": sigma_max, "step": step}
     counts = read_flag(count_values, "count_values")
-    given |= {"groups": groups, "passes": None if passes == 2 else passes, "count_values": counts or None}
+    given |= {"groups": groups, "passes": None if passes == 2 else passes}
+    given |= {"count_values": counts or None, "population": population or None}
     check_options(terms.model, {**given, "shape": None if shaping is Shaping.AUTO else shaping})
     missing = read_missing(nan, terms.model)
     missing.check_sizes(None if groups is None else groups.sizes, private_size=terms.private_size)
@@ -179,14 +187,15 @@ def read_request(
         ledger=read_ledger(ledger, seed),
         seed=read_seed(seed),
         allow_few_rows=read_flag(allow_few_rows, "allow_few_rows"),
+        population=population,
     )
 
 
-def _read_method(model: TrustModel, method: str | None, passes: int) -> Build:
+def _read_method(model: TrustModel, method: str | None, passes: int, *, population: bool) -> Build:
     if model.methods and method not in (None, *model.methods):
         only = " or ".join(f'"{name}"' for name in model.methods)
         raise ArgumentError(f"in the {model.name} model the method is {only}, got {describe(method)}: leave it out")
-    return find_estimator(method, passes)
+    return find_estimator(method, passes, population=population)
 
 
 def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:

@@ -33,7 +33,7 @@ _SECTIONS = {
         "allow_few_rows",
     ),
     "One mean per group": ("by", "groups", "sizes", "contributions"),
-    "How": ("shape", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
+    "How": ("shape", "population", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
     "Where to": ("out", "format_", "report", "as_json"),
 }
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -49,6 +49,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
         "dpmean mean embeddings.parquet --vector-column embedding --norm-bound 10 --rho 0.1 --ledger budget.json "
         "--ledger-rho 1 --dataset patients",
         "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --shape age=15,height=10",
+        "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --population --format csv",
         "dpmean mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B,C "
         "--privacy-unit patient --rho 0.5 --format csv",
     ],
@@ -95,6 +96,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="WHAT",
     help="auto (default): find the scales of columns, and noise follows them; round: do not look for scales; noise is "
     "even, or with bounds in proportion to the ranges; or give scales: 18,25000 or age=18,income=25000",
+)
+@click.option(
+    "--population", is_flag=True, help="Confidence intervals of a population, too: asks for the variances of columns."
 )
 @click.option("--neighbours", metavar="WHICH", help="add-or-remove-one (default) or replace-one: n is public.")
 @click.option("--trust", metavar="MODEL", help="central (default), local or shuffle.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import operator
 import re
 from collections.abc import Iterable
@@ -14,15 +13,15 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dpmean.enums import ScaleKind, Sizes, Trust, read_name
+from dpmean.enums import Sizes, Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.privacy.codec import decode_receipt, encode_receipt
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.strict_json import convert, parse, shorten
+from dpmean.release.columns_codec import encode_columns, read_columns
 from dpmean.release.diagnostics import Found
 from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
-from dpmean.release.scales import Scales
 from dpmean.release.schema import (
     FORMAT,
     GROUPED_FORMAT,
@@ -30,18 +29,13 @@ from dpmean.release.schema import (
     GroupDocument,
     GroupedDocument,
     ReleaseDocument,
-    ScalesDocument,
-    ValueCountsDocument,
 )
 from dpmean.release.settings import VARIANTS, BoxBounds
 from dpmean.release.settings_codec import decode_settings, encode_settings
-from dpmean.release.value_counts import ValueCounts
 
 _COINS = re.compile(r"[0-9a-f]{32}")
 _MOST_DIGITS = 10**5
 """In all costs of a release together: a common denominator of many more would take minutes."""
-_ROUNDING = 2.0**-9
-"""What rounding may do to a mean square."""
 
 # --- out -------------------------------------------------------------------------------------------------------------
 
@@ -92,15 +86,10 @@ def _to_builtins(release: Release) -> dict[str, Any]:
         neighbours=str(release.neighbours),
         seeded=bool(release.seeded),
         found=None if release.found is None else FoundDocument(**asdict(release.found)),
-        scales=UNSET if release.scales is None else _encode_scales(release.scales),
-        value_counts=UNSET if release.value_counts is None else ValueCountsDocument(**asdict(release.value_counts)),
+        **encode_columns(release),
     )
     arrays = {name: getattr(release, name).tolist() for name in ("mean", "noise_std", "centre")}
     return {**msgspec.to_builtins(document), **arrays, "public": encode_settings(release.settings)}
-
-
-def _encode_scales(scales: Scales) -> ScalesDocument:
-    return ScalesDocument(**{**asdict(scales), "kind": str(scales.kind)})
 
 
 def _encode_group(label: Any, found: Release | Refusal) -> dict[str, Any]:
@@ -182,30 +171,8 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
         seeded=document.seeded,
         settings=settings,
         found=None if document.found is None else Found(**msgspec.structs.asdict(document.found)),
-        scales=_read_scales(document.scales, document.d, in_box=isinstance(settings.bound, BoxBounds)),
-        value_counts=_read_value_counts(document.value_counts, document.d),
+        **read_columns(document, in_box=isinstance(settings.bound, BoxBounds)),
     )
-
-
-def _read_value_counts(document: ValueCountsDocument | UnsetType, d: int) -> ValueCounts | None:
-    if isinstance(document, UnsetType):
-        return None
-    if len(document.counts) != d:
-        raise ValueError(f"its counts of values must be {d} numbers, one for each column")
-    return ValueCounts(document.counts, document.std)
-
-
-def _read_scales(document: ScalesDocument | UnsetType, d: int, *, in_box: bool) -> Scales | None:
-    if isinstance(document, UnsetType):
-        return None
-    if not len(document.values) == len(document.errors) == len(document.units) == d:
-        raise ValueError(f"its scales must have {d} values, errors and units, one for each column")
-    if document.per_column is not in_box:
-        raise ValueError("its scales are per column where columns have bounds, and only there")
-    if not in_box and abs(math.hypot(*document.units) / math.sqrt(d) - 1) > _ROUNDING:
-        raise ValueError("the units of its scales must have mean square one, as columns share a unit")
-    kind = read_name(ScaleKind, shorten(document.kind), "kind")
-    return Scales(document.values, document.errors, document.units, kind, document.per_column)
 
 
 def _read_grouped(document: GroupedDocument, parsed: dict[str, Any]) -> GroupedRelease:

@@ -17,6 +17,7 @@ from dpmean.privacy.conversions import rounded_up, tight_epsilon
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.release import text as summary
+from dpmean.release.intervals import Difference, difference
 from dpmean.release.release import Release
 from dpmean.release.settings import Settings
 
@@ -193,6 +194,30 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
         return codec.identify(self.to_json(), [self.coins, *(one.settings.coins for one in self.released.values())])
 
+    def difference(self, first: Any, second: Any, confidence: float = 0.95, *, of: str = "rows") -> Difference:
+        """Return the mean of one group minus that of another, with a confidence interval for each column.
+
+        No row is in two groups, so the errors of both are independent. Persons may be in several with
+        ``contributions``: then what a sample of a population adds to them may be as large as both together.
+
+        Args:
+            first: The label of a group.
+            second: The label of the group that is subtracted.
+            confidence: The probability with which each of the intervals holds.
+            of: What it is about: ``"rows"`` for the means of these rows, ``"population"`` for those of the
+                distributions they were drawn from independently. The latter needs ``population=True`` in
+                ``dpmean.mean_by``.
+
+        """
+        both = []
+        for label in (first, second):
+            found = self[label]
+            if isinstance(found, Refusal):
+                raise ArgumentError(f"there is no difference, as a group has no mean: {found.reason}")
+            both.append(found)
+        shared = self.contributions > 1
+        return difference(both[0], both[1], (first, second), confidence, of, shared=shared)
+
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame with a line per group and column.
 
@@ -247,6 +272,9 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             unit = display_name(self.unit)
             most = f"at most {self.contributions} groups" if several else "one group"
             facts.append(("", f"every {unit} counts in {most}; rows of the same {unit} in other groups are ignored"))
+        intervals = max((one.intervals for one in self.released.values()), key=len, default=())
+        if intervals and len(intervals[0].lower) <= summary.FEW_COLUMNS:
+            facts.append(("intervals", summary.in_brackets(intervals)))
         if self.refused:
             facts.append(("labels", _CHECK_LABELS))
         first = next(iter(self.released.values()), None)

@@ -83,6 +83,24 @@ class ValueCountsDocument(msgspec.Struct, forbid_unknown_fields=True):
     std: _Length
 
 
+class VariancesDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """The variances of columns."""
+
+    values: tuple[_Length, ...]
+    noise_std: tuple[_Length, ...]
+    rows: Annotated[int, Meta(ge=1, le=2**53)]
+    clipped: Annotated[float, Meta(ge=0, le=1)]
+
+
+class IntervalDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """Confidence intervals, one for each column."""
+
+    of: str
+    confidence: Annotated[float, Meta(gt=0, lt=1)]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+
 class ReleaseDocument(msgspec.Struct, forbid_unknown_fields=True):
     """A release."""
 
@@ -102,6 +120,8 @@ class ReleaseDocument(msgspec.Struct, forbid_unknown_fields=True):
     found: FoundDocument | None = None
     scales: ScalesDocument | UnsetType = UNSET
     value_counts: ValueCountsDocument | UnsetType = UNSET
+    variances: VariancesDocument | UnsetType = UNSET
+    intervals: tuple[IntervalDocument, ...] | UnsetType = UNSET
 
 
 class GroupDocument(msgspec.Struct, forbid_unknown_fields=True):

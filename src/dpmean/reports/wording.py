@@ -23,6 +23,7 @@ STEPS = {
     "outline": "how many rows lie how far out",
     "squares": "how widely each column varies",
     "octaves": "how widely each column varies",
+    "variances": "the variance of each column, for intervals of a population",
     "far pairs": "whether noise that follows the columns is smaller",
     "tails": "whether a column has more rows far out than its scale tells",
     "far": "how far out the farthest rows are",

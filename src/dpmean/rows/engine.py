@@ -13,6 +13,7 @@ from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Rows
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
@@ -149,7 +150,7 @@ class StreamedRows:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares | Present) -> Ints: ...
+    def answer(self, query: Ball | BallSquares | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -157,7 +158,7 @@ class StreamedRows:
     def answer(self, query: Query) -> Total:
         """Return the exact total over all rows that a query asks for."""
         match query:
-            case Coordinates() | Columns() | Pairs() | Octaves() | Squares():
+            case Coordinates() | Columns() | Pairs() | Octaves() | Squares() | BallSquares():
                 return self.held().answer(query)
             case _:
                 return self._sum(query)

@@ -13,6 +13,7 @@ from dpmean.errors import DataError
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
@@ -29,7 +30,18 @@ from dpmean.queries.queries import (
 )
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
-from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, block_rows, convert, grouped, run_group, which_count
+from dpmean.rows.block_query import (
+    NOT_FINITE,
+    Kernel,
+    as_it_is,
+    block_rows,
+    convert,
+    grouped,
+    room,
+    run,
+    run_group,
+    which_count,
+)
 from dpmean.rows.threads import each, threads_to_use
 
 _SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
@@ -102,7 +114,7 @@ class MemoryRows:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares | Present) -> Ints: ...
+    def answer(self, query: Ball | BallSquares | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -121,6 +133,8 @@ class MemoryRows:
                 return self.counted()._pairs(numba_kernels.count_octaves, (self.d, query.points), query.low)
             case Squares():
                 return self.counted()._pairs(numba_kernels.add_squares, (self.d,), query.length)
+            case BallSquares():
+                return self.counted()._ball_squares(query)
             case _:
                 return self._sum(query)
 
@@ -141,6 +155,18 @@ class MemoryRows:
             return total
 
         return kernel.total(sum(each(summed, self._spans(self.n), self.threads), start=kernel.zeros()))
+
+    def _ball_squares(self, query: BallSquares) -> Ints:
+        roomy = query.radius * query.unit < room(self.domain, query.centre)
+
+        def added(span: range) -> Ints:
+            total = np.zeros(self.d, dtype=np.int64)
+            for _, block in self._blocks(span):
+                line = (query.centre, roomy, query.unit, query.radius, query.shift, total)
+                run(numba_kernels.add_ball_squares, self.domain, block, *line)
+            return total
+
+        return sum(each(added, self._spans(self.n), self.threads), start=np.zeros(self.d, dtype=np.int64))
 
     def _pairs(self, loop: Callable[..., bool], shape: tuple[int, ...], *arguments: object) -> Ints:
         """Add up what a loop writes of pairs: row i and row i + n / 2."""

@@ -359,6 +359,48 @@ def add_clipped(
 
 
 @compiled
+def add_ball_squares(
+    given: Rows,
+    entry: Entry,
+    centre: Floats,
+    roomy: bool,
+    unit: float,
+    radius: int,
+    shift: int,
+    sums: Ints,
+) -> bool:
+    """Add up the squares of rows minus the centre, column by column, in units of 2^shift square units, rounded down.
+
+    Rows are clipped as by ``add_clipped``: the squares of a row add up to ``radius^2 >> shift`` at most.
+    """
+    wide, lines, block, line, raw = given
+    bits = entry[2]
+    d = block.shape[1]
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    whole = np.empty(d, dtype=np.int32)
+    square = np.int64(radius) * np.int64(radius)
+    per_unit, limit = 1.0 / unit, _power(bits) - 1.0
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
+            length = _in_units(block, i, centre, per_unit, limit, whole)
+            if length > square or not roomy:
+                entered = _enter(raw, _place(group, i, block, raw), lines, entry, origin, inside)
+                if entered == UNUSABLE:
+                    return False
+                if entered == MOVED:
+                    if _in_units(inside, 0, centre, per_unit, limit, whole) > square:
+                        _shrink(inside, 0, centre, bits, radius, whole)
+                elif length > square:
+                    _shrink(block, i, centre, bits, radius, whole)
+            for j in range(d):
+                sums[j] += (np.int64(whole[j]) * np.int64(whole[j])) >> shift
+    return True
+
+
+@compiled
 def _stretch(squared: int, length: int) -> int:
     """Return the largest whole factor that leaves a vector of this squared norm no longer than ``length``, or less."""
     norm = np.int64(np.sqrt(np.float64(squared)))

@@ -14,7 +14,7 @@ from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid, norm_bits, power_of_two_at_most
 from dpmean.numerics.rotation import Rotation
 from dpmean.queries.domain import Domain
-from dpmean.queries.queries import Columns, Octaves, Squares
+from dpmean.queries.queries import BallSquares, Columns, Octaves, Squares
 from dpmean.queries.totals import BinSums, Histogram, ShellSums
 from dpmean.rows.memory import MemoryRows, Places
 from tests.support.public import REPLACED
@@ -87,7 +87,14 @@ def questions_of_shape(domain):
     )
     coarse = Columns(np.full(d, -domain.reach), np.geomspace(0.01, 3.0, d) * domain.reach, LAST.take(np.arange(d) % 5))
     outside = Columns(np.linspace(-0.3, 0.01, d) * domain.reach, np.full(d, 0.2 * domain.reach), np.full(d, 2))
-    return [Octaves(low, 42), Octaves(low + 34, 4), Squares(1 << 24), Squares(3), fine, coarse, outside]
+    grid, centre = (
+        Grid(power_of_two_at_most(domain.reach / 2**24), domain.reach, d),
+        domain.working(np.full((1, d), 4.0)),
+    )
+    balls = [grid.ball_squares(centre[0] * 0.5, domain.reach * part, 1000) for part in (0.9, 0.05)]
+    rough = BallSquares(np.zeros(d), domain.reach / 900, 300, 5)
+    asked = [Octaves(low, 42), Octaves(low + 34, 4), Squares(1 << 24), Squares(3), fine, coarse, outside]
+    return [*asked, *balls, rough]
 
 
 LAST = np.array([5000, 257, 64, 1, 0])

@@ -14,6 +14,7 @@ import numpy as np
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
@@ -85,7 +86,7 @@ class TensorRows:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares | Present) -> Ints: ...
+    def answer(self, query: Ball | BallSquares | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -101,7 +102,9 @@ class TensorRows:
                 return cumulated(self._count(self.counted()._pairs(query), query.points))
             case Coordinates():
                 return self._by_coordinate(query)
-            case Columns() | Octaves() | Squares():  # asked of samples alone, which the host has loops for
+            case (
+                Columns() | Octaves() | Squares() | BallSquares()
+            ):  # asked of samples alone, which the host has loops for
                 return self._on_host().answer(query)
             case Ball():
                 return self._ball(query)
