@@ -17,6 +17,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.table import Table
 from rich.text import Text
 
+from dpmean.cli.typed import as_typed
+
 _PLAINER = {"±": "+-", "é": "e"}
 
 
@@ -88,7 +90,7 @@ def working(words: str) -> Iterator[None]:
             progress.add_task(words, total=None)
             yield
     for message in dict.fromkeys(str(warning.message) for warning in caught):
-        note(message)
+        note(as_typed(message))
 
 
 def bar(*columns: SpinnerColumn | TextColumn | BarColumn | TaskProgressColumn | TimeElapsedColumn) -> Progress:

@@ -365,7 +365,7 @@ def test_hidden_and_temporary_folders_hold_no_rows(rows, tmp_path):
 
 def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
     (tmp_path / "rows.parquet").write_bytes(b"")
-    (tmp_path / "rows.txt").write_text("1")
+    (tmp_path / "rows.xlsx").write_text("1")
     (tmp_path / "empty").mkdir()
     np.save(tmp_path / "text.npy", np.array(["a", "b"]))
     np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
@@ -375,7 +375,7 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         ("nothing.npy", "there is no file .*: give a file, a folder, or a pattern"),
         ("*.nothing", "there is no file .*: give a file, a folder, or a pattern"),
         ("empty", "there is no file .*: give a file, a folder, or a pattern"),
-        ("rows.txt", "give a file that ends in .npy"),
+        ("rows.xlsx", "give a file that ends in .npy"),
         ("text.npy", "one array of real numbers"),
         ("cube.npy", "got 3 dimensions"),
         ("*.npy", "one .npy file at a time"),
