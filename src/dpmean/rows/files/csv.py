@@ -163,8 +163,9 @@ class TextReader:
         found = read_fields(text, records, self.marks, wanted, trim=trim)
         if isinstance(found, Fields):
             return found
-        message = _UNBALANCED if found == UNCLOSED and self.marks.quoted else _FAULTS[found]
-        raise DataError(message.format(self.text.path.name, name_separator(self.marks.delimiter)))
+        unbalanced = found == UNCLOSED and self.marks.quoted
+        words = self.text.path.name, name_separator(self.marks.delimiter)
+        raise DataError((_UNBALANCED if unbalanced else _FAULTS[found]).format(*words))
 
 
 def records_of(text: Text, marks: Marks, between: Sequence[int], *, blank: bool) -> Iterator[tuple[Bytes, Ints]]:
