@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import random
 import warnings
 
 import numpy as np
@@ -337,3 +338,53 @@ def test_the_command_reads_dialects_and_says_what_it_assumed(tmp_path):
     asked += ["--decimal", ",", "--encoding", "latin-1", "--seed", "1"]
     for tab in ("tab", "\\t", "\t"):
         assert CliRunner().invoke(main, [*asked, "--sep", tab]).stdout == found.stdout
+
+
+ODD = [
+    '"',
+    "'",
+    "\r",
+    ",",
+    ";",
+    "|",
+    "\t",
+    "\0",
+    "\x1a",
+    "\x85",
+    "\u2028",
+    "\ufeff",
+    "#",
+    "1",
+    "-",
+    "e",
+    "nan",
+    '""',
+    "",
+    "é",
+    " ",
+]
+
+
+@pytest.mark.parametrize("drawn", CORPUS, ids=lambda drawn: str(drawn.number))
+def test_any_change_of_one_record_leaves_all_others_as_they_are(drawn, tmp_path):
+    chance = random.Random(drawn.number)
+    lines = [drawn.line(drawn.names), *map(drawn.line, drawn.records)]
+    path = tmp_path / f"t{drawn.suffix}"
+    for dialect in (told(drawn), read_dialect(None, drawn.decimal, None, drawn.quote, "records")):
+        before = read(saved(path, drawn.write(lines)), drawn, dialect)
+        for _ in range(12):
+            place = chance.randrange(1, len(lines))
+            line = list(lines[place])
+            for _ in range(chance.randrange(1, 4)):
+                at = chance.randrange(len(line) + 1)
+                line[at : at + chance.choice((0, 0, 1, 9))] = chance.choice(ODD)
+            changed = "".join(line) if chance.random() < 0.9 else ""
+            after = read(saved(path, drawn.write([*lines[:place], changed, *lines[place + 1 :]])), drawn, dialect)
+            if before is None or after is None:
+                continue
+            assert same(without(before, place - 1), without(after, place - 1) if changed.strip("\r") else after)
+
+
+def without(found, place):
+    """Return what was read without one record."""
+    return np.delete(found[0], place, axis=0), [keys[:place] + keys[place + 1 :] for keys in found[1]]
