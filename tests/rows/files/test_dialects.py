@@ -21,15 +21,9 @@ from dpmean.rows.files.csv_records import MISSING
 from dpmean.rows.files.dialect import Dialect
 from dpmean.rows.files.text import Text
 from tests.support.dialects import CORPUS
+from tests.support.saved import saved
 
 REFUSED = (DataError, ArgumentError)
-
-
-def saved(path, data):
-    """Write a file, packed if its name says so."""
-    packed = {".gz": gzip.compress, ".zst": lambda text: pa.compress(text, "zstd", asbytes=True)}
-    path.write_bytes(packed.get(path.suffix, bytes)(data))
-    return path
 
 
 def told(drawn):

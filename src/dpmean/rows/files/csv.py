@@ -81,7 +81,7 @@ class TextReader:
         if columns is None:
             columns = type(names)(name for name in names if name not in apart)
         chosen = _choose(names, columns)
-        count, offsets = _find_parts(header, blank=len(names) == 1)
+        count, offsets = find_parts(header, blank=len(names) == 1)
         step = max(count, 1) if header.text.in_order else BLOCK_ROWS
         parts = [range(start, min(start + step, count)) for start in range(0, count, step)]
         if header.assumed:
@@ -175,17 +175,21 @@ def records_of(text: Text, marks: Marks, between: Sequence[int], *, blank: bool)
         whole = np.frombuffer(text.as_utf8(text.span(start, stop)), dtype=np.uint8)
         yield whole, find_records(whole, marks, blank=blank)
         return
+    pieces = (text.as_utf8(piece) for piece in text.between(start, stop, _CHUNK_BYTES))
+    yield from ((held, found) for held, found, _ in split_pieces(pieces, marks, blank=blank))
+
+
+def split_pieces(pieces: Iterator[bytes], marks: Marks, *, blank: bool) -> Iterator[tuple[Bytes, Ints, int]]:
+    """Yield text as it comes, where records are in it, and where the rest begins that is yielded with the next."""
     rest = b""
-    for piece in text.between(start, stop, _CHUNK_BYTES):
-        held = np.frombuffer(rest + text.as_utf8(piece), dtype=np.uint8)
+    for piece in pieces:
+        held = np.frombuffer(rest + piece, dtype=np.uint8)
         scan = Scan(marks, 0, blank=blank)
         found = scan.feed(held, 1)
+        yield held, found, scan.rest.start
         rest = held[scan.rest.start :].tobytes()
-        if len(found):
-            yield held, found
-    if rest:
-        last = np.frombuffer(rest, dtype=np.uint8)
-        yield last, find_records(last, marks, blank=blank)
+    last = np.frombuffer(rest, dtype=np.uint8)
+    yield last, find_records(last, marks, blank=blank), len(last)
 
 
 def _tell(header: Header) -> None:
@@ -210,12 +214,12 @@ def _choose(names: tuple[str, ...], columns: Sequence[str]) -> Columns:
     return Columns(chosen, False, len(chosen))
 
 
-def _find_parts(header: Header, *, blank: bool) -> tuple[int, Ints]:
+def find_parts(header: Header, *, blank: bool) -> tuple[int, Ints]:
     """Count the records, with or without blank ones, and find where every so many begin; then where the last ends."""
     text, start = header.text, header.size
     scan, offsets, at = Scan(header.marks, start, blank=blank), [start], start
     every = _ONE_PART if text.in_order else BLOCK_ROWS
-    for piece in _without_last_end(text.between(start, None, _CHUNK_BYTES)):
+    for piece in without_last_end(text.between(start, None, _CHUNK_BYTES)):
         offsets += scan.feed(np.frombuffer(piece, dtype=np.uint8), every)[:, 0].tolist()
         at += len(piece)
     if scan.in_quotes:
@@ -225,7 +229,7 @@ def _find_parts(header: Header, *, blank: bool) -> tuple[int, Ints]:
     return scan.count + bool(scan.rest), np.array([*offsets[1:], at], dtype=np.int64)
 
 
-def _without_last_end(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def without_last_end(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Leave out one empty line after the last line: it is no row, whatever the columns."""
     held = b"\n"  # before the first record is the end of a line, or nothing
     first = 1

@@ -34,7 +34,7 @@ def open_source(name: str | os.PathLike[str], selection: Selection) -> Streamed:
 
 def open_table(name: str | os.PathLike[str], selection: Selection) -> FileEngine:
     """Open a file, a folder of files or all files that match a pattern, in the order of their names."""
-    paths = _paths(name)
+    paths = find_files(name)
     kinds = {find_kind(path) for path in paths}
     if len(kinds) > 1:
         raise ArgumentError(f"{name} stands for files of several kinds, {', '.join(sorted(kinds))}: name one kind")
@@ -71,7 +71,13 @@ def _reader(paths: list[Path], kind: str, selection: Selection) -> Reader:
     return TextReader.open(paths[0], columns, selection.keys, selection.dialect)
 
 
-def _paths(name: str | os.PathLike[str]) -> list[Path]:
+def is_table(path: Path) -> bool:
+    """Whether a file says what its columns hold."""
+    return find_kind(path) in _TABLES
+
+
+def find_files(name: str | os.PathLike[str]) -> list[Path]:
+    """Return the files that a name stands for, in the order of their names."""
     path = Path(name).expanduser()
     if path.is_dir():
         found = [inner for inner in sorted(path.rglob("*")) if _is_data(inner, path)]
