@@ -18,7 +18,7 @@ _NUMBERS = [0, 1, -1, 0.5, 1e-6, 1e-13, 1e13, 1e300, float("nan"), float("inf"),
 _NUMBERS += [Decimal("0.1"), [1], (0, 1), {"a": (0, 1)}, ([0, 0], [1, 1]), (1, 0), b"x", 10, 100.0]
 _WORDS = ["refined", "shifted", "clipped", "central", "local", "shuffle", "adaptive", "few", "raise", "impute"]
 _WORDS += ["totals", "messages", "replace-one", "add-or-remove-one", "private", "public", "", "a", "b", 3, None, ["a"]]
-_WORDS += [{"a": "impute"}, "auto", "round"]
+_WORDS += [{"a": "impute"}, "auto", "round", ";", ",", ".", "latin-1", "utf-16", "quoted", "records"]
 _SHAPES = [
     "auto",
     "round",
@@ -34,6 +34,7 @@ _SHAPES = [
 _BOUNDS = [(0, 1), (-1e150, 1e150), (0, 1e-150), ([0, 0, -1e9], [1, 1e-9, 1e9]), (-10.0, 10.0)]
 _NUMERIC = ("rho", "epsilon", "delta", "norm_bound", "bounds", "sigma_min", "sigma_max", "step", "passes", "honest")
 _WORDY = ("method", "trust", "rounds", "fidelity", "nan", "neighbours", "columns", "vector_column", "shape")
+_WORDY += ("sep", "decimal", "encoding", "quotechar", "newlines")
 _KINDS = ("<f8", "<f4", "<i8", "<i2", "|b1", "<u2", "<f2", "O", "U5")
 
 
@@ -90,6 +91,11 @@ def _by_group(rows: Any, arguments: dict[str, Any], given: Any) -> None:
         "method",
         "columns",
         "vector_column",
+        "sep",
+        "decimal",
+        "encoding",
+        "quotechar",
+        "newlines",
         "privacy_unit",
         "shape",
     )

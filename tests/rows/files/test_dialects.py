@@ -175,6 +175,15 @@ def test_what_the_first_line_decided_is_said_and_can_be_confirmed(tmp_path):
     assert saying(path, ["b"]) == ([[2.0]], [SAID.format("tabs between columns", 'sep="\\t"')])
 
 
+def test_tabs_are_assumed_only_if_columns_are_named(tmp_path):
+    """Beside a value a tab is a blank: a first record must not make columns of such blanks."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"x\ty\n\t5\n\t6\n")
+    with pytest.raises(DataError, match=r'seems to have tabs between its columns: give sep="\\t", or the names'):
+        saying(path, None)
+    assert saying(path, ["y"])[0] == [[5.0], [6.0]]
+
+
 def test_names_decide_where_the_first_line_leaves_it_open(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"x;y\tx\n1;2\n")

@@ -571,3 +571,15 @@ def test_the_engine_in_the_documents_is_one():
 def test_passes_are_for_the_central_model(npy):
     with pytest.raises(ArgumentError, match='passes is for the central model, got trust="local"'):
         dpmean.mean(npy, trust="local", epsilon=1.0, norm_bound=9.0, passes=1)
+
+
+def test_a_damaged_column_of_keys_is_told_as_such(tmp_path):
+    """Offsets of text in an Arrow file may point anywhere."""
+    path = tmp_path / "rows.arrow"
+    feather.write_feather(pa.table({"x": [1.0, 2.0] * 30, "who": ["a", "b"] * 30}), path, compression="uncompressed")
+    whole = path.read_bytes()
+    at = whole.index(np.arange(61, dtype="<i4").tobytes())
+    for place in (at + 3, at + 4 * 30 + 3, at + 4 * 60 + 3):
+        path.write_bytes(whole[:place] + b"\x7f" + whole[place + 1 :])
+        with pytest.raises(DataError, match="check that they are whole"):
+            dpmean.mean(path, columns=["x"], privacy_unit="who", **SETTINGS)

@@ -31,6 +31,7 @@ _SEMICOLONS = (
     "if there are commas in numbers"
 )
 _SEVERAL = 'the first line of {} may have {} between its columns: give sep="{}", say'
+_TABS = 'the first line of {} seems to have tabs between its columns: give sep="\\t", or the names of columns'
 _NOT_DECODED = (
     'the first line of {} is not {}: give encoding="latin-1", say, or whatever the file is written in, or save it as '
     "UTF-8"
@@ -176,6 +177,8 @@ def _choose(line: str, usual: Marks, declared: Sequence[str], name: str) -> Mark
     fits = [sep for sep, names in found.items() if declared and set(declared) <= set(names)]
     if not fits and len(fields) < 2:
         fits = [sep for sep, names in found.items() if len(names) > 1 and _are_names(names, usual)]
+        if fits == ["\t"]:  # which may stand before or behind a value, where it is no more than a blank
+            raise DataError(_TABS.format(name))
     if len(fits) > 1:
         words = " or ".join(name_separator(sep) for sep in fits)
         raise DataError(_SEVERAL.format(name, words, fits[0].replace("\t", "\\t")))
