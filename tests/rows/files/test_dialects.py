@@ -391,3 +391,13 @@ def test_any_change_of_one_record_leaves_all_others_as_they_are(drawn, tmp_path)
 def without(found, place):
     """Return what was read without one record."""
     return np.delete(found[0], place, axis=0), [keys[:place] + keys[place + 1 :] for keys in found[1]]
+
+
+def test_names_that_may_be_a_row_are_not_told_with_an_assumed_separator_either(tmp_path):
+    path = tmp_path / "t.csv"
+    for lines, told_so in (("Meyer|Ulm\nSmith|York\n", False), ("weight|town\n61.5|York\n", True)):
+        path.write_text(lines)
+        with pytest.raises(ArgumentError, match="there is no column 'age'") as caught:
+            saying(path, ["age"])
+        assert ("weight, town" in str(caught.value)) == told_so
+        assert "Meyer" not in str(caught.value)

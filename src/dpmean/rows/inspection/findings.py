@@ -40,7 +40,9 @@ class Asked:
 
     def bounds_of(self, name: str) -> tuple[float, float] | None:
         """Return the bounds of a column, if there are any."""
-        return self.bounds.get(name) if isinstance(self.bounds, Mapping) else self.bounds
+        if isinstance(self.bounds, Mapping):
+            return self.bounds.get(name)
+        return self.bounds if self.columns is None or name in self.columns else None
 
 
 @final
