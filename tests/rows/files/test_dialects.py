@@ -1,10 +1,13 @@
 """CSV as it comes: 200 dialects, read as pandas and Python's csv read them, or refused; and never otherwise."""
 
+import contextlib
 import csv
+import encodings.aliases
 import gzip
 import io
 import random
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -401,3 +404,29 @@ def test_names_that_may_be_a_row_are_not_told_with_an_assumed_separator_either(t
             saying(path, ["age"])
         assert ("weight, town" in str(caught.value)) == told_so
         assert "Meyer" not in str(caught.value)
+
+
+def accepted():
+    """Return the encodings of Python that are accepted, of one byte for a character."""
+    for name in sorted(set(encodings.aliases.aliases.values())):
+        with contextlib.suppress(ArgumentError):
+            found = read_dialect(None, ".", name, '"', "records").encoding
+            if not found.startswith("utf"):
+                yield found
+
+
+@pytest.mark.parametrize("encoding", accepted())
+def test_no_byte_of_an_encoding_reaches_into_the_next(encoding):
+    """Every byte is a character of its own, the first 128 are ASCII, and no other one is."""
+    text = Text(Path("t.csv"), encoding, 0, False)
+    assert text.as_utf8(bytes(range(128))) == bytes(range(128))
+    for byte in range(128, 256):
+        found = text.as_utf8(bytes([byte]))
+        assert min(found) >= 128
+        assert text.as_utf8(bytes([byte, 34, byte])) == found + b'"' + found
+
+
+def test_many_encodings_are_accepted_and_those_of_several_bytes_are_not():
+    found = set(accepted())
+    assert {"iso8859-1", "iso8859-15", "cp1252", "cp437", "koi8-r", "mac-roman"} <= found
+    assert not found & {"shift_jis", "gbk", "gb18030", "big5", "euc_jp", "utf-7", "cp932", "iso2022_jp", "hz"}

@@ -152,7 +152,8 @@ def _decode(text: Text, first: bytes, dialect: Dialect, declared: list[str]) -> 
     try:
         return text, first.decode("utf-8" if text.is_wide else text.encoding), False
     except UnicodeDecodeError:
-        pass
+        if b"\0" in first:
+            raise DataError(_ZEROS.format(text.path.name)) from None
     if dialect.encoding is None and not text.marked and any(not name.isascii() for name in declared):
         line = first.decode(_USUAL_CODE_PAGE, "replace")
         for sep in SEPARATORS if dialect.sep is None else dialect.sep:
