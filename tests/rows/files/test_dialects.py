@@ -415,7 +415,7 @@ def accepted():
                 yield found
 
 
-@pytest.mark.parametrize("encoding", accepted())
+@pytest.mark.parametrize("encoding", [*accepted()])
 def test_no_byte_of_an_encoding_reaches_into_the_next(encoding):
     """Every byte is a character of its own, the first 128 are ASCII, and no other one is."""
     text = Text(Path("t.csv"), encoding, 0, False)

@@ -260,6 +260,20 @@ def test_tables_say_what_they_hold(kind, tmp_path):
     assert (vectors.columns, vectors.obstacles) == (("v",), [])
 
 
+def test_files_that_differ_and_keys_that_cannot_be_ones_stand_in_the_way(tmp_path):
+    parquet.write_table(pa.table({"x": [1.0], "y": [2.0], "who": [["a"]]}), tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"x": [1.0], "who": [["a"]]}), tmp_path / "b.parquet")
+    asked = Asked(unit="who")
+    found = inspect_tables([tmp_path / "a.parquet", tmp_path / "b.parquet"], asked, nothing)
+    assert {words[:30]: places.lines for words, places in found.faults.items()} == {
+        "the column 'who' cannot tell r": [1, 2],
+        "the column 'y' is not in every": [2],
+    }
+    assert len(judge(found, asked).obstacles) == 2
+    with pytest.raises(ArgumentError, match="there is no column 'y'"):
+        inspect_tables([tmp_path / "b.parquet"], Asked(columns=("y",)), nothing)
+
+
 def test_places_are_few_and_in_words():
     places = Places()
     places.add(np.arange(2, 4))
