@@ -1,5 +1,6 @@
 """dpmean check: what it says to the holder of the data, and that the command it prints works."""
 
+import json
 import re
 import shlex
 
@@ -99,6 +100,21 @@ def test_missing_values_and_values_outside_of_bounds_are_said(people, tmp_path):
     words = suggested(done.stdout)
     assert words[words.index("--nan") + 1] == "impute"
     assert call(*words, folder=tmp_path).exit_code == 0
+
+
+def test_one_document_has_everything(people, tmp_path):
+    people[7] = ";;3;fine;x"
+    (tmp_path / "t.csv").write_text("\n".join(people))
+    (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
+    done = call("check", "t.csv", "--privacy-unit", "who", "--json", folder=tmp_path)
+    found = json.loads(done.stdout)
+    assert done.exit_code == 1
+    assert (found["warning"], found["works"], found["rows"]) == (BANNER, False, N)
+    assert found["keys"][0]["missing"] == {"count": 1, "lines": [8]}
+    assert {column["name"]: column["holds"] for column in found["columns"]}["day"] == "text"
+    assert shlex.split(found["command"])[:3] == ["dpmean", "mean", "t.csv"]
+    done = call("check", "twice.csv", "--json", folder=tmp_path)
+    assert json.loads(done.stdout)["obstacles"] == ["two columns of twice.csv have the same name: rename one"]
 
 
 def test_bounds_are_never_made_of_the_rows(people, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,16 @@ _RHO = 0.5
 @click.option("--by", metavar="NAME", help="The column that names the group of a row.")
 @click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
 @arguments.dialect
+@arguments.as_json
 def check(
-    *, data: str, bounds: Path | None, lower: float | None, upper: float | None, groups: str | None, **given: Any
+    *,
+    data: str,
+    bounds: Path | None,
+    lower: float | None,
+    upper: float | None,
+    groups: str | None,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Look at the rows in FILE, and say what stands in the way of a mean.
 
@@ -61,8 +70,8 @@ def check(
         asked["groups"] = ["any"]  # they are not asked for yet
     asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
     known = {"rho": _RHO} if "bounds" in asked else {"rho": _RHO, "norm_bound": 1.0}
-    judged = _check(data, release.read(asked | known), _wanted(asked, listed=groups is not None), typed)
-    if judged is None or judged.obstacles:
+    wanted = _wanted(asked, listed=groups is not None)
+    if not _check(data, release.read(asked | known), wanted, typed, as_json=as_json):
         raise click.exceptions.Exit(1)
 
 
@@ -80,25 +89,33 @@ def _wanted(asked: dict[str, Any], *, listed: bool) -> Asked:
     )
 
 
-def _check(data: str, request: Request, wanted: Asked, typed: dict[str, Any]) -> Judgement | None:
-    """Look at the file, and print what there is to say; None if it cannot be opened."""
-    from dpmean.cli import file_check_page
+def _check(data: str, request: Request, wanted: Asked, typed: dict[str, Any], *, as_json: bool) -> bool:
+    """Look at the file, print what there is to say, and return whether a mean would be released."""
+    from dpmean.cli import file_check_page as page
     from dpmean.errors import DataError
     from dpmean.rows.files.formats import find_files
     from dpmean.rows.inspection.judgement import judge
 
     paths = find_files(data)
-    file_check_page.begin()
+    if not as_json:
+        page.begin()
     try:
         found = _look(paths, request, wanted)
     except DataError as error:
-        file_check_page.refuse(str(error))
-        return None
+        if as_json:
+            click.echo(json.dumps({"warning": page.BANNER, "works": False, "obstacles": [str(error)]}, indent=2))
+        else:
+            page.refuse(str(error))
+        return False
     judged = judge(found, wanted)
     _expect(found, wanted, judged)
-    file_check_page.tell(Path(data).name, found, wanted, judged)
-    file_check_page.suggest(data, found, judged, typed, rho=_RHO)
-    return judged
+    command = page.make_command(data, found, judged, typed, rho=_RHO)
+    if as_json:
+        click.echo(json.dumps(page.document(found, judged, command), indent=2))
+    else:
+        page.tell(Path(data).name, found, wanted, judged)
+        page.suggest(command, judged, rho=_RHO)
+    return not judged.obstacles
 
 
 def _look(paths: list[Path], request: Request, wanted: Asked) -> Findings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -24,7 +25,10 @@ _BOUNDS = (
 )
 _VECTORS = "LONGEST is how long a vector can be (l2 norm), as is known without these rows"
 _GROUPS = "GROUPS are all labels that may occur, as is known without these rows"
-_COMMA = "a name with a comma cannot be given to --columns: list the columns in a file, --bounds CSV"
+_MEANINGS = {"LOWER": _BOUNDS, "LONGEST": _VECTORS, "GROUPS": _GROUPS}
+_COMMA = (
+    "a name that is blank, or has a comma in it, cannot be given to --columns: list the columns in a file, --bounds CSV"
+)
 
 
 def begin() -> None:
@@ -104,10 +108,21 @@ def _count_keys(keys: KeyColumn, what: str) -> str:
     return words + (f"; more than ten times the median: {many} of them" if many else "")
 
 
-def suggest(data: str, found: Findings, judged: Judgement, typed: dict[str, Any], *, rho: float) -> None:
-    """Print the command that works."""
-    if not judged.columns:
+def suggest(command: str | None, judged: Judgement, *, rho: float) -> None:
+    """Print the command that works, and what its words stand for."""
+    if command is None:
         return
+    show.plan("What works once that is mended" if judged.obstacles else "What works")
+    click.echo(f"  {command}\n")
+    notes = [note for word, note in _MEANINGS.items() if f" {word}" in command]
+    notes += [_COMMA] * any("," in name or not name.strip() for name in judged.columns)
+    show.sheet([("", note) for note in [*notes, f"rho = {rho} is an example: dpmean plan says what a budget buys"]])
+
+
+def make_command(data: str, found: Findings, judged: Judgement, typed: dict[str, Any], *, rho: float) -> str | None:
+    """Return the command that works, with words in it for what must not come from the rows; None if there is none."""
+    if not judged.columns:
+        return None
     options = dict(typed)
     for cure in found.assumed.values():
         name, _, value = cure.partition("=")
@@ -120,13 +135,39 @@ def suggest(data: str, found: Findings, judged: Judgement, typed: dict[str, Any]
         options |= {"norm_bound": "LONGEST"} if judged.vectors else {"lower": "LOWER", "upper": "UPPER"}
     options |= {"nan": "impute"} if judged.impute else {}
     options |= {"groups": "GROUPS"} if "by" in typed and "groups" not in typed else {}
-    words = ["dpmean", "mean", shlex.quote(data), *_as_options(options), "--rho", str(rho)]
-    show.plan("What works once that is mended" if judged.obstacles else "What works")
-    click.echo(f"  {' '.join(words)}\n")
-    chosen = {"UPPER": _BOUNDS, "LONGEST": _VECTORS, "GROUPS": _GROUPS}
-    notes = [note for word, note in chosen.items() if word in options.values()]
-    notes += [_COMMA] * any("," in name for name in judged.columns)
-    show.sheet([("", note) for note in [*notes, f"rho = {rho} is an example: dpmean plan says what a budget buys"]])
+    return " ".join(["dpmean", "mean", shlex.quote(data), *_as_options(options), "--rho", str(rho)])
+
+
+def document(found: Findings, judged: Judgement, command: str | None) -> dict[str, Any]:
+    """Return everything as JSON has it, the warning first."""
+    return {
+        "warning": BANNER,
+        "works": not judged.obstacles,
+        "obstacles": judged.obstacles,
+        "command": command,
+        "rows": found.rows,
+        "read_as": found.read_as or None,
+        "assumed": list(found.assumed),
+        "columns": [
+            {
+                "name": column.name,
+                "holds": column.words,
+                **{name: asdict(getattr(column, name)) for name in ("missing", "infinite", "below", "above")},
+                "others": {kind: asdict(places) for kind, places in column.others.items()},
+            }
+            for column in found.columns.values()
+        ],
+        "keys": [
+            {
+                "name": keys.name,
+                "different": len(keys.counts),
+                "all_counted": not keys.full,
+                "most_rows": max(keys.counts.values(), default=0),
+                "missing": asdict(keys.missing),
+            }
+            for keys in found.keys.values()
+        ],
+    }
 
 
 def _as_options(options: dict[str, Any]) -> Iterator[str]:
