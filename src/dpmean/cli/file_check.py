@@ -149,15 +149,16 @@ def _expect(found: Findings, wanted: Asked, judged: Judgement) -> None:
     """Find out whether there are enough rows, where these are not divided into groups."""
     from dpmean.api import plan
     from dpmean.enums import Verdict
+    from dpmean.errors import plural
 
-    rows, unit = found.rows, "rows"
+    rows, unit = found.rows, "row"
     if wanted.unit is not None:
-        rows, unit = len(found.keys[wanted.unit].counts), "persons"
+        rows, unit = len(found.keys[wanted.unit].counts), "person"
     if wanted.by is not None or judged.vectors or not judged.columns:
         return
     outlook = plan(max(rows, 1), len(judged.columns), rho=_RHO)
     if outlook.verdict is Verdict.HOPELESS:
         judged.obstacles.append(
-            f"{rows} {unit} are too few for {len(judged.columns)} columns and rho = {_RHO}: at least "
+            f"{plural(rows, unit)} are too few for {plural(len(judged.columns), 'column')} and rho = {_RHO}: at least "
             f"{outlook.rows_needed} are needed, or a larger rho"
         )

@@ -29,7 +29,7 @@ _LAST = 3
 """Bytes that tell whether a file ends with an empty line."""
 _NOT_A_NUMBER = (
     "{} holds a non-numeric value in a column that is used, so nothing was released: name the columns that hold "
-    'numbers, columns=[...], or correct the file (a decimal comma is read with decimal=",", a thousands separator not '
+    'numbers, columns=[...], or correct the file (a decimal comma is read with decimal="," (--decimal ,), thousands separators not '
     "at all); dpmean check shows where"
 )
 _NOT_DECODED = (

@@ -27,8 +27,8 @@ _FIRST_LINE = (
     "; or | or a line break, since it might be data; rename the column"
 )
 _SEMICOLONS = (
-    'the first line of {} seems to have semicolons between its columns, and no names: give sep=";", and decimal="," '
-    "if there are commas in numbers"
+    'the first line of {} seems to have semicolons between its columns: give sep=";", and decimal="," if there are '
+    "commas in numbers"
 )
 _SEVERAL = 'the first line of {} may have {} between its columns: give sep="{}", say'
 _TABS = 'the first line of {} seems to have tabs between its columns: give sep="\\t", or the names of columns'
