@@ -29,8 +29,8 @@ _LAST = 3
 """Bytes that tell whether a file ends with an empty line."""
 _NOT_A_NUMBER = (
     "{} holds a non-numeric value in a column that is used, so nothing was released: name the columns that hold "
-    'numbers, columns=[...], or correct the file (a decimal comma is read with decimal="," (--decimal ,), thousands separators not '
-    "at all); dpmean check shows where"
+    'numbers, columns=[...], or correct the file (a decimal comma is read with decimal="," (--decimal ,), thousands '
+    "separators not at all); dpmean check shows where"
 )
 _NOT_DECODED = (
     '{} holds text that is not {}, so nothing was released: give encoding="latin-1", say, or whatever the file is '
