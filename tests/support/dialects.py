@@ -23,7 +23,7 @@ _NOTES = (
     'say "so"',
     "t\tt",
 )
-_MISSING = ("", "NA", "nan", "NULL", "n/a", "#N/A", "None", "-", "?", ".")
+_MISSING = ("", "", "", "NA", "NA", "nan", "NULL", "n/a", "#N/A", "None", "-", "?")
 _ENCODINGS = (
     "utf-8",
     "utf-8",
@@ -34,15 +34,14 @@ _ENCODINGS = (
     "utf-16-le with mark",
     "utf-16-be with mark",
 )
-_ENDS = ("\n", "\n", "\n", "\r\n", "\r\n", "\r")
+_ENDS = (*"\n" * 6, *["\r\n"] * 5, "\r")
 _TROUBLES = (
-    "",
-    "",
-    "",
-    "",
+    *[""] * 9,
+    "blank lines",
     "blank lines",
     "comment",
     "ragged",
+    "trailing separators",
     "trailing separators",
     "no end",
     "odd quotes",
