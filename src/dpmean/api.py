@@ -99,7 +99,7 @@ def mean(
             together with the names that you give, and a ``FormatWarning`` says what was assumed. Rows are never asked.
         decimal: The mark before decimals in a CSV file: ``"."``, the default, or ``","``.
         encoding: How the text of a CSV file is encoded: ``"utf-8"``, ``"utf-16"``, ``"latin-1"``, ``"cp1252"`` or
-            another one of one byte for a character. By default a byte order mark tells; without one it is UTF-8.
+            another one with one byte per character. By default a byte order mark tells; without one it is UTF-8.
         quotechar: What stands around the fields of a CSV file that hold the separator. It is doubled within them.
         newlines: How line breaks in a CSV file are read. With ``"records"``, the default, every line is one record, so
             that nothing in one line can change how another is read. With ``"quoted"``, line breaks within quoted fields

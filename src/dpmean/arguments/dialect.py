@@ -11,7 +11,7 @@ from dpmean.rows.files.dialect import Dialect
 
 _WIDE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be")
 _NARROW = re.compile(r"iso8859-\d+|cp125\d|cp(?:437|850|852|855|858|866)|koi8-[ru]|mac-roman")
-"""Encodings of one byte for a character, in which the first 128 are those of ASCII: no byte joins with the next one."""
+"""Encodings with one byte per character, in which the first 128 are those of ASCII: no byte joins with the next one."""
 _TYPICAL = '"utf-8", "utf-16", "latin-1" or "cp1252"'
 _IN_NUMBERS = "+-."
 
@@ -74,7 +74,7 @@ def _read_encoding(encoding: object) -> str:
     if name in _WIDE or _NARROW.fullmatch(name):
         return name
     raise ArgumentError(
-        f"encoding must be UTF-8, UTF-16 or one of one byte for a character, got {encoding!r}, in which a character "
+        f"encoding must be UTF-8, UTF-16 or one with one byte per character, got {encoding!r}, in which a character "
         "may swallow a quote or a line break of another record: convert the file to UTF-8"
     )
 

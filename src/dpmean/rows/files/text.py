@@ -26,7 +26,7 @@ _MARKED = "{} begins with the byte order mark of {}, got encoding={!r}: leave en
 @final
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file of text. UTF-16 is read as UTF-8; a code page of one byte for a character as it is."""
+    """A file of text. UTF-16 is read as UTF-8; text with one byte per character as it is."""
 
     path: Path
     encoding: str
