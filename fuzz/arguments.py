@@ -19,6 +19,7 @@ _NUMBERS += [Decimal("0.1"), [1], (0, 1), {"a": (0, 1)}, ([0, 0], [1, 1]), (1, 0
 _WORDS = ["refined", "shifted", "clipped", "central", "local", "shuffle", "adaptive", "few", "raise", "impute"]
 _WORDS += ["totals", "messages", "replace-one", "add-or-remove-one", "private", "public", "", "a", "b", 3, None, ["a"]]
 _WORDS += [{"a": "impute"}, "auto", "round", "drop", {"a": "drop", "b": 1}, {0: 0.5, 1: "impute"}, {"a": float("nan")}]
+_WORDS += [";", ",", ".", "latin-1", "utf-16", "quoted", "records"]
 _SHAPES = [
     "auto",
     "round",
@@ -34,7 +35,7 @@ _SHAPES = [
 _BOUNDS = [(0, 1), (-1e150, 1e150), (0, 1e-150), ([0, 0, -1e9], [1, 1e-9, 1e9]), (-10.0, 10.0)]
 _NUMERIC = ("rho", "epsilon", "delta", "norm_bound", "bounds", "sigma_min", "sigma_max", "step", "passes", "honest")
 _WORDY = ("method", "trust", "rounds", "fidelity", "nan", "neighbours", "columns", "vector_column", "shape")
-_WORDY += ("nan", "count_values")
+_WORDY += ("count_values", "sep", "decimal", "encoding", "quotechar", "newlines")
 _KINDS = ("<f8", "<f4", "<i8", "<i2", "|b1", "<u2", "<f2", "O", "U5")
 
 
@@ -92,13 +93,16 @@ def _by_group(rows: Any, arguments: dict[str, Any], given: Any) -> None:
         "method",
         "columns",
         "vector_column",
+        "sep",
+        "decimal",
+        "encoding",
+        "quotechar",
+        "newlines",
         "privacy_unit",
         "shape",
         "population",
     )
-    some = {
-        name: value for name, value in arguments.items() if name in (*known, "nan", "seed", "neighbours", "population")
-    }
+    some = {name: value for name, value in arguments.items() if name in (*known, "nan", "seed", "neighbours")}
     labels = [given.ConsumeIntInRange(0, 2) for _ in range(len(rows) if hasattr(rows, "__len__") else 3)]
     by = labels if given.ConsumeBool() else given.PickValueInList([*_WORDS, *_NUMBERS])
     groups = given.PickValueInList([[0, 1], [0], [], "a", None, [None], ["x", 1.5], [[1]], 7])

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import dpmean
-from dpmean.errors import ArgumentError, DpMeanError
+from dpmean.errors import ArgumentError, DpMeanError, FormatWarning
 from dpmean.rows.files import csv, npy, parquet
 from dpmean.rows.files.reader import BLOCK_ROWS
 from fuzz.alike import contributions, difference
 from fuzz.forms import FORMS
-from fuzz.lines import TEXTS, mangled
+from fuzz.lines import TEXTS, WRITTEN, mangled
 from fuzz.records import Change, base, changed
 from fuzz.seen import Seen, watch
 from fuzz.setting import Setting
@@ -99,8 +99,8 @@ def _around(
     for change_number in range(CHANGES):
         draw = random.Random(f"{name}/{change_number}")  # noqa: S311
         change = changed(draw, setting.base, whole=form in ("lists", "scikit-learn") or setting.pick("vectors", False))
-        if form in ("csv", "tsv"):
-            change = mangled(draw, change, setting, "\t" if form == "tsv" else ",")
+        if form in WRITTEN and not WRITTEN[form].broken:
+            change = mangled(draw, change, setting, WRITTEN[form])
         yield number * CHANGES + change_number, setting, change, _judged(form, setting, change, before, tally)
 
 
@@ -154,7 +154,9 @@ def _seen(form: str, setting: Setting, records: Any, relation: str) -> Seen | Ex
     except Exception:  # a library that makes frames has errors of its own
         return None
     try:
-        return watch(_call(form, setting, X, named, relation))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FormatWarning)
+            return watch(_call(form, setting, X, named, relation))
     except Exception as error:
         return error
 

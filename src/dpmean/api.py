@@ -36,6 +36,10 @@ def mean(
     fidelity: str = "totals",
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
+    encoding: str | None = None,
+    quotechar: str = '"',
     newlines: str = "records",
     privacy_unit: Key | None = None,
     neighbours: str | None = None,
@@ -94,6 +98,12 @@ def mean(
             makes and mixes every message. Both have the same distribution.
         columns: The columns of a table to use. By default all of them are used.
         vector_column: The column of a table that holds vectors, in place of ``columns``.
+        sep: What stands between the columns of a CSV file: ``";"``, ``"|"``, or a tab. By default the first line tells,
+            together with the names that you give, and a ``FormatWarning`` says what was assumed. Rows are never asked.
+        decimal: The mark before decimals in a CSV file: ``"."``, the default, or ``","``.
+        encoding: How the text of a CSV file is encoded: ``"utf-8"``, ``"utf-16"``, ``"latin-1"``, ``"cp1252"`` or
+            another one with one byte per character. By default a byte order mark tells; without one it is UTF-8.
+        quotechar: What stands around the fields of a CSV file that hold the separator. It is doubled within them.
         newlines: How line breaks in a CSV file are read. With ``"records"``, the default, every line is one record, so
             that nothing in one line can change how another is read. With ``"quoted"``, line breaks within quoted fields
             belong to the field (RFC 4180); use it for files that a conforming program wrote.
@@ -166,6 +176,10 @@ def mean(
         fidelity=fidelity,
         columns=columns,
         vector_column=vector_column,
+        sep=sep,
+        decimal=decimal,
+        encoding=encoding,
+        quotechar=quotechar,
         newlines=newlines,
         privacy_unit=privacy_unit,
         neighbours=neighbours,
@@ -197,6 +211,10 @@ def mean_by(
     method: str | None = None,
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
+    encoding: str | None = None,
+    quotechar: str = '"',
     newlines: str = "records",
     privacy_unit: Key | None = None,
     contributions: int = 1,
@@ -229,6 +247,10 @@ def mean_by(
         method: The estimator, as for ``dpmean.mean``.
         columns: The columns to use. By default all others are used.
         vector_column: The column that holds vectors, in place of ``columns``.
+        sep: What stands between the columns of a CSV file, as for ``dpmean.mean``.
+        decimal: The mark before decimals in a CSV file, as for ``dpmean.mean``.
+        encoding: How the text of a CSV file is encoded, as for ``dpmean.mean``.
+        quotechar: What stands around fields in a CSV file, as for ``dpmean.mean``.
         newlines: How line breaks in a CSV file are read, as for ``dpmean.mean``.
         privacy_unit: The column that says whose row it is, or one key per row. A person then counts in
             ``contributions`` of the listed groups at most, in each with the mean of that person's rows in it. For a
@@ -270,6 +292,10 @@ def mean_by(
         method=method,
         columns=columns,
         vector_column=vector_column,
+        sep=sep,
+        decimal=decimal,
+        encoding=encoding,
+        quotechar=quotechar,
         newlines=newlines,
         privacy_unit=privacy_unit,
         neighbours=neighbours,

@@ -42,6 +42,8 @@ def home(tmp_path_factory):
     parquet.write_table(pa.table({"embedding": vectors}), folder / "embeddings.parquet")
     lines = [f"{a},{h}" for a, h in zip(age, height, strict=True)]
     (folder / "patients.csv").write_text("\n".join(["age,height", *lines, ""]))
+    german = [f"{a:.3f};{h:.3f}".replace(".", ",") for a, h in zip(age, height, strict=True)]
+    (folder / "german.csv").write_text("\n".join(["age;height", *german, ""]))
     visits = [f"p{i // 2},{'ABC'[i // 2 % 3]},{line}" for i, line in enumerate(lines)]
     (folder / "visits.csv").write_text("\n".join(["patient,clinic,age,height", *visits, ""]))
     (folder / "bounds.csv").write_text("column,lower,upper\nage,0,130\nheight,50,250\n")

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpmean.arguments.bounds import Bound, Bounds, Setting, read_bound, read_sigmas, read_step
 from dpmean.arguments.choices import read_flag, read_ledger, read_seed
+from dpmean.arguments.dialect import read_dialect
 from dpmean.arguments.groups import Groups
 from dpmean.arguments.missing import MissingValues, NanArgument, read_missing
 from dpmean.arguments.selection import read_key, read_selection
@@ -132,6 +133,10 @@ def read_request(
     fidelity: str = "totals",
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
+    encoding: str | None = None,
+    quotechar: str = '"',
     newlines: str = "records",
     privacy_unit: Key | None = None,
     neighbours: str | None = None,
@@ -172,9 +177,10 @@ def read_request(
     check_shape(method, shaping)
     _check_count(terms, 1 if groups is None else groups.contributions)
     _check_keys(groups, privacy_unit)
+    dialect = read_dialect(sep, decimal, encoding, quotechar, newlines)
     return Request(
         terms=terms,
-        selection=read_selection(columns, vector_column, newlines),
+        selection=read_selection(columns, vector_column, dialect),
         privacy_unit=None if privacy_unit is None else read_key(privacy_unit, "privacy_unit"),
         build=build,
         bound=read_bound(norm_bound, bounds),

@@ -26,12 +26,12 @@ _SECTIONS = {
     "Which rows and columns": (
         "columns",
         "vector_column",
-        "newlines",
         "privacy_unit",
         "nan",
         "count_values",
         "allow_few_rows",
     ),
+    "How a CSV file is written (default: as its first line says)": arguments.DIALECT,
     "One mean per group": ("by", "groups", "sizes", "contributions"),
     "How": ("shape", "population", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
     "Where to": ("out", "format_", "report", "as_json"),
@@ -52,6 +52,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
         "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --population --format csv",
         "dpmean mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B,C "
         "--privacy-unit patient --rho 0.5 --format csv",
+        "dpmean mean german.csv --sep ';' --decimal , --bounds bounds.csv --rho 0.5",
     ],
 )
 @click.argument("data", metavar="DATA")
@@ -76,12 +77,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--columns", type=arguments.NAMES, metavar="A,B,C", help="Of a table (default: all, or those in --bounds)."
 )
 @click.option("--vector-column", metavar="NAME", help="The column that holds vectors.")
-@click.option(
-    "--newlines",
-    type=click.Choice(["records", "quoted"]),
-    metavar="WHAT",
-    help="Line breaks in CSV: records (default) or quoted.",
-)
+@arguments.dialect
 @click.option("--nan", metavar="WHAT", help="raise (default), drop or impute; or income=impute,crp=10,...")
 @click.option("--count-values", is_flag=True, help="Tell how many values each column has.")
 @click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")
@@ -140,8 +136,9 @@ def mean(
 ) -> None:
     """Release the private mean of the rows in DATA.
 
-    DATA is a .npy, Parquet, Arrow or CSV file, a folder of such files, or a pattern. Without --out the release is
-    printed. Give a budget, and how large rows may be, neither of which may come from looking at the rows.
+    DATA is a .npy, Parquet, Arrow or CSV file (also .csv.gz and .csv.zst), a folder of such files, or a pattern.
+    Without --out the release is printed. Give a budget, and how large rows may be, neither of which may come from
+    looking at the rows.
 
     Without --privacy-unit one row is protected: a person with several rows is protected less.
     """

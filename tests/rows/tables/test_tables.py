@@ -154,7 +154,7 @@ def test_a_ledger_must_be_one():
 
 
 @pytest.mark.parametrize(
-    "line", ["37.5;170;diabetes", "2024-01-02,37 kg", "1.234.567,-", "age,$5", "a|b", "-3e,x", "x,12b"]
+    "line", ["37.5;170;diabetes", "2024-01-02,37 kg", "1.234.567,-", "age,$5", "a|b,c", "-3e,x", "x,12b"]
 )
 def test_a_first_line_that_may_be_a_row_is_not_shown(line, tmp_path):
     (tmp_path / "t.csv").write_text(f"{line}\n1,2\n" * 3)
