@@ -42,6 +42,7 @@ from dpmean.rows.block_query import (
     run_group,
     which_count,
 )
+from dpmean.rows.row_places import RowPlaces
 from dpmean.rows.threads import each, threads_to_use
 
 _SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
@@ -182,7 +183,7 @@ class MemoryRows:
 
         return sum(each(added, self._spans(half), self.threads), start=np.zeros(shape, dtype=np.int64))
 
-    def _by_column(self, view: Columns) -> Places:
+    def _by_column(self, view: Columns) -> RowPlaces:
         indices = np.empty((self.d, self.n), dtype=np.int64)
 
         def placed(span: range) -> None:
@@ -193,9 +194,9 @@ class MemoryRows:
                     start += some[0].size // self.d
 
         each(placed, self._spans(self.n), self.threads)
-        return Places(indices, self.threads)
+        return RowPlaces(indices, self.threads)
 
-    def _by_coordinate(self, view: Coordinates) -> Places:
+    def _by_coordinate(self, view: Coordinates) -> RowPlaces:
         indices = np.empty((view.size, self.n), dtype=np.int32)
 
         def placed(span: range) -> None:
@@ -206,7 +207,7 @@ class MemoryRows:
                     start += some[0].size // self.d
 
         each(placed, self._spans(self.n), self.threads)
-        return Places(indices, self.threads)
+        return RowPlaces(indices, self.threads)
 
     # --- blocks and threads ----------------------------------------------------------------------------------
 
@@ -229,24 +230,3 @@ class MemoryRows:
             where = slice(start, stop) if self.positions is None else self.positions[start:stop]
             convert(self.array[where], self.domain, block)
             yield start, block
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Places:
-    """For many values of each row, the first point not below it: one line of ``indices`` per value."""
-
-    indices: NDArray[Any]
-    threads: int
-
-    def count_at_most(self, index: Ints) -> Ints:
-        """Count in every line."""
-        counts = np.empty(len(index), dtype=np.int64)
-
-        def count(lines: slice) -> None:
-            numba_kernels.count_at_most(self.indices[lines], index[lines], counts[lines])
-
-        busy = self.indices.nbytes > _SPAN_BYTES * 8
-        size = max(1, len(index) // 8) if busy else len(index)
-        each(count, [slice(start, start + size) for start in range(0, len(index), size)], self.threads)
-        return counts

@@ -16,7 +16,8 @@ from dpmean.numerics.rotation import Rotation
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import BallSquares, Columns, Octaves, Squares
 from dpmean.queries.totals import BinSums, Histogram, ShellSums
-from dpmean.rows.memory import MemoryRows, Places
+from dpmean.rows.memory import MemoryRows
+from dpmean.rows.row_places import RowPlaces
 from tests.support.public import REPLACED
 
 D, BOUND = 5, 64.0
@@ -121,7 +122,7 @@ def _numbers(total):
         case BinSums():
             return total.histogram.counts.tolist() + total.inner.tolist() + total.outer.tolist()
         case _:  # counts on demand: those at some points of the line
-            size = len(total.indices) if isinstance(total, Places) else total.indices.shape[1]
+            size = len(total.indices) if isinstance(total, RowPlaces) else total.indices.shape[1]
             return [total.count_at_most(np.full(size, index)).tolist() for index in (0, 1, 9, 77, 1000, 4000)]
 
 
