@@ -780,9 +780,12 @@ def test_a_release_that_cannot_be_printed_goes_to_the_error_output(home, options
 
 
 def test_signs_that_an_output_does_not_have_are_written_otherwise(home):
-    done = process(*MEAN, cwd=home, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    lines = ["é", *map(str, np.linspace(0.0, 1.0, 4000).tolist())]
+    (home / "accents.csv").write_text("\n".join(lines), encoding="utf-8")
+    command = ("mean", "accents.csv", "--rho", "0.5", "--lower", "0", "--upper", "1", "--columns", "é")
+    done = process(*command, cwd=home, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"})
     assert (done.returncode, done.stderr) == (0, "")
-    assert "+- " in done.stdout
+    assert re.search(r"^ +e +\| +0\.", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")

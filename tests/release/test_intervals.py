@@ -267,6 +267,22 @@ def test_a_difference_of_groups_has_the_errors_of_both(groups):
     assert repr(told) == "<Difference of groups: d=3, confidence=0.95, of='population'>"
 
 
+def test_groups_that_share_persons_may_err_alike_as_samples(groups):
+    """A person of both groups moves both means, so what sampling adds may add up; noise does not."""
+    rows, labels, *_ = groups
+    asked = {"by": labels, "groups": ["North", "South"], "rho": 0.5, "bounds": BOUNDS, "seed": 1, "population": True}
+    shared = dpmean.mean_by(rows, privacy_unit=np.arange(len(rows)), contributions=2, **asked)
+    for of in ("rows", "population"):
+        told = shared.difference("North", "South", of=of)
+        alone = [(one.interval(of=of).upper - one.interval(of=of).lower) / 2 for one in shared.released.values()]
+        half = (told.upper - told.lower) / 2
+        assert np.all(half <= (alone[0] + alone[1]) * (1 + 1e-9))
+        if of == "population":
+            assert np.allclose(half, alone[0] + alone[1], rtol=0.05)
+        else:
+            assert np.all(half < 0.95 * (alone[0] + alone[1]))
+
+
 def test_there_is_no_difference_of_what_is_not_there(groups):
     *_, found, without = groups
     with pytest.raises(KeyError, match="there is no group"):

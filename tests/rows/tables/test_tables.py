@@ -78,7 +78,7 @@ def test_columns_keep_their_names():
     for library, names in (("pandas", list), ("polars", list), ("pyarrow", lambda x: x)):
         frame = release.to_frame(library)
         found = frame.column_names if library == "pyarrow" else names(frame.columns)
-        assert found == ["column", "mean", "noise_std", "within", "scale"]
+        assert found == ["column", "mean", "lower", "upper", "noise_std", "within", "scale"]
     assert release.to_frame().set_index("column").loc["age", "mean"] == release["age"]
     with pytest.raises(ArgumentError, match='library must be "pandas"'):
         release.to_frame("excel")
@@ -704,7 +704,8 @@ def test_a_grouped_release_survives_json():
     assert again.rho == found.rho
     assert again.seeded
     assert str(again) == str(found)
-    assert list(again.to_frame().columns) == ["clinic", "column", "mean", "noise_std", "within", "scale", "n"]
+    columns = ["clinic", "column", "mean", "lower", "upper", "noise_std", "within", "scale", "n"]
+    assert list(again.to_frame().columns) == columns
     assert len(again.to_frame()) == 4
     document = json.loads(found.to_json())
     for damage in ({"rho": "1/3"}, {"sizes": "huge"}, {"format": "other"}, {"groups": 5}):
