@@ -78,13 +78,17 @@ def _put_columns(found: Findings, wanted: Asked) -> None:
     show.table("Columns", made)
 
 
+_CURES = "--nan impute puts the middle of the bounds there, --nan drop leaves such rows out"
+"""What becomes of values that are missing or infinite."""
+
+
 def _notes(found: Findings, wanted: Asked, judged: Judgement) -> Iterator[tuple[str, str]]:
     """Yield what is good to know."""
     for name in judged.columns:
         column = found.columns[name]
         for words, places in (("missing", column.missing), ("infinite", column.infinite)):
             if places.count:
-                yield name, f"{words}: {where(places, found.place)}; --nan impute puts the middle of the bounds there"
+                yield name, f"{words}: {where(places, found.place)}; {_CURES}"
         for words, places in (("below", column.below), ("above", column.above)):
             if places.count:
                 yield name, f"{words} the bounds: {where(places, found.place)}; clipped to them"
