@@ -41,7 +41,7 @@ pygments_dark_style = "a11y-high-contrast-dark"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_type_aliases = {name: name for name in ("ArrayLike", "Bounds", "Key", "Number", "ShapeArgument")}
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Bounds", "Key", "NanArgument", "Number", "ShapeArgument")}
 python_maximum_signature_line_length = 90
 python_use_unqualified_type_names = True
 autodoc_preserve_defaults = True
@@ -53,7 +53,7 @@ napoleon_use_rtype = False
 # What is not ours has no page here: the site is built without a network, and so without other projects' indices.
 nitpick_ignore_regex = [
     ("py:.*", r"(numpy|np|fractions|decimal|collections|os|pathlib|typing|types)\..*"),
-    ("py:.*", r"(ArrayLike|Bounds|Key|Number|ShapeArgument)"),  # said in words where they are used
+    ("py:.*", r"(ArrayLike|Bounds|Key|NanArgument|Number|ShapeArgument)"),  # said in words where they are used
     ("py:.*", r"(dpmean\.baselines\.peer\.)?(Basics|Common)"),  # the arguments of dpmean.mean, as a type
     ("py:.*", r"dpmean\.queries\.(queries|domain)\..*"),  # internal: what a kernel holds, which engines only pass on
     ("py:.*", r"dpmean\.trust\.devices\.randomness\.Coins"),  # internal: for tests only

@@ -14,6 +14,11 @@ Entry = tuple[int, Vector]
 """The place of a group in the list, and a vector in it."""
 
 
+def contributions(setting: Setting) -> int:
+    """Return in how many groups a person counts."""
+    return int(setting.pick("contributions", 1, 2, 3)) if setting.by_person and setting.by_group else 1
+
+
 def difference(before: Seen, after: Seen, change: Change, setting: Setting) -> str:
     """Return what became of other records; nothing if they are as they were."""
     if before.secret != after.secret:
@@ -86,7 +91,8 @@ def _persons(before: Seen, after: Seen, change: Change, setting: Setting) -> str
         return "persons changed, or their groups, whom the record does not belong to"
     if change.new is not None and change.new.line is None and _is_elsewhere(gone, come, owner, change.new.values[0]):
         return "a person changed groups whom the record does not belong to"
-    if come.total() > 1 + (change.what == "change" and joins):
+    moves = contributions(setting) > 1  # the record of a person may leave one group of theirs and come to another
+    if come.total() > 1 + (change.what == "change" and (joins or moves)):
         return "persons came whom the record does not belong to"
     if before.secret or any(len(a) != len(b) for a, b in zip(before.releases, after.releases, strict=True)):
         return ""

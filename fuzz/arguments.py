@@ -18,7 +18,8 @@ _NUMBERS = [0, 1, -1, 0.5, 1e-6, 1e-13, 1e13, 1e300, float("nan"), float("inf"),
 _NUMBERS += [Decimal("0.1"), [1], (0, 1), {"a": (0, 1)}, ([0, 0], [1, 1]), (1, 0), b"x", 10, 100.0]
 _WORDS = ["refined", "shifted", "clipped", "central", "local", "shuffle", "adaptive", "few", "raise", "impute"]
 _WORDS += ["totals", "messages", "replace-one", "add-or-remove-one", "private", "public", "", "a", "b", 3, None, ["a"]]
-_WORDS += [{"a": "impute"}, "auto", "round"]
+_WORDS += [{"a": "impute"}, "auto", "round", "drop", {"a": "drop", "b": 1}, {0: 0.5, 1: "impute"}, {"a": float("nan")}]
+_WORDS += [";", ",", ".", "latin-1", "utf-16", "quoted", "records"]
 _SHAPES = [
     "auto",
     "round",
@@ -34,6 +35,7 @@ _SHAPES = [
 _BOUNDS = [(0, 1), (-1e150, 1e150), (0, 1e-150), ([0, 0, -1e9], [1, 1e-9, 1e9]), (-10.0, 10.0)]
 _NUMERIC = ("rho", "epsilon", "delta", "norm_bound", "bounds", "sigma_min", "sigma_max", "step", "passes", "honest")
 _WORDY = ("method", "trust", "rounds", "fidelity", "nan", "neighbours", "columns", "vector_column", "shape")
+_WORDY += ("count_values", "sep", "decimal", "encoding", "quotechar", "newlines")
 _KINDS = ("<f8", "<f4", "<i8", "<i2", "|b1", "<u2", "<f2", "O", "U5")
 
 
@@ -61,6 +63,7 @@ def prepare(folder: Path) -> Callable[[bytes], None]:  # noqa: ARG001  one signa
             arguments["shape"] = given.PickValueInList(_SHAPES)
         if given.ConsumeIntInRange(0, 2) == 0:
             arguments = {**arguments, "norm_bound": None, "bounds": given.PickValueInList(_BOUNDS)}
+        arguments["population"] = given.PickValueInList([True, False, False])
         arguments["allow_few_rows"] = given.PickValueInList([True, False, False, False])
         if given.ConsumeIntInRange(0, 3) == 0:
             keys = [given.ConsumeIntInRange(0, 3) for _ in range(len(rows) if hasattr(rows, "__len__") else 3)]
@@ -90,8 +93,14 @@ def _by_group(rows: Any, arguments: dict[str, Any], given: Any) -> None:
         "method",
         "columns",
         "vector_column",
+        "sep",
+        "decimal",
+        "encoding",
+        "quotechar",
+        "newlines",
         "privacy_unit",
         "shape",
+        "population",
     )
     some = {name: value for name, value in arguments.items() if name in (*known, "nan", "seed", "neighbours")}
     labels = [given.ConsumeIntInRange(0, 2) for _ in range(len(rows) if hasattr(rows, "__len__") else 3)]

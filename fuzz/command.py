@@ -35,6 +35,9 @@ _WORDS += ["--ledger-neighbours", "replace-one"]
 _WORDS += ["--ledger-rho", "--out", "o.json", "--format", "csv", "--seed", "1", "--n", "4000", "--d", "8", "--trust"]
 _WORDS += ["local", "--vector-column", "a", "--passes", "", "\x1b[2J", "é", "--", "-", "nan", "[red]"]
 _WORDS += ["--shape", "auto", "round", "1,2", "a=1,b=2", "a=1", "1e400,1", "=,="]
+_WORDS += ["--population", "--count-values", "--nan", "drop", "a=drop,b=1", "--contributions", "2"]
+_WORDS += ["--error", "0.01", "--scale", "--rows", "skewed", "check", "--sep", ";", "tab", "--decimal", ","]
+_WORDS += ["--encoding", "latin-1", "utf-16", "--quotechar", "--newlines", "quoted"]
 _EXPECTED = {0, 2, 3, 4}
 
 
@@ -42,6 +45,8 @@ def seeds() -> Iterator[bytes]:
     """Return inputs to begin with."""
     lines = [
         ["mean", "rows.csv", "--rho", "0.5", "--norm-bound", "10", "--columns", "a,b", "--allow-few-rows"],
+        ["check", "rows.csv", "--columns", "a,b", "--lower", "-5", "--upper", "5", "--privacy-unit", "who"],
+        ["check", "rows.csv", "--by", "who", "--sep", ";", "--decimal", ",", "--encoding", "latin-1"],
         ["plan", "--n", "4000", "--d", "8", "--rho", "0.5"],
         ["convert", "--rho", "0.5", "--delta", "1e-6"],
         [
@@ -82,7 +87,8 @@ def prepare(folder: Path) -> Callable[[bytes], None]:
                 cli.entry()
             except SystemExit as end:
                 code = end.code
-        if code not in _EXPECTED and code is not None:
+        checked = code == 1 and "check" in given and "should not happen" not in err.getvalue()
+        if code not in _EXPECTED and code is not None and not checked:
             raise AssertionError(f"exit code {code} of {given}")
         told(err.getvalue())
         if code:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+import pyarrow as pa
 
 from fuzz.forms import Form
 from fuzz.records import Change, Record
@@ -12,6 +17,8 @@ from fuzz.setting import PATHS, Made, Setting, table
 
 _BYTES = (b'"', b'"', b"\r", b",", b"\t", b"\0", b"\xff", b" ", b"'", b"\\", b";", b"#", b"\xef\xbb\xbf", b"\x1a")
 _BYTES += (
+    b"|",
+    b"|\t;",
     b"\x0b",
     b"\x0c",
     b"\xe2\x80\xa8",
@@ -28,55 +35,91 @@ _BYTES += (
 )
 
 
-def _text(setting: Setting, records: tuple[Record, ...], delimiter: str, *, broken: bool) -> Made:
-    """Write a file with a line for each record; only a file that is read so may have line breaks in its fields."""
+@dataclass(frozen=True)
+class Written:
+    """How a file is written, and what the caller says of it."""
+
+    seps: str = ","
+    decimal: str = "."
+    quote: str = '"'
+    encoding: str = "utf-8"
+    suffix: str = ".csv"
+    told: bool = False
+    broken: bool = False
+    """Whether fields may have line breaks; only a file that is read so may."""
+
+    def sep(self, setting: Setting) -> str:
+        """Return what stands between columns."""
+        return str(setting.pick("sep", *self.seps))
+
+    def field(self, value: Any, sep: str, *, always: bool) -> str:
+        """Return a field."""
+        words = "" if value is None else str(value)
+        if isinstance(value, float):
+            words = words.replace(".", self.decimal)
+        if not self.broken:
+            words = words.replace("\n", " ").replace("\r", " ")
+        if always or any(mark in words for mark in (self.quote, sep, "\n", "\r")):
+            return self.quote + words.replace(self.quote, self.quote * 2) + self.quote
+        return words
+
+    def line(self, cells: list[Any], setting: Setting, *, always: bool) -> bytes:
+        """Return a record, which nobody changed, in UTF-8."""
+        sep = self.sep(setting)
+        return sep.join(self.field(one, sep, always=always) for one in cells).encode("utf-8", "surrogatepass")
+
+    def encode(self, line: bytes, *, changed: bool) -> bytes:
+        """Return a line in the encoding of the file; whoever changes it may put any bytes, or any code units, there."""
+        if self.encoding == "utf-8":
+            return line
+        if "utf-16" in self.encoding:
+            text = line.decode("utf-8", "surrogateescape").replace("\x1a", "\ud800")
+            return text.encode("utf-16-le", "surrogatepass")
+        return line if changed else line.decode("utf-8", "replace").encode(self.encoding, "replace")
+
+
+def _text(setting: Setting, records: tuple[Record, ...], how: Written) -> Made:
+    """Write a file with a line for each record."""
     columns, named = table(setting, records, vectors=False)
-    end = setting.pick("end", "\n", "\n", "\r\n").encode()
     always = setting.pick("quotes", False, False, True)
-    lines = [delimiter.join(_field(name, delimiter, always=always, broken=False) for name in columns).encode()]
+    lines = [how.encode(how.line(list(columns), setting, always=False), changed=False)]
     for place, record in enumerate(records):
-        cells = [_field(column[place], delimiter, always=always, broken=broken) for column in columns.values()]
-        line = delimiter.join(cells).encode("utf-8", "surrogatepass")
-        lines.append(line if record.line is None or broken else record.line)
+        changed = record.line is not None and not how.broken
+        line = record.line if changed else how.line([one[place] for one in columns.values()], setting, always=always)
+        lines.append(how.encode(line or b"", changed=changed))
     if not named and setting.pick("nameless", True, False):
         lines = lines[1:]
-    path = setting.folder / ("rows.csv" if delimiter == "," else "rows.tsv")
-    path.write_bytes(end.join(lines) + (end if setting.pick("ended", True, True, False) else b""))
-    return path, {**named, **({"newlines": "quoted"} if broken else {})}
+    end = how.encode(setting.pick("end", "\n", "\n", "\r\n").encode(), changed=False)
+    text = end.join(lines) + (end if setting.pick("ended", True, True, False) else b"")
+    path = setting.folder / f"rows{how.suffix}"
+    path.write_bytes(_PACKS.get(path.suffix, bytes)(_BOMS.get(how.encoding, b"") + text))
+    said: dict[str, Any] = {"newlines": "quoted"} if how.broken else {}
+    if how.told:
+        said |= {"sep": how.sep(setting), "encoding": how.encoding, "quotechar": how.quote}
+    return path, {**named, **said, **({"decimal": how.decimal} if how.decimal != "." else {})}
 
 
-def _field(value: Any, delimiter: str, *, always: bool, broken: bool) -> str:
-    words = "" if value is None else str(value)
-    if not broken:
-        words = words.replace("\n", " ").replace("\r", " ")
-    if always or any(mark in words for mark in ('"', delimiter, "\n", "\r")):
-        return '"' + words.replace('"', '""') + '"'
-    return words
+_PACKS: dict[str, Any] = {".gz": gzip.compress, ".zst": lambda text: pa.compress(text, "zstd", asbytes=True)}
+_BOMS = {"utf-16": codecs.BOM_UTF16_LE}
+WRITTEN = {
+    "csv": Written(),
+    "tsv": Written("\t", suffix=".tsv"),
+    "csv quoted": Written(broken=True),
+    "csv told": Written(";|\t", ",", "'", "cp1252", ".csv.gz", told=True),
+    "csv guessed": Written(";|\t", suffix=".txt"),
+    "csv utf-16": Written(";,\t", encoding="utf-16"),
+    "csv archive": Written(",;", suffix=".csv.zst"),
+}
+"""Ways to write records as text."""
 
 
-def csv(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Write commas between fields."""
-    return _text(setting, records, ",", broken=False)
-
-
-def tsv(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Write tabs between fields."""
-    return _text(setting, records, "\t", broken=False)
-
-
-def quoted(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Write fields with line breaks in quotes, as conforming writers do."""
-    return _text(setting, records, ",", broken=True)
-
-
-def mangled(draw: random.Random, change: Change, setting: Setting, delimiter: str) -> Change:
+def mangled(draw: random.Random, change: Change, setting: Setting, how: Written) -> Change:
     """Change bytes of the line, too."""
     if change.new is None or draw.random() < 0.25:
         return change
     columns, _ = table(setting, (change.new,), vectors=False)
-    line = bytearray(
-        delimiter.join(_field(one[0], delimiter, always=False, broken=False) for one in columns.values()).encode()
-    )
+    delimiter = how.sep(setting)
+    line = bytearray(how.line([one[0] for one in columns.values()], setting, always=False))
     for _ in range(draw.randint(1, 3)):
         at = draw.randint(0, len(line))
         way = draw.randrange(7)
@@ -97,8 +140,6 @@ def mangled(draw: random.Random, change: Change, setting: Setting, delimiter: st
 
 
 TEXTS: dict[str, tuple[Form, tuple[str, ...]]] = {
-    "csv": (csv, PATHS),
-    "tsv": (tsv, PATHS),
-    "csv quoted": (quoted, PATHS),
+    name: (partial(_text, how=how), PATHS) for name, how in WRITTEN.items()
 }
 """Forms of text, and the paths that they may go."""

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import dpmean
-from dpmean.errors import ArgumentError, DpMeanError
+from dpmean.errors import ArgumentError, DpMeanError, FormatWarning
 from dpmean.rows.files import csv, npy, parquet
 from dpmean.rows.files.reader import BLOCK_ROWS
-from fuzz.alike import difference
+from fuzz.alike import contributions, difference
 from fuzz.forms import FORMS
-from fuzz.lines import TEXTS, mangled
+from fuzz.lines import TEXTS, WRITTEN, mangled
 from fuzz.records import Change, base, changed
 from fuzz.seen import Seen, watch
 from fuzz.setting import Setting
@@ -99,8 +99,8 @@ def _around(
     for change_number in range(CHANGES):
         draw = random.Random(f"{name}/{change_number}")  # noqa: S311
         change = changed(draw, setting.base, whole=form in ("lists", "scikit-learn") or setting.pick("vectors", False))
-        if form in ("csv", "tsv"):
-            change = mangled(draw, change, setting, "\t" if form == "tsv" else ",")
+        if form in WRITTEN and not WRITTEN[form].broken:
+            change = mangled(draw, change, setting, WRITTEN[form])
         yield number * CHANGES + change_number, setting, change, _judged(form, setting, change, before, tally)
 
 
@@ -154,7 +154,9 @@ def _seen(form: str, setting: Setting, records: Any, relation: str) -> Seen | Ex
     except Exception:  # a library that makes frames has errors of its own
         return None
     try:
-        return watch(_call(form, setting, X, named, relation))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FormatWarning)
+            return watch(_call(form, setting, X, named, relation))
     except Exception as error:
         return error
 
@@ -169,8 +171,10 @@ def _call(form: str, setting: Setting, X: Any, named: dict[str, Any], relation: 
             labels = list(setting.base.labels)
             return lambda: PrivateNearestCentroid(classes=labels, random_state=1, **shared).fit(X, **named)
         return lambda: PrivateMean(random_state=1, **shared).fit(X)
-    shared |= {"nan": setting.pick("nan", "impute", "impute", "raise"), "seed": 1}
+    nan = setting.pick("nan", "impute", "impute", "raise", "drop")
+    shared |= {"nan": "impute" if nan == "drop" and relation == "replace-one" else nan, "seed": 1}
     if setting.by_group:
+        shared |= {"contributions": contributions(setting)}
         return lambda: dpmean.mean_by(X, groups=list(setting.base.labels), **shared, **named)
     return lambda: dpmean.mean(X, **shared, **named)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import io
 import re
+import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +19,7 @@ import pyarrow.parquet as parquet
 import dpmean
 from fuzz.judge import SECRET, judged
 
-_ENDINGS = (".npy", ".csv", ".tsv", ".parquet", ".arrow")
+_ENDINGS = (".npy", ".csv", ".tsv", ".parquet", ".arrow", ".txt", ".csv.gz")
 _NAMED = re.compile(rb"[^\n]*[A-Za-z][^,\t\n]*(83714|59126)")
 """Names of columns are public: a first line that holds the secret within a name is none of a row."""
 _ROWS = np.array([[1.0, 2.0], [SECRET, -SECRET]] * 30)
@@ -33,9 +37,10 @@ def seeds() -> Iterator[bytes]:
         elif ending == ".arrow":
             feather.write_feather(table, file, compression="uncompressed")
         else:
-            mark = "," if ending == ".csv" else "\t"
-            file.write(mark.join(["a", "b", "who"]).encode() + b"\n")
-            file.write("".join(f"{a}{mark}{b}{mark}x\n" for a, b in _ROWS).encode())
+            mark = {".tsv": "\t", ".txt": ";"}.get(ending, ",")
+            text = f"a{mark}b{mark}who\n" + "".join(f"{a}{mark}{b}{mark}x\n" for a, b in _ROWS)
+            whole = text.encode("utf-16" if ending == ".txt" else "utf-8")
+            file.write(gzip.compress(whole) if ending == ".csv.gz" else whole)
         yield bytes([number]) + file.getvalue()
 
 
@@ -44,15 +49,31 @@ def prepare(folder: Path) -> Callable[[bytes], None]:
     shared = {"rho": 0.5, "norm_bound": 10.0, "method": "clipped", "allow_few_rows": True, "seed": 1}
     ways: list[dict[str, object]] = [{}, {"columns": ["a", "b"]}, {"vector_column": "a"}]
     ways += [{"columns": ["a", "b"], "privacy_unit": "who"}, {"nan": "impute"}]
+    ways += [{"sep": ";", "decimal": ","}, {"encoding": "latin-1", "quotechar": "'"}, {"newlines": "quoted"}]
 
     def one(data: bytes) -> None:
         if not data:
             return
         path = folder / f"rows{_ENDINGS[data[0] % len(_ENDINGS)]}"
         path.write_bytes(data[1:])
-        if _NAMED.match(data[1:]):
+        if _NAMED.match(_as_text(path, data[1:])):
             return
         way = ways[data[0] // len(_ENDINGS) % len(ways)]
-        judged(lambda: dpmean.mean(path, **{**shared, **way}))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            judged(lambda: dpmean.mean(path, **{**shared, **way}))
 
     return one
+
+
+def _as_text(path: Path, data: bytes) -> bytes:
+    """Return the text of a file, as far as it can be read, in UTF-8."""
+    if path.suffix == ".gz":
+        found = b""
+        with contextlib.suppress(OSError, EOFError, zlib.error), gzip.open(io.BytesIO(data)) as file:
+            while piece := file.read(64):
+                found += piece
+        data = found
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+    return data

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import dpmean.pipeline.central
 from dpmean.errors import DataError, TooFewRowsError
 from dpmean.estimators.feasibility import ANY_NUMBER
 from dpmean.estimators.registry import Method
+from dpmean.queries.queries import Present
 from dpmean.rows.engine import CHANGED, StreamedRows
 from dpmean.rows.pass_counter import PassCounter
 from dpmean.rows.private_size import PrivateSizeRows
@@ -77,6 +78,19 @@ def vectors(block: Any) -> list[Vector]:
 
 
 def _read(rows: Any) -> list[Vector]:
+    """Return all rows, also those that do not count, and insist that these are left out one by one."""
+    every, dropped = _read_all(rows.through(replace(rows.domain, dropped=()))), list(rows.domain.dropped)
+    if dropped:
+        wanted = [one for one in every if np.isfinite(np.frombuffer(one)[dropped]).all()]
+        taken = rows.take(np.arange(rows.n))
+        if [one for _, block in taken._blocks(range(taken.n)) for one in vectors(block)] != wanted:
+            raise AssertionError("other rows are left out than those that lack a value")
+        if rows.answer(Present())[-1] != len(wanted):
+            raise AssertionError("rows that count are counted otherwise than they are read")
+    return every
+
+
+def _read_all(rows: Any) -> list[Vector]:
     """Read all rows in both ways that an estimator has: by position, and block by block."""
     if not isinstance(rows, StreamedRows):
         return [one for _, block in rows._blocks(range(rows.n)) for one in vectors(block)]

@@ -196,7 +196,7 @@ def test_the_radius_is_in_the_users_units_when_columns_share_one(rows):
     assert boxed.radius == pytest.approx(plain.radius, rel=0.1)
     mixed = {"norm_bound": None, "bounds": (np.full(20, -60), np.append(np.full(19, 60), 80))}
     assert "standard deviations (each column in its own)" in str(release(rows, **mixed))
-    assert "half-widths" in str(release(rows, shape="round", **mixed))
+    assert "% of the range (each column in its own)" in str(release(rows, shape="round", **mixed))
 
 
 def test_a_release_says_which_bounds_and_which_delta_it_was_given(rows):
@@ -252,7 +252,7 @@ REFUSED = {
     "a pair per column": ({"norm_bound": None, "bounds": [(0, 1)] * 20}, r"bounds=tuple\(zip\(\*pairs\)\)"),
     "bounds words": ({"norm_bound": None, "bounds": ("a", "b")}, "must be a number, or one number for each column"),
     "unknown method": ({"method": "magic"}, "method must be one of refined, shifted, clipped, got 'magic'"),
-    "unknown nan": ({"nan": "drop"}, 'nan must be "raise" or "impute"'),
+    "unknown nan": ({"nan": "skip"}, 'nan must be "raise", "impute" or "drop"'),
     "sigma alone": ({"sigma_min": 0.1}, "needs both sigma_min and sigma_max"),
     "sigma upside down": ({"sigma_min": 2.0, "sigma_max": 1.0}, "sigma_min must not exceed sigma_max"),
     "sigma zero": ({"sigma_min": 0.0, "sigma_max": 1.0}, "sigma_min must be positive, got 0.0"),
@@ -371,7 +371,7 @@ def test_going_on_regardless_warns_and_marks_the_release(rows):
         found = release(rows[:50], rho=0.01, allow_few_rows=True)
     assert "FEW ROWS: do not rely on the mean or on any error given for it" in str(found)
     assert "error      not known, since there are too few rows\n" in str(found)
-    for words in ("confidence", "covered", "±"):
+    for words in ("confidence", "covered", "brackets"):
         assert words not in str(found)
         assert words in str(release(rows[:, :2]))
     assert np.all(np.isfinite(found.mean))

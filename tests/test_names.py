@@ -33,12 +33,14 @@ MOST_MODULES = {
     "pipeline.outlook": 8,
     "privacy.receipts": 9,
     "api": 5,
-    "release.release": 19,
+    "release.release": 21,
+    "release.intervals": 17,
+    "release.variances": 5,
     "ledger.account": 16,
-    "release.grouped": 20,
+    "release.grouped": 22,
     "ledger.entries": 17,
     "ledger.ledger": 22,
-    "reports.document": 41,
+    "reports.document": 44,
 }
 """How many modules of this package a public module loads at most, packages not counted but for the outermost."""
 NEVER = {"torch", "pandas", "polars", "pyarrow", "narwhals", "dask", "distributed", "duckdb", "pyspark", "sklearn"}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         DataError,
         DpMeanError,
         EntropyError,
+        FormatWarning,
         LedgerError,
         OverspendError,
         TooFewRowsError,
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
     from dpmean.privacy.receipts import Receipt
     from dpmean.release.diagnostics import Found
     from dpmean.release.grouped import GroupedRelease, Refusal
+    from dpmean.release.intervals import Difference, Interval
     from dpmean.release.release import Release
+    from dpmean.release.variances import Variances
     from dpmean.reports.document import report
 
 __all__ = [
@@ -49,11 +52,14 @@ __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
     "DataError",
+    "Difference",
     "DpMeanError",
     "EntropyError",
     "Entry",
+    "FormatWarning",
     "Found",
     "GroupedRelease",
+    "Interval",
     "Ledger",
     "LedgerError",
     "Neighbours",
@@ -66,6 +72,7 @@ __all__ = [
     "Release",
     "TooFewRowsError",
     "TooFewRowsWarning",
+    "Variances",
     "Zcdp",
     "compose_advanced",
     "compose_basic",
@@ -87,11 +94,14 @@ _MODULES = {
     "ArgumentError": "errors",
     "ArgumentTypeError": "errors",
     "DataError": "errors",
+    "Difference": "release.intervals",
     "DpMeanError": "errors",
     "EntropyError": "errors",
     "Entry": "ledger.account",
+    "FormatWarning": "errors",
     "Found": "release.diagnostics",
     "GroupedRelease": "release.grouped",
+    "Interval": "release.intervals",
     "Ledger": "ledger.ledger",
     "LedgerError": "errors",
     "Neighbours": "privacy.neighbours",
@@ -104,6 +114,7 @@ _MODULES = {
     "Release": "release.release",
     "TooFewRowsError": "errors",
     "TooFewRowsWarning": "errors",
+    "Variances": "release.variances",
     "Zcdp": "privacy.budgets",
     "compose_advanced": "privacy.conversions",
     "compose_basic": "privacy.conversions",

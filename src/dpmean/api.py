@@ -6,11 +6,12 @@ so that whoever plans loads no compiler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpmean.arguments.bounds import Bounds
+    from dpmean.arguments.missing import NanArgument
     from dpmean.arguments.shape import ShapeArgument
     from dpmean.ledger.ledger import Ledger
     from dpmean.pipeline.outlook import Outlook
@@ -35,6 +36,10 @@ def mean(
     fidelity: str = "totals",
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
+    encoding: str | None = None,
+    quotechar: str = '"',
     newlines: str = "records",
     privacy_unit: Key | None = None,
     neighbours: str | None = None,
@@ -42,8 +47,10 @@ def mean(
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
-    nan: str | Mapping[str, str] = "raise",
+    nan: NanArgument = "raise",
+    count_values: bool = False,
     shape: ShapeArgument = "auto",
+    population: bool = False,
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
@@ -91,6 +98,12 @@ def mean(
             makes and mixes every message. Both have the same distribution.
         columns: The columns of a table to use. By default all of them are used.
         vector_column: The column of a table that holds vectors, in place of ``columns``.
+        sep: What stands between the columns of a CSV file: ``";"``, ``"|"``, or a tab. By default the first line tells,
+            together with the names that you give, and a ``FormatWarning`` says what was assumed. Rows are never asked.
+        decimal: The mark before decimals in a CSV file: ``"."``, the default, or ``","``.
+        encoding: How the text of a CSV file is encoded: ``"utf-8"``, ``"utf-16"``, ``"latin-1"``, ``"cp1252"`` or
+            another one with one byte per character. By default a byte order mark tells; without one it is UTF-8.
+        quotechar: What stands around the fields of a CSV file that hold the separator. It is doubled within them.
         newlines: How line breaks in a CSV file are read. With ``"records"``, the default, every line is one record, so
             that nothing in one line can change how another is read. With ``"quoted"``, line breaks within quoted fields
             belong to the field (RFC 4180); use it for files that a conforming program wrote.
@@ -107,16 +120,24 @@ def mean(
             It needs ``sigma_max``, and ``norm_bound`` then bounds the mean of the distribution (section 3.4 of the
             paper).
         sigma_max: An upper bound on the standard deviation in any direction. It needs ``sigma_min``.
-        step: The resolution of the answer, a power of two. It is in half-widths if ``bounds`` are given.
-        nan: What to do with values that are NaN or infinite. ``"raise"`` refuses them. ``"impute"`` puts zero, or the
-            middle of the bounds, in their place, and ``{"income": "impute", ...}`` does so in some columns. Of one
-            person's rows, missing values are left out of the mean, and only what is missing in all of them is imputed.
-            In the local and the shuffle model a device always answers: such a row counts as the centre.
+        step: The resolution of the answer, a power of two. With ``bounds`` it is in multiples of half a range.
+        nan: What to do with values that are NaN or infinite. ``"raise"`` refuses them. ``"drop"`` leaves out the rows
+            that have one, as if they were not there; the number of rows must be private for that, as it is by default.
+            ``"impute"`` puts zero, or the middle of the bounds, in their place. With ``{"income": "impute", "crp":
+            10.0, ...}`` each column has a choice of its own, or a public value to count as, which must not come from
+            the rows; columns that are not named refuse missing values, and columns without names are counted from 0. Of
+            one person's rows, missing values are left out of the mean, and the choice is about what is missing in all
+            of them. In the local and the shuffle model a device always answers: such a row counts as the centre.
+        count_values: Whether to tell how many rows have a value in each column: ``release.value_counts``, with noise,
+            for a 25th of the budget. With it, the release can tell by how much imputing may have moved the mean.
         shape: Whether noise follows the scales of the columns, that is, how widely each varies. With ``"auto"``, the
             default, method refined asks for the scales, privately and for a small part of the budget, where there are
             enough rows; ``release.scales`` has them. With ``"round"`` it does not ask. If you know the scales, give
             them: one positive number per column, about its standard deviation, or ``{"age": 18.0, ...}``. They must not
             come from looking at the rows, and they cost nothing.
+        population: Whether to ask for the variances of the columns, for 1 to 10 % of the budget: then
+            ``release.interval(of="population")`` and ``release.std`` are there. Method refined in the central model
+            does.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
             returned.
         seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
@@ -155,6 +176,10 @@ def mean(
         fidelity=fidelity,
         columns=columns,
         vector_column=vector_column,
+        sep=sep,
+        decimal=decimal,
+        encoding=encoding,
+        quotechar=quotechar,
         newlines=newlines,
         privacy_unit=privacy_unit,
         neighbours=neighbours,
@@ -163,7 +188,9 @@ def mean(
         sigma_max=sigma_max,
         step=step,
         nan=nan,
+        count_values=count_values,
         shape=shape,
+        population=population,
         ledger=ledger,
         seed=seed,
         allow_few_rows=allow_few_rows,
@@ -184,19 +211,27 @@ def mean_by(
     method: str | None = None,
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
+    encoding: str | None = None,
+    quotechar: str = '"',
     newlines: str = "records",
     privacy_unit: Key | None = None,
+    contributions: int = 1,
     sizes: str = "private",
     neighbours: str | None = None,
-    nan: str | Mapping[str, str] = "raise",
+    nan: NanArgument = "raise",
+    count_values: bool = False,
     shape: ShapeArgument = "auto",
+    population: bool = False,
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
 ) -> GroupedRelease:
     """Release the mean of each group of rows under differential privacy.
 
-    A row, or a person, is in one group, so every group gets the whole budget and all of them together cost it once.
+    A row, or a person, is in one group, so every group gets the whole budget and all of them together cost it once;
+    where a person may count in k groups, each gets a k-th of it.
     Groups that are too small get no number but a reason. Rows of groups that are not listed are left out, and nothing
     tells whether there are any.
 
@@ -212,19 +247,28 @@ def mean_by(
         method: The estimator, as for ``dpmean.mean``.
         columns: The columns to use. By default all others are used.
         vector_column: The column that holds vectors, in place of ``columns``.
+        sep: What stands between the columns of a CSV file, as for ``dpmean.mean``.
+        decimal: The mark before decimals in a CSV file, as for ``dpmean.mean``.
+        encoding: How the text of a CSV file is encoded, as for ``dpmean.mean``.
+        quotechar: What stands around fields in a CSV file, as for ``dpmean.mean``.
         newlines: How line breaks in a CSV file are read, as for ``dpmean.mean``.
-        privacy_unit: The column that says whose row it is, or one key per row. A person then counts once, in one of the
-            listed groups. For a person with rows in several groups a public hash of the key chooses one, and rows in
-            the others are left out.
+        privacy_unit: The column that says whose row it is, or one key per row. A person then counts in
+            ``contributions`` of the listed groups at most, in each with the mean of that person's rows in it. For a
+            person with rows in more groups a public hash of the key chooses, and rows in the others are left out.
+        contributions: In how many groups one person counts at most; it needs a ``privacy_unit``. By default that is
+            one. With k, every group gets a k-th of the budget, as what one person's groups cost adds up.
         sizes: Whether the sizes of groups are protected. With ``"private"`` they are told with noise, which costs a
             small part of the budget, and whether a row is there at all is protected. With ``"public"`` they are told
             exactly: who is in which group is then public, and only what they contributed is protected.
         neighbours: Which data sets are neighbours. By default add-or-remove-one, and ``"replace-one"`` where sizes are
             public. With private sizes and ``"replace-one"`` a row may also move to another group: that costs up to four
             times as much, so every group gets a quarter of the budget.
-        nan: What to do with values that are NaN or infinite, as for ``dpmean.mean``.
+        nan: What to do with values that are NaN or infinite, as for ``dpmean.mean``. To leave rows out, sizes must be
+            private.
+        count_values: Whether to tell how many rows of each group have a value in each column, as for ``dpmean.mean``.
         shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``. Every group is asked for scales
             of its own; scales that you give hold for all groups.
+        population: Whether to ask for the variances of the columns in each group, as for ``dpmean.mean``.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
             returned.
         seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
@@ -248,12 +292,18 @@ def mean_by(
         method=method,
         columns=columns,
         vector_column=vector_column,
+        sep=sep,
+        decimal=decimal,
+        encoding=encoding,
+        quotechar=quotechar,
         newlines=newlines,
         privacy_unit=privacy_unit,
         neighbours=neighbours,
         nan=nan,
+        count_values=count_values,
         shape=shape,
-        groups=read_groups(by, groups, sizes),
+        population=population,
+        groups=read_groups(by, groups, sizes, contributions),
         ledger=ledger,
         seed=seed,
         allow_few_rows=allow_few_rows,

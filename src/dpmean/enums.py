@@ -34,7 +34,11 @@ class Missing(StrEnum):
     """What becomes of values that are not finite."""
 
     RAISE = "raise"
+    """They end the call."""
     IMPUTE = "impute"
+    """They count as the middle of the bounds, or zero."""
+    DROP = "drop"
+    """Their row does not count."""
 
 
 class Newlines(StrEnum):

@@ -44,6 +44,10 @@ class TooFewRowsWarning(UserWarning):
     """There are enough rows for an answer, but not for a good one."""
 
 
+class FormatWarning(UserWarning):
+    """The first line of a file decided how the file is read, and nobody else said so."""
+
+
 class OverspendError(DpMeanError, ValueError):
     """A step asked for more privacy budget than it was given."""
 

@@ -54,9 +54,12 @@ FITTING = {
     "norm_bound": [3, 0.3],
     "sigma_min": [3, 0.3],
     "sigma_max": [3, 0.3],
-    "nan": [{}],
+    "nan": [{}, {"age": 5}],
+    "count_values": [True, False],
     "groups": [np.array([0.5, 2.0])],
+    "contributions": [1],
     "allow_few_rows": [True, False],
+    "population": [True, False],
     "shape": [np.array([0.5, 2.0])],
     "standardize": [True, False],
 }
@@ -66,8 +69,13 @@ ALSO_WRONG = {
     "sigma_min": [100.0],
     "sigma_max": [1e200, 1e-9],
     "bounds": [(0, 0), (120, 0), (0, math.nan), ([0], [1]), (0, 1, 2), {**BOUNDS, "bmi": (70, 10)}, {"bmi": (10, 70)}],
-    "nan": [None, "drop", {"age": "drop"}, {"no such": "impute"}, {"age": None}, ["impute"]],
+    "nan": [
+        *(None, "Drop", {"no such": "impute"}, {"age": None}, ["impute"], {"age": 121}, {"age": -0.5}, {"age": "10"}),
+        *({"age": math.nan}, {"age": math.inf}, {"age": True}, {"bmi": 10**400}, {9: "impute"}, {b"age": 10.0}),
+    ],
+    "count_values": ["yes", None, 1],
     "allow_few_rows": ["yes", None, 1, np.array([True])],
+    "population": ["yes", None, 1, np.array([True])],
     "neighbours": ["replace_one", "add-or-remove-two", ["replace-one"]],
     "rho": [1e-13, 1e13, 2.0, "0.5"],
     "epsilon": [None],
@@ -84,6 +92,7 @@ ALSO_WRONG = {
     "groups": [None, [0, 0], [[0]], "01"],
     "by": ["no such"],
     "sizes": [None, "secret", ["private"]],
+    "contributions": [2, 2.0, "2", None, np.array([1])],
     "ledger": ["budget.json", 1.0],
     "shape": [
         *(None, "Round", [1.0], [1.0, 2.0, 3.0], [1.0, 0.0], [1.0, -2.0], [1.0, math.nan], [1.0, math.inf], ["a", "b"]),
@@ -226,7 +235,19 @@ def test_a_wrong_argument_of_a_peer_costs_nothing(peer, drawn):
 @pytest.mark.parametrize(
     "wrong",
     [
-        *("--nan drop", "--nan age=drop", "--nan age=impute,bmi", "--neighbours two", "--trust none", "--passes 3"),
+        *(
+            "--nan skip",
+            "--nan age=skip",
+            "--nan age=impute,bmi",
+            "--nan age=121",
+            "--nan drop --neighbours replace-one",
+        ),
+        *(
+            "--contributions 2",
+            "--by clinic --groups 0,1 --contributions 2",
+            "--by clinic --groups 0,1 --contributions 0",
+        ),
+        *("--neighbours two", "--trust none", "--passes 3"),
         *("--method x", "--rounds few", "--honest 0.7", "--seed 1", "--columns age,no", "--vector-column age"),
         *("--privacy-unit no", "--norm-bound 9", "--lower 0 --upper 9", "--by clinic --groups 0 --sizes secret"),
         *("--by clinic", "--groups 0,1", "--by no --groups 0,1", "--delta 1e-6", "--epsilon 1", "--rho -1"),

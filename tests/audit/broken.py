@@ -24,6 +24,7 @@ from dpmean.audit.attacks.central import (
     radius_step,
     release_step,
     squares_step,
+    variances_step,
 )
 from dpmean.audit.attacks.devices import SHUFFLED, local_step, shuffle_step
 from dpmean.audit.attacks.noise import repeatable
@@ -167,6 +168,8 @@ def broken_targets() -> dict[str, Target]:
         "bias gap without its noise": gap_step(silent("bias")),
         "sum by bins with half the noise": bins_step(halved),
         "squares of differences, priced as if a pair were only added": squares_step(REPLACED, of_rows),
+        "squares of rows, priced as if a row were only added": variances_step(REPLACED, of_rows),
+        "squares of rows, private number, with half the noise": variances_step(UNCOUNTED, halved),
         "octaves of differences with half the noise": octaves_step(halved),
         "rows outside of an interval, in eight columns for the price of two": outside_step(REPLACED, halved),
         "medians of columns, all levels for the price of none": medians_step(UNCOUNTED, silent("medians")),

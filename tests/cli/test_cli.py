@@ -42,6 +42,8 @@ def home(tmp_path_factory):
     parquet.write_table(pa.table({"embedding": vectors}), folder / "embeddings.parquet")
     lines = [f"{a},{h}" for a, h in zip(age, height, strict=True)]
     (folder / "patients.csv").write_text("\n".join(["age,height", *lines, ""]))
+    german = [f"{a:.3f};{h:.3f}".replace(".", ",") for a, h in zip(age, height, strict=True)]
+    (folder / "german.csv").write_text("\n".join(["age;height", *german, ""]))
     visits = [f"p{i // 2},{'ABC'[i // 2 % 3]},{line}" for i, line in enumerate(lines)]
     (folder / "visits.csv").write_text("\n".join(["patient,clinic,age,height", *visits, ""]))
     (folder / "bounds.csv").write_text("column,lower,upper\nage,0,130\nheight,50,250\n")
@@ -272,16 +274,17 @@ def test_formats(run, home):
     assert run(f"{command} --format json").stdout == document.stdout
     assert "PROTECTS NOBODY" in document.stderr
     table = run(f"{command} --format csv").stdout.splitlines()
-    assert table[0] == "column,mean,noise_std,within,scale,seeded"
-    arrays = (found.mean, found.noise_std, found.column_bounds(), np.asarray(found.scales))
-    numbers = [*(values[0].item() for values in arrays), "protects nobody"]
+    assert table[0] == "column,mean,lower,upper,noise_std,within,scale,seeded"
+    interval = found.interval()
+    arrays = (found.mean, interval.lower, interval.upper, found.noise_std, found.column_bounds(), found.scales.values)
+    numbers = [*(float(values[0]) for values in arrays), "protects nobody"]
     assert table[1] == ",".join(["age", *map(str, numbers)])
     unseeded = command.removesuffix(" --seed 1")
     run(f"{unseeded} --out mean.npy")
     assert np.abs(np.load(home / "mean.npy") - found.mean).max() < 5
     printed = CliRunner().invoke(main, [*unseeded.split(), "--format", "npy"]).stdout_bytes
     assert np.abs(np.load(io.BytesIO(printed)) - found.mean).max() < 5
-    assert run(f"{unseeded} --format csv").stdout.startswith("column,mean,noise_std,within,scale\n")
+    assert run(f"{unseeded} --format csv").stdout.startswith("column,mean,lower,upper,noise_std,within,scale\n")
     both = run(f"{command} --out both.csv --json")
     assert both.stdout == document.stdout
     assert (home / "both.csv").read_text().splitlines() == table
@@ -341,7 +344,7 @@ def test_few_rows_are_the_first_thing_that_is_said(run, home):
     np.save(home / "few.npy", np.random.default_rng(0).normal(5, 1, (300, 3)))
     text = run("mean few.npy --rho 0.01 --norm-bound 60 --allow-few-rows").stdout
     assert text.startswith("FEW ROWS: this mean may be worthless")
-    assert "±" not in text
+    assert "95 %" not in text
     assert "confidence" not in text
     assert "not covered" not in text
     assert "error     not known, since there are too few rows" in text
@@ -471,7 +474,7 @@ def test_groups_and_persons(run, home):
     assert set(found.refused) == {"Z"}
     (home / "clinics.txt").write_text("A\nZ\n\n")
     table = run(f"{command} --groups clinics.txt --format csv").stdout.splitlines()
-    assert table[0] == "clinic,column,mean,noise_std,within,scale,n,refused"
+    assert table[0] == "clinic,column,mean,lower,upper,noise_std,within,scale,n,refused"
     assert [line.split(",")[:2] for line in table[1:]] == [["A", "age"], ["A", "height"], ["Z", ""]]
     text = run(f"{command} --groups A,Z --sizes public").stdout
     assert "Private means of 2 groups by clinic" in text
@@ -629,8 +632,8 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
     found = json.loads(run(f"{groups} --shape 12,8.5").stdout)
     assert all(group["release"]["scales"]["values"] == [12.0, 8.5] for group in found["groups"])
     found = run(f"{command} --shape 12,8.5 --format csv").stdout.splitlines()
-    assert [line.split(",")[4] for line in found] == ["scale", "12.0", "8.5"]
-    assert run(f"{command} --shape round --format csv").stdout.splitlines()[1].split(",")[4] == ""
+    assert [line.split(",")[6] for line in found] == ["scale", "12.0", "8.5"]
+    assert run(f"{command} --shape round --format csv").stdout.splitlines()[1].split(",")[6] == ""
 
 
 def test_help_says_what_a_shape_is(run):
@@ -777,9 +780,12 @@ def test_a_release_that_cannot_be_printed_goes_to_the_error_output(home, options
 
 
 def test_signs_that_an_output_does_not_have_are_written_otherwise(home):
-    done = process(*MEAN, cwd=home, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    lines = ["é", *map(str, np.linspace(0.0, 1.0, 4000).tolist())]
+    (home / "accents.csv").write_text("\n".join(lines), encoding="utf-8")
+    command = ("mean", "accents.csv", "--rho", "0.5", "--lower", "0", "--upper", "1", "--columns", "é")
+    done = process(*command, cwd=home, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"})
     assert (done.returncode, done.stderr) == (0, "")
-    assert "+- " in done.stdout
+    assert re.search(r"^ +e +\| +0\.", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")

@@ -11,12 +11,14 @@ import pytest
 from dpmean.errors import ArgumentError
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
     Distances,
     Octaves,
     Pairs,
+    Present,
     Query,
     Shells,
     Sides,
@@ -32,9 +34,11 @@ QUERIES = (
     Pairs(low=0, points=5),
     Octaves(low=-3, points=5),
     Squares(length=1 << 24),
+    Present(),
     Columns(CENTRE, spacing=np.array([0.5, 2.0]), last=np.array([7, 0])),
     Coordinates(np.array([1.0, -1.0]), step=0.5, first=0, size=2, low=-1.0, spacing=0.25, points=9),
     Ball(CENTRE, unit=0.5, radius=7),
+    BallSquares(CENTRE, unit=0.5, radius=7, shift=2),
     Shells(CENTRE, unit=0.5, radii=(9, 7), length=100),
     Bins(Distances(CENTRE, low=-3, points=8), first=2, radii=(4, 8, 16), exponents=(-3, -2, -1), length=100),
 )
@@ -57,6 +61,9 @@ def test_queries_that_loops_could_not_answer_in_64_bits_are_refused():
     for length in (0, -1, (1 << 30) + 1, 1 << 62):
         with pytest.raises(ArgumentError, match=r"between 1 and 2\^30"):
             Squares(length)
+    for radius, shift in ((0, 0), (1 << 30, 0), (7, -1), (7, 62)):
+        with pytest.raises(ArgumentError, match="a ball of squares"):
+            BallSquares(CENTRE, 0.5, radius, shift)
     with pytest.raises(ArgumentError, match="an octave"):
         Octaves(-40, 0)
     for spacing, last in (((1.0, 1.0), (1,)), ((1.0,), (1, 1)), ((1.0, 1.0), (1, -1)), ((1.0, 0.0), (1, 1))):

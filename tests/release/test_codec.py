@@ -42,6 +42,8 @@ MAKE = {
     ),
     "floats": lambda: baselines.coinpress_covariance_mean(ROWS, rho=0.5, norm_bound=60.0),
     "groups": lambda: dpmean.mean_by(TABLE, by="team", groups=[True, False, 7], rho=0.5, **COLUMNS, **BALL),
+    "left out": lambda: dpmean.mean(ROWS, rho=0.5, nan={0: "drop", 1: -1.5}, count_values=True, **BOX),
+    "counted": lambda: dpmean.mean(TABLE, rho=0.5, nan="impute", count_values=True, **COLUMNS, **BALL),
 }
 
 

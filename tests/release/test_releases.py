@@ -43,6 +43,19 @@ def table(n):
     return pd.DataFrame({**columns, "who": np.arange(n) * 17 % (n // 2), "team": np.where(np.arange(n) % 3, "a", "b")})
 
 
+def by_person(frame, **more):
+    """Return the means of groups in which persons count."""
+    asked = {"by": "team", "groups": ["a", "b", "none"], "columns": ["c0", "c1", "c2"], "privacy_unit": "who"}
+    return dpmean.mean_by(frame, rho=0.5, **asked, **more, **BALL, **SOME)
+
+
+def gaps(n, d):
+    """Return rows of which some lack the first value or the third."""
+    found = uneven(n, d)
+    found[::11, 0], found[5::7, 2] = np.nan, np.inf
+    return found
+
+
 def csv(folder):
     """Return the name of a file of rows."""
     table(3000)[["c0", "c1", "c2"]].to_csv(folder / "rows.csv", index=False)
@@ -93,6 +106,12 @@ RELEASES = {
     "groups": lambda _: dpmean.mean_by(
         table(6000), by="team", groups=["a", "b", "none"], columns=["c0", "c1", "c2"], rho=0.5, **BALL, **SOME
     ),
+    "persons in groups": lambda _: by_person(table(6000)),
+    "persons in two groups": lambda _: by_person(table(6000), contributions=2),
+    "rows left out": lambda _: dpmean.mean(gaps(17_000, 4), rho=0.5, nan="drop", **BALL, **SOME),
+    "values counted": lambda _: dpmean.mean(
+        gaps(4000, 4), rho=0.5, nan={0: 1.5, 2: "impute"}, count_values=True, **BOX, **ONE
+    ),
     "CSV": lambda folder: dpmean.mean(csv(folder), rho=0.5, **BALL, **ONE),
     "Parquet": lambda folder: dpmean.mean(parquet(folder), rho=0.5, **BALL, **SOME),
     "sparse": lambda _: dpmean.mean(scipy.sparse.csr_matrix(rows(3000, 6)), rho=0.5, **BALL, **ONE),
@@ -107,6 +126,8 @@ def told(release):
         return {name: None if name in release.refused else told(one) for name, one in release.items()}
     scales = release.scales
     known = {} if scales is None else {"scales": [[x.hex() for x in line] for line in (scales.values, scales.units)]}
+    if release.value_counts is not None:
+        known["value_counts"] = list(release.value_counts.counts)
     return {
         "mean": [float(x).hex() for x in release.mean],
         "noise_std": [float(x).hex() for x in np.ravel(release.noise_std)],

@@ -171,7 +171,9 @@ def test_lengths_are_told_in_their_unit(made):
         assert re.search(r"at most \S+ \(l2 norm over all columns, each in its own standard deviations\)", words[name])
     assert re.search(r"radius \S+, more along columns that vary more: rows farther", words["followed"])
     assert re.search(r"radius \S+: rows farther", words["even"])
-    assert re.search(r"radius \S+ half-widths of the bounds: rows farther", words["round"])
+    assert re.search(r"radius \S+ % of the range \(each column in its own\): rows farther", words["round"])
+    assert re.search(r"at most \S+ % of the range \(l2 norm over all columns, each column in its own\)", words["round"])
+    assert "half-width" not in words["round"]
 
 
 def test_what_each_step_cost_stands_below_each_other(made):

@@ -45,16 +45,18 @@ def test_what_is_shown_of_each_release(releases):
     known = {"refined": True, "clipped": False, "few rows": False}
     for name, within in known.items():
         release = releases[name]
-        names = ["column", "mean", "noise_std", *["within"] * (name != "clipped"), *["scale"] * (name == "refined")]
+        ends = ["lower", "upper"] * within
+        names = ["column", "mean", *ends, "noise_std", *["within"] * (name != "clipped"), *["scale"] * within]
         assert list(release.to_frame()) == names
         assert [bool(line["within"]) for line in lines_of(release)] == [within] * 2
         assert [float(line["mean"]) for line in lines_of(release)] == release.mean.tolist()
-        assert ("within, at 95 %" in shown(release_table(release))) == within
+        assert ("lower (95 %)   upper (95 %)" in shown(release_table(release))) == within
+        assert [bool(line["lower"]) for line in lines_of(release)] == [within] * 2
     frame = releases["groups"].to_frame()
-    assert list(frame) == ["group", "column", "mean", "noise_std", "within", "scale", "n"]
+    assert list(frame) == ["group", "column", "mean", "lower", "upper", "noise_std", "within", "scale", "n"]
     assert len(frame) == 4
     text = shown(grouped_table(releases["groups"]))
-    assert "within, at 95 %" in text
+    assert "lower (95 %)   upper (95 %)" in text
     assert "noise" not in text
 
 

@@ -55,10 +55,26 @@ def test_a_printed_release_has_80_columns_whatever_numbers_are():
                 assert widest(dpmean.mean(rows[:, :d], rho=0.5, seed=1, **bound)) <= 80
 
 
-def test_a_column_is_told_with_its_error_and_its_noise():
-    release = dpmean.mean(frame(["a"]), columns=["a"], norm_bound=60.0, rho=0.5, seed=1)
-    bound, std = release.column_bounds()[0], release.noise_std[0]
-    assert f"  a          {release.mean[0]:.6g} ± {bound:.3g} (95 % confidence); noise std {std:.3g}\n" in str(release)
+@pytest.mark.parametrize("population", [False, True])
+def test_a_column_is_told_with_its_interval_and_its_noise(population):
+    release = dpmean.mean(frame(["a"]), columns=["a"], norm_bound=60.0, rho=0.5, seed=1, population=population)
+    told, std = release.interval(), release.noise_std[0]
+    line = f"  a          {release.mean[0]:.6g} ({told.lower[0]:.6g} to {told.upper[0]:.6g}"
+    if population:
+        told = release.interval(of="population")
+        line += f"; {told.lower[0]:.6g} to {told.upper[0]:.6g}"
+    assert " ".join(f"{line}); noise std {std:.3g}".split()) in " ".join(str(release).split())
+    head = "  95 % confidence intervals in brackets: for the mean of these rows"
+    assert f"{head}{', and of the' * population}\n" in str(release)
+
+
+@pytest.mark.parametrize("population", [False, True])
+def test_many_columns_are_told_with_their_intervals(population):
+    release = dpmean.mean(np.ones((4000, 20)), norm_bound=60.0, rho=0.5, seed=1, population=population)
+    words = " ".join(str(release).split())
+    assert words.count("interval 95 % confidence, for the mean of") == 1 + population
+    assert re.search(r"for the mean of these rows: from \[.*?\] to \[.*?\]", words)
+    assert bool(re.search(r"for the mean of the population: from \[.*?\] to \[.*?\]", words)) == population
 
 
 @pytest.mark.parametrize("d", [2, 20])
@@ -79,9 +95,9 @@ def test_groups_with_few_rows_are_told_without_errors():
     assert groups[True].settings.few_rows
     assert not groups[False].settings.few_rows
     few, fine = str(groups).split("True: ")[1], str(groups).split("True: ")[0]
-    assert "±" not in few
+    assert not re.search(r"\(\S+ to \S+", few)
     assert "(too few to know the error)" in few
-    assert "±" in fine
+    assert re.search(r"\(\S+ to \S+\), ", fine)
 
 
 def test_what_there_is_one_of_is_in_the_singular():

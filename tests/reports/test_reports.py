@@ -24,7 +24,7 @@ from dpmean.privacy.renyi import renyi_of
 from dpmean.release.settings import NormBound, Settings
 from dpmean.release.statistics import scale
 from dpmean.reports.markup import Html, escaped, raw, tag
-from dpmean.reports.numbers import fraction, percent_up, plain, small, with_error
+from dpmean.reports.numbers import between, fraction, percent_up, plain, small, with_error
 from dpmean.reports.promise import best_guess, promise_of
 from dpmean.reports.scale import Scale
 from tests.support import public
@@ -200,7 +200,27 @@ def test_error_bars_say_what_they_cover(releases, tmp_path):
     for kind in ("local", "shuffle"):
         words = _words(dpmean.report(releases[kind], tmp_path / "page.html"))
         assert "1.96 standard deviations of the noise" in words
-        assert "clipping may add a bias, which it does not cover" in words
+        assert "clipping may add a bias, which they do not cover" in words
+
+
+def test_a_page_shows_intervals_of_a_population_where_they_are_known(tmp_path):
+    given = {"rho": 0.5, "bounds": _LIMITS, "seed": 1}
+    for release in (
+        public.mean(_table(), population=True, **given),
+        dpmean.mean_by(_table(), by=np.arange(5000) % 2, groups=[0, 1], population=True, **given),
+    ):
+        text = dpmean.report(release, tmp_path / "page.html", columns=_TABLE).read_text()
+        words = _words(tmp_path / "page.html")
+        assert "bars their 95 % confidence intervals, thin lines those of the population" in words
+        assert "variances the variance of each column, for intervals of a population" in words
+        one = release if isinstance(release, Release) else release[0]
+        ends, table = one.interval(of="population"), html.unescape(text).partition("<tbody")[2]
+        assert between(ends.lower[0], ends.upper[0], (ends.upper[0] - ends.lower[0]) / 2) in table
+        assert text.count('class="wider"') == 3 * 3 * (1 if one is release else 2)
+        assert "95 % interval, population" in words
+    text = dpmean.report(public.mean(_table(), **given), tmp_path / "page.html", columns=_TABLE).read_text()
+    assert 'class="wider"' not in text
+    assert "population</th>" not in text
 
 
 def test_remarks_are_shown(releases, tmp_path):
@@ -218,9 +238,7 @@ def test_where_rows_are_too_few_no_error_is_told(releases, grouped, tmp_path):
     for release in (releases["few"], refined):
         text = dpmean.report(release, tmp_path / "page.html").read_text()
         assert "too few rows to know the error" in text
-        assert not re.search(
-            r"± ?[0-9]|give or take|confidence", re.sub(r"<(style|script).*?</\1>", "", text, flags=re.S)
-        )
+        assert not re.search(r"± ?[0-9]|, between|confidence", re.sub(r"<(style|script).*?</\1>", "", text, flags=re.S))
     few = {"South": _set(grouped["few"]["South"], few_rows=True)}
     some = replace(grouped["few"], groups={**grouped["few"].groups, **few})
     words = _words(dpmean.report(some, tmp_path / "page.html"))
@@ -270,7 +288,8 @@ def test_a_page_of_an_old_release_says_nothing_of_scales(name, tmp_path):
     assert "scale (std)" not in words
     assert "standard deviations" not in words.partition("Who is protected")[0]
     assert "How columns differ" not in words
-    assert ("half-width" in words) == (name == "box")
+    assert ("% of the range" in words) == (name == "box")
+    assert "half-width" not in words
 
 
 def test_groups_that_are_measured_in_different_units_say_which(tmp_path):
@@ -281,7 +300,7 @@ def test_groups_that_are_measured_in_different_units_say_which(tmp_path):
     groups = replace(groups, groups={"few": even["few"], "many": groups["many"]})
     assert [one.scales is None for one in groups.released.values()] == [True, False]
     words = _words(dpmean.report(groups, tmp_path / "page.html", columns=_TABLE))
-    assert re.search(r"few at most \S+ half-widths \(", words)
+    assert re.search(r"few at most \S+ % of the range \(", words)
     assert re.search(r"many at most \S+ standard deviations \(", words)
     assert "How columns differ, group by group" in words
     one = dpmean.mean_by(_table(), **{**shared, "groups": ["many"]})
@@ -692,6 +711,9 @@ def test_the_numbers_in_the_browser_are_those_of_the_release(browser, releases, 
     cells = browser.ask(_CELLS)
     assert len(cells) == release.d
     error = release.column_bounds() if release.found else 1.96 * release.noise_std
+    ends = release.mean - 1.95996 * release.noise_std, release.mean + 1.95996 * release.noise_std
+    if release.found and kind != "few":
+        ends = release.interval().lower, release.interval().upper
     names = release.columns or [f"column {j}" for j in range(release.d)]
     stds = [None] * release.d if release.scales is None else scale(release).tolist()
     for j, (name, mean, bound, noise, *others) in enumerate(cells):
@@ -700,7 +722,9 @@ def test_the_numbers_in_the_browser_are_those_of_the_release(browser, releases, 
         if kind == "few":
             assert bound == "not known"
         else:
-            assert 0.9999 * error[j] <= float(bound) <= 1.1001 * error[j]
+            low, high = map(float, bound.split(" to "))
+            assert low <= ends[0][j] <= ends[1][j] <= high
+            assert max(ends[0][j] - low, high - ends[1][j]) <= 0.1001 * error[j]
         assert abs(float(noise) - release.noise_std[j]) <= 0.051 * release.noise_std[j]
         assert len(others) == (stds[j] is not None)
         if others:
@@ -725,6 +749,17 @@ def test_nothing_is_wider_than_the_screen(browser, releases, kind, width, tmp_pa
         assert browser.ask(_OVERLAPPING) == []
 
 
+@pytest.mark.parametrize("width", [360, 500, 700, 1000])
+def test_intervals_of_a_population_are_not_wider_than_the_screen(browser, width, tmp_path):
+    release = public.mean(_table(), population=True, rho=0.5, bounds=_LIMITS, seed=1)
+    browser.open(dpmean.report(release, tmp_path / "page.html", columns=_TABLE), width=width)
+    assert browser.ask("document.documentElement.scrollWidth") == width
+    names = browser.ask("[...document.querySelectorAll('#numbers th bdi')].map(e => e.getBoundingClientRect().height)")
+    assert max(names) < 40  # a name is not broken into letters
+    if width in (360, 1000):
+        assert browser.ask(_TOO_WIDE) == []
+
+
 def test_long_names_and_numbers_stay_on_the_screen(browser, releases, tmp_path):
     names = ["n" * 300, "a name of many words " * 20, "ﷺ" * 50, "x", "y"]
     huge = _named(releases["columns"], names)
@@ -745,6 +780,12 @@ def test_dots_are_where_the_numbers_are(browser, releases, tmp_path):
     assert np.allclose([place / width for place, width in found], wanted, atol=0.003)
 
 
+def _told(release, j):
+    """Return how a page tells the estimate of one column, and its interval."""
+    error, ends = release.column_bounds()[j], release.interval()
+    return f"{with_error(release.mean[j], error)[0]} ({between(ends.lower[j], ends.upper[j], error)})"
+
+
 def test_hovering_shows_the_number_below(browser, releases, tmp_path):
     for image, place in ((None, (40.5 / 64, 0.5)), (True, (0.5 / 8, 5.5 / 8))):
         browser.open(dpmean.report(releases["vector"], tmp_path / "page.html", image=image))
@@ -754,8 +795,7 @@ def test_hovering_shows_the_number_below(browser, releases, tmp_path):
             drawing.dispatchEvent(new PointerEvent("pointermove", at));
             return document.querySelector(".hover").textContent;
         }})()""")
-        value, error = with_error(releases["vector"].mean[40], releases["vector"].column_bounds()[40])
-        assert shown == f"column 40: {value} ± {error}"
+        assert shown == f"column 40: {_told(releases['vector'], 40)}"
 
 
 def test_names_do_no_harm_in_a_browser(browser, releases, tmp_path):
@@ -806,8 +846,7 @@ def test_hovering_over_a_group_shows_its_number(browser, grouped, tmp_path):
         drawing.dispatchEvent(new PointerEvent("pointermove", at));
         return drawing.closest("figure").querySelector(".hover").textContent;
     })""")
-    pairs = [with_error(found.mean[7], found.column_bounds()[7]) for found in grouped["many"].released.values()]
-    assert shown == [f"column 7: {value} ± {error}" for value, error in pairs]
+    assert shown == [f"column 7: {_told(found, 7)}" for found in grouped["many"].released.values()]
 
 
 def test_on_paper_it_is_dark_on_white(browser, releases, tmp_path):

@@ -83,7 +83,7 @@ def test_what_an_engine_cannot_do_is_refused_before_it_is_loaded(entry, monkeypa
         for given in ("columns", "vector_column"):
             with pytest.raises(ArgumentError, match=f"{given} is for tables, got {type(X).__name__}: select"):
                 dpmean.mean(X, **SETTINGS, **{given: ["a"] if given == "columns" else "a"})
-    if not entry.newlines:
+    if not entry.text:
         with pytest.raises(ArgumentError, match=f"newlines is for CSV files, got {type(X).__name__}: leave it out"):
             dpmean.mean(X, **SETTINGS, newlines="quoted")
     if not entry.keys:

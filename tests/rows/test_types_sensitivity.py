@@ -113,7 +113,14 @@ class Sparse:
         return found if self.format == "csc" else sparse.csr_array(found.toarray()).asformat(self.format)
 
 
-WAYS = (("refined", 1, 0.5), ("refined", 3, 5.0), ("refined", 2, 200.0), ("shifted", 3, 1.0), ("clipped", 3, 0.5))
+WAYS = (
+    ("refined", 1, 0.5),
+    ("refined", 3, 5.0),
+    ("refined", 2, 200.0),
+    ("refined", 17, 200.0),
+    ("shifted", 3, 1.0),
+    ("clipped", 3, 0.5),
+)
 
 
 @cache

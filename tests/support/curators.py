@@ -84,6 +84,7 @@ ANSWERS = (
     "ball_sum",
     "clipped_sum",
     "bias_gap",
+    "ball_squares",
     "octaves",
     "squares",
     "column_medians",
@@ -126,6 +127,12 @@ class Playing:
 
     def hold(self):
         pass
+
+    def put_aside(self, cost):
+        self.left, self._aside = self.left - cost, cost
+
+    def take_back(self):
+        self.left += self._aside
 
     def take(self, positions, of=None):
         domain = (of or self.rows).domain

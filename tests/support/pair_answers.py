@@ -50,6 +50,23 @@ def directions(apart, length, *, norm="l2", nearest=False, check=True):
     return found
 
 
+def ball_squares_of(rows, query):
+    """Add up the squares of rows in a ball, in unbounded integers; rows are in working units and within the bound."""
+    bits, total = norm_bits(rows.shape[1]), [0] * rows.shape[1]
+    for apart in rows - query.centre:
+        whole = [int(x) for x in np.trunc(np.clip(apart / query.unit, 1 - 2.0**bits, 2.0**bits - 1))]
+        if sum(x * x for x in whole) > query.radius**2:
+            exponent = max(int(np.frexp(np.abs(apart).max())[1]) - 1, -900)
+            own = np.trunc(np.clip(np.ldexp(apart, bits - 1 - exponent), 1 - 2.0**bits, 2.0**bits - 1))
+            factor = query.radius / np.sqrt(float(sum(int(x) ** 2 for x in own)))
+            whole = [int(x) for x in np.trunc(own * factor)]
+            while sum(x * x for x in whole) > query.radius**2:
+                factor *= 1 - 2.0**-40
+                whole = [int(x) for x in np.trunc(own * factor)]
+        total = [a + (x * x >> query.shift) for a, x in zip(total, whole, strict=True)]
+    return total
+
+
 def squares_of(apart, squares):
     """Add up the directions of the squares of all pairs."""
     return directions(apart, squares.length).sum(axis=0)

@@ -6,6 +6,7 @@ import numpy as np
 
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
@@ -79,6 +80,15 @@ class Summed(Asked):
 
 
 @dataclass(frozen=True)
+class SquaredInBall(Asked):
+    squares: object
+    domain: object = None
+
+    def ask(self, rows):
+        return self.of(rows).answer(self.squares)
+
+
+@dataclass(frozen=True)
 class Squared(Asked):
     squares: object
     domain: object = None
@@ -137,6 +147,7 @@ RECORDS = {
     Sides: Histogrammed,
     Pairs: Histogrammed,
     Ball: Summed,
+    BallSquares: SquaredInBall,
     Shells: Shelled,
     Bins: Binned,
     Squares: Squared,

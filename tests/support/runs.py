@@ -33,6 +33,7 @@ from tests.support.recorder import (
     RecordingNoise,
     Shelled,
     Squared,
+    SquaredInBall,
     Summed,
 )
 
@@ -98,6 +99,7 @@ class Run:
     reshaped: bool = False
     skewed: bool = False
     shape: object = Shaping.AUTO
+    population: bool = False
 
     @cached_property
     def domain(self):
@@ -133,7 +135,8 @@ class Run:
     def estimator(self):
         step = 2.0**-20 * power_of_two_at_most(max(1.0, self.domain.reach / REACH))
         grid, coins = Grid(step, self.domain.reach, self.d), PublicCoins(self.coins)
-        return find_estimator(self.method, 1 if self.one_pass else 2)(grid, coins, self.shape)
+        build = find_estimator(self.method, 1 if self.one_pass else 2, population=self.population)
+        return build(grid, coins, self.shape)
 
     @property
     def neighbours(self):
@@ -217,6 +220,8 @@ def assert_paid_for(run, question, before, after):
             _assert_counts_paid_for(run, before, after)
         case Summed(ball=ball):
             assert squared(after - before) <= (run.contributions * ball.radius) ** 2
+        case SquaredInBall(squares=squares):
+            assert squared(after - before) <= price_of_ball_squares(run, squares)
         case Squared(squares=squares):
             assert squared(after - before) <= 2 * squares.length**2
         case Octaved():
@@ -231,6 +236,11 @@ def assert_paid_for(run, question, before, after):
                 assert asked is shells
                 change = layers.bias_gap(after, shells, k, factors) - layers.bias_gap(before, shells, k, factors)
                 assert abs(change) <= layers.bias_gap_sensitivity(shells, k, factors, run.contributions)
+
+
+def price_of_ball_squares(run, squares):
+    """Return the squared sensitivity of the squares of rows in a ball."""
+    return squares.length**2 * (1 if run.uncounted or run.d == 1 else 2)
 
 
 @lru_cache(maxsize=64)
@@ -263,6 +273,9 @@ def squares_of_shape(run):
     for receipt in run.recorded.estimate.receipts:
         if receipt.step.startswith("squares"):
             found[receipt.step] = 2 * next(squared_ones).squares.length ** 2
+        elif receipt.step == "variances":
+            (asked,) = (q.squares for q in run.recorded.questions if isinstance(q, SquaredInBall))
+            found[receipt.step] = price_of_ball_squares(run, asked)
         elif receipt.step == "octaves":
             found[receipt.step] = 2 * run.d
         elif receipt.step.startswith("medians") or receipt.step.endswith("by column"):

@@ -12,7 +12,18 @@ from dpmean.enums import Trust
 from dpmean.trust.registry import TRUST_MODELS, find_trust_model, models_with
 
 EVERYWHERE = {"rho", "epsilon", "delta", "norm_bound", "bounds", "method", "trust", "columns", "vector_column"}
-EVERYWHERE |= {"newlines", "neighbours", "nan", "ledger", "seed", "allow_few_rows"}
+EVERYWHERE |= {
+    "sep",
+    "decimal",
+    "encoding",
+    "quotechar",
+    "newlines",
+    "neighbours",
+    "nan",
+    "ledger",
+    "seed",
+    "allow_few_rows",
+}
 """Arguments that every trust model takes."""
 
 

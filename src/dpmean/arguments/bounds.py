@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -43,7 +43,7 @@ class Bound:
             return None
         return next((len(side) for side in _read_sides(self.bounds) if side.ndim), None)
 
-    def domain(self, d: int, names: tuple[str, ...] | None, *, impute: bool) -> Domain:
+    def domain(self, d: int, names: tuple[str, ...] | None, *, impute: bool = False) -> Domain:
         """Return what rows of d columns can be."""
         if self.bounds is None:
             return Domain.within_norm(d, float(positive(self.norm_bound, "norm_bound")), impute=impute)
@@ -181,7 +181,7 @@ class Setting:
             reach = domain.reach + 2 * high * math.sqrt(domain.d + math.log(4 * n / FAILURE))
             if reach > _LARGEST:
                 raise ArgumentError(f"sigma_max={high:g} is too large: change units")
-            domain = Domain.within_norm(domain.d, reach, impute=domain.impute)
+            domain = replace(domain, reach=reach, ball=reach)
             finest = max(low / math.sqrt(n), finest_step(reach, domain.d))
         return domain, Grid(power_of_two_at_most(finest) if self.step is None else self.step, domain.reach, domain.d)
 

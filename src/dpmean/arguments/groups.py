@@ -9,6 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
+from dpmean.arguments.choices import read_integer
 from dpmean.arguments.selection import read_key
 from dpmean.enums import Sizes, read_name
 from dpmean.errors import ArgumentError
@@ -19,16 +20,19 @@ from dpmean.rows.tables.keys import written_labels
 @final
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Which groups to release a mean of."""
+    """Which groups to release a mean of, and in how many of them a person counts."""
 
     by: Key
     labels: tuple[Any, ...]
     sizes: Sizes
+    contributions: int = 1
+    """In so many groups a person counts at most: no more than there are."""
 
 
-def read_groups(by: Key, groups: Sequence[Any], sizes: str = "private") -> Groups:
+def read_groups(by: Key, groups: Sequence[Any], sizes: str = "private", contributions: int = 1) -> Groups:
     """Read which groups are asked for; ``dpmean.mean_by`` explains the arguments."""
-    return Groups(read_key(by, "by"), _read_labels(groups), read_name(Sizes, sizes, "sizes"))
+    most, labels = read_integer(contributions, "contributions"), _read_labels(groups)
+    return Groups(read_key(by, "by"), labels, read_name(Sizes, sizes, "sizes"), min(most, len(labels)))
 
 
 def _read_labels(groups: Sequence[Any]) -> tuple[Any, ...]:

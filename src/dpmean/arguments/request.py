@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -11,8 +11,9 @@ import numpy as np
 
 from dpmean.arguments.bounds import Bound, Bounds, Setting, read_bound, read_sigmas, read_step
 from dpmean.arguments.choices import read_flag, read_ledger, read_seed
+from dpmean.arguments.dialect import read_dialect
 from dpmean.arguments.groups import Groups
-from dpmean.arguments.rows import check_nan, read_nan_of_columns
+from dpmean.arguments.missing import MissingValues, NanArgument, read_missing
 from dpmean.arguments.selection import read_key, read_selection
 from dpmean.arguments.shape import (
     GivenScales,
@@ -24,7 +25,7 @@ from dpmean.arguments.shape import (
 from dpmean.arguments.terms import Terms, check_options, read_terms
 from dpmean.enums import Shaping
 from dpmean.errors import ArgumentError, DataError, describe
-from dpmean.estimators.refined.shape import OrderedScales
+from dpmean.estimators.refined.shape import EXTREME, OrderedScales, takes_shape
 from dpmean.estimators.registry import Build, check_shape, find_estimator
 from dpmean.ledger.entries import relation_of
 from dpmean.ledger.ledger import Ledger
@@ -56,12 +57,15 @@ class Request:
     bound: Bound
     sigmas: tuple[float, float] | None
     step: float | None
-    nan: str | Mapping[str, str]
+    missing: MissingValues
+    count_values: bool
+    """Whether to tell how many values each column has."""
     shape: GivenScales
     groups: Groups | None
     ledger: Ledger | None
     seed: int | None
     allow_few_rows: bool
+    population: bool
 
     @property
     def fewest(self) -> int:
@@ -83,22 +87,25 @@ class Request:
 
     def finite(self, names: tuple[str, ...] | None, d: int) -> np.typing.NDArray[np.bool_]:
         """Return in which columns every value must be finite."""
-        return read_nan_of_columns(self.nan, names, d)
+        return self.missing.finite(names, d)
 
     def of(self, source: Source) -> Job:
         """Check what the arguments say about the columns of these rows."""
         n, d = source.shape
         if not d:
             raise DataError("X has no columns, and needs at least one")
-        finite = self.finite(source.names, d)
-        domain = self.bound.domain(d, source.names, impute=not finite.all())
+        domain = self.missing.through(self.bound.domain(d, source.names), source.names)
         setting = Setting(domain, self.sigmas, self.step)
         scales = scales_of(self.shape, source.names, d)
         for number in (1, _MOST_ROWS) if self.terms.private_size else (max(n, 1),):
             widest, _ = setting.at(number)  # all is monotone in it, so every number between these is accepted too
             check_scales(scales, widest, source.names)
-        strict = tuple(np.flatnonzero(finite).tolist()) if domain.impute else ()
-        return Job(self, source, setting, strict, scales)
+            if self.population and not (takes_shape(widest) and (widest.ball or 1.0) >= 1 / EXTREME):
+                raise ArgumentError(
+                    "population=True needs bounds between 2^-400 and 2^400, since squares of larger or smaller numbers "
+                    "are not exact: change units"
+                )
+        return Job(self, source, setting, scales)
 
 
 @final
@@ -109,8 +116,6 @@ class Job:
     request: Request
     source: Source
     setting: Setting
-    strict: tuple[int, ...]
-    """The columns in which every value must be finite, if that is not all."""
     shaping: OrderedScales = Shaping.AUTO
 
 
@@ -128,6 +133,10 @@ def read_request(
     fidelity: str = "totals",
     columns: Sequence[str] | None = None,
     vector_column: str | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
+    encoding: str | None = None,
+    quotechar: str = '"',
     newlines: str = "records",
     privacy_unit: Key | None = None,
     neighbours: str | None = None,
@@ -135,12 +144,14 @@ def read_request(
     sigma_min: float | None = None,
     sigma_max: float | None = None,
     step: float | None = None,
-    nan: str | Mapping[str, str] = "raise",
+    nan: NanArgument = "raise",
+    count_values: bool = False,
     shape: ShapeArgument = "auto",
     groups: Groups | None = None,
     ledger: Ledger | None = None,
     seed: int | None = None,
     allow_few_rows: bool = False,
+    population: bool = False,
 ) -> Request:
     """Read the arguments of ``dpmean.mean``, which explains them, and of ``dpmean.mean_by``, which has groups."""
     terms = read_terms(
@@ -154,42 +165,55 @@ def read_request(
         fidelity=fidelity,
         sizes=None if groups is None else groups.sizes,
     )
-    build = _read_method(terms.model, method, passes)
-    shaping = read_shape(shape)
+    population, shaping = read_flag(population, "population"), read_shape(shape)
+    build = _read_method(terms.model, method, passes, population=population)
     given: dict[str, Any] = {"privacy_unit": privacy_unit, "sigma_min": sigma_min, "sigma_max": sigma_max, "step": step}
+    counts = read_flag(count_values, "count_values")
     given |= {"groups": groups, "passes": None if passes == 2 else passes}
+    given |= {"count_values": counts or None, "population": population or None}
     check_options(terms.model, {**given, "shape": None if shaping is Shaping.AUTO else shaping})
-    check_nan(nan, terms.model)
+    missing = read_missing(nan, terms.model)
+    missing.check_sizes(None if groups is None else groups.sizes, private_size=terms.private_size)
     check_shape(method, shaping)
-    _check_count(terms)
+    _check_count(terms, 1 if groups is None else groups.contributions)
     _check_keys(groups, privacy_unit)
+    dialect = read_dialect(sep, decimal, encoding, quotechar, newlines)
     return Request(
         terms=terms,
-        selection=read_selection(columns, vector_column, newlines),
+        selection=read_selection(columns, vector_column, dialect),
         privacy_unit=None if privacy_unit is None else read_key(privacy_unit, "privacy_unit"),
         build=build,
         bound=read_bound(norm_bound, bounds),
         sigmas=read_sigmas(sigma_min, sigma_max, bounds),
         step=read_step(step),
-        nan=nan,
+        missing=missing,
+        count_values=counts,
         shape=shaping,
         groups=groups,
         ledger=read_ledger(ledger, seed),
         seed=read_seed(seed),
         allow_few_rows=read_flag(allow_few_rows, "allow_few_rows"),
+        population=population,
     )
 
 
-def _read_method(model: TrustModel, method: str | None, passes: int) -> Build:
+def _read_method(model: TrustModel, method: str | None, passes: int, *, population: bool) -> Build:
     if model.methods and method not in (None, *model.methods):
         only = " or ".join(f'"{name}"' for name in model.methods)
         raise ArgumentError(f"in the {model.name} model the method is {only}, got {describe(method)}: leave it out")
-    return find_estimator(method, passes)
+    return find_estimator(method, passes, population=population)
 
 
 def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:
     """Refuse one column for groups and for persons: every group would be one person."""
-    if groups is None or privacy_unit is None:
+    if groups is None:
+        return
+    if privacy_unit is None:
+        if groups.contributions > 1:
+            raise ArgumentError(
+                f"contributions={groups.contributions} is for persons with rows in several groups, and no column says "
+                'whose row it is: give privacy_unit="patient", say, or leave contributions out'
+            )
         return
     by = groups.by
     if by is privacy_unit or (isinstance(by, str) and isinstance(privacy_unit, str) and by == privacy_unit):
@@ -200,11 +224,12 @@ def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:
         )
 
 
-def _check_count(terms: Terms) -> None:
-    """Refuse a budget that is too small for a private number of rows."""
-    if terms.private_size and isinstance(terms.budget, Zcdp) and terms.budget.rho < SMALLEST_TO_COUNT:
-        least, given = float(SMALLEST_TO_COUNT), float(terms.budget.rho)
+def _check_count(terms: Terms, contributions: int) -> None:
+    """Refuse a budget that is too small for a private number of rows, in each of so many groups of one person."""
+    least = SMALLEST_TO_COUNT * contributions
+    if terms.private_size and isinstance(terms.budget, Zcdp) and terms.budget.rho < least:
+        of_groups = f" and contributions={contributions}" * (contributions > 1)
         raise ArgumentError(
-            f"rho must be at least {least:g} where the number of rows is private, got {given:g}: raise it, or give "
-            'neighbours="replace-one" if that number is public'
+            f"rho must be at least {float(least):g} where the number of rows is private{of_groups}, got "
+            f'{float(terms.budget.rho):g}: raise it, or give neighbours="replace-one" if that number is public'
         )

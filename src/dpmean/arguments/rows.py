@@ -1,17 +1,14 @@
-"""Rows: where they are, whether they are rows of numbers, and what to do about those that are not finite."""
+"""Rows: where they are, and whether they are rows of numbers."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpmean.enums import Missing, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.column_names import list_names
 from dpmean.rows.dtype_names import KINDS
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory, open_source
@@ -70,28 +67,3 @@ def check_columns(d: int, model: TrustModel) -> None:
     """Refuse more columns than devices can answer about."""
     if model.devices and d > MOST_COLUMNS:
         raise ArgumentError(f"the {model.name} model takes at most {MOST_COLUMNS} columns, got {d}")
-
-
-def check_nan(nan: str | Mapping[str, str], model: TrustModel) -> None:
-    """Refuse unknown words for what to do with missing values, and devices that would tell what they lack."""
-    if model.devices and isinstance(nan, Mapping):
-        raise ArgumentError(f"in the {model.name} model a device always answers: leave nan={{...}} out")
-    for choice in nan.values() if isinstance(nan, Mapping) else (nan,):
-        read_nan(choice)
-
-
-def read_nan(nan: str) -> bool:
-    """Read what to do about values that are not finite: whether the public centre takes their place."""
-    return read_name(Missing, nan, "nan", "dropping rows would change their number") is Missing.IMPUTE
-
-
-def read_nan_of_columns(nan: str | Mapping[str, str], names: tuple[str, ...] | None, d: int) -> NDArray[np.bool_]:
-    """Read the same column by column: in which of them every value must be finite."""
-    if not isinstance(nan, Mapping):
-        return np.full(d, not read_nan(nan))
-    if names is None:
-        raise ArgumentError('nan={...} is for columns that have names, which these do not: give "raise" or "impute"')
-    for name in nan:
-        if name not in names:
-            raise ArgumentError(f"nan: there is no column {name!r}: {list_names(names)}")
-    return np.array([not read_nan(nan.get(name, "raise")) for name in names])

@@ -1,25 +1,23 @@
-"""What of an input to use: which columns, how lines end, and what tells persons or groups apart."""
+"""What of an input to use: which columns, and what tells persons or groups apart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AnySet
 
-from dpmean.enums import Newlines, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, describe
+from dpmean.rows.files.dialect import Dialect
 from dpmean.rows.registry import Selection
 from dpmean.rows.tables.keyed_table import Key
 
 
-def read_selection(columns: Sequence[str] | None, vector_column: str | None, newlines: str) -> Selection:
+def read_selection(columns: Sequence[str] | None, vector_column: str | None, dialect: Dialect) -> Selection:
     """Read which columns to use; whether they are there is checked when the input is opened."""
     if vector_column is not None and not isinstance(vector_column, str):
         raise ArgumentTypeError(f"vector_column must be the name of a column, got {describe(vector_column)}")
     if columns is not None and vector_column is not None:
         raise ArgumentError("give columns or vector_column, not both: a row is one vector, or one number per column")
-    return Selection(
-        None if columns is None else _read_names(columns), vector_column, read_name(Newlines, newlines, "newlines")
-    )
+    return Selection(None if columns is None else _read_names(columns), vector_column, dialect)
 
 
 def read_key(key: Key, argument: str) -> Key:

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from dpmean.arguments.bounds import read_bound
 from dpmean.arguments.budgets import read_zcdp
 from dpmean.arguments.choices import read_randomness
-from dpmean.arguments.rows import read_array, read_nan
+from dpmean.arguments.missing import read_missing
+from dpmean.arguments.rows import read_array
 from dpmean.baselines.peer import Basics, only_basics
 from dpmean.enums import Trust
 from dpmean.errors import ArgumentError
@@ -31,6 +32,7 @@ from dpmean.queries.queries import Floats, Ints
 from dpmean.release.release import Release
 from dpmean.release.settings import NormBound, Settings
 from dpmean.trust.local.randomizers import WORD, lies
+from dpmean.trust.registry import find_trust_model
 from dpmean.version import __version__
 
 _STEPS_PER_BOUND = 2.0**24
@@ -162,7 +164,7 @@ def _run(
     arguments = only_basics(basics)
     if arguments.get("step") is not None:
         raise ArgumentError("step is for the central model: leave it out")
-    read_nan(arguments.get("nan", "impute"))
+    read_missing(arguments.get("nan", "impute"), find_trust_model(Trust.LOCAL))
     delta = arguments.get("delta")
     budget = read_zcdp(arguments.get("rho"), arguments.get("epsilon"), delta)
     bound = read_bound(norm_bound, None)

@@ -89,7 +89,19 @@ class _Shape(_ParamType):
         return dict(zip(names, scales, strict=True))
 
 
-NUMBER, NAMES, SHAPE = _Exact(), _Names(), _Shape()
+class _Separator(_ParamType):
+    """One character; a tab may be written as a word."""
+
+    name = "separator"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  click's signature
+        """Read it; whether it can be one is not asked here."""
+        return "\t" if value in ("tab", "\\t") else value
+
+
+NUMBER, NAMES, SHAPE, SEPARATOR = _Exact(), _Names(), _Shape(), _Separator()
+DIALECT = ("sep", "decimal", "encoding", "quotechar", "newlines")
+"""Options that say how a CSV file is written."""
 
 
 class Command(click.Command):
@@ -160,6 +172,20 @@ def budget(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--delta", type=NUMBER, metavar="D", help="Beside epsilon: well below 1/n."),
         click.option("--epsilon", type=NUMBER, metavar="E", help="The budget in approximate DP."),
         click.option("--rho", type=NUMBER, metavar="R", help="The privacy budget in zCDP: 0.5, say."),
+    ):
+        command = option(command)
+    return command
+
+
+def dialect(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a CSV file is written."""
+    breaks = "Line breaks in fields: records (default: none) or quoted."
+    for option in (
+        click.option("--newlines", type=click.Choice(["records", "quoted"]), metavar="WHAT", help=breaks),
+        click.option("--quotechar", metavar="C", help="Around fields (default: a double quote)."),
+        click.option("--encoding", metavar="NAME", help="utf-8 (default), utf-16, latin-1, cp1252 ..."),
+        click.option("--decimal", metavar="C", help="Before decimals: a point (default) or a comma."),
+        click.option("--sep", type=SEPARATOR, metavar="C", help="Between columns: ',' or ';' or tab or '|'."),
     ):
         command = option(command)
     return command

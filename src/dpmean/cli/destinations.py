@@ -19,7 +19,7 @@ import dpmean
 from dpmean.cli import show, tables
 from dpmean.errors import DataError, DpMeanError
 from dpmean.privacy.renyi import renyi_of
-from dpmean.release.statistics import STATISTICS
+from dpmean.release.statistics import Statistic, in_files
 from dpmean.release.text import PROTECTED
 
 _KINDS = {".json": "json", ".csv": "csv", ".npy": "npy"}
@@ -134,23 +134,24 @@ def _document(release: Releases, kind: str | None) -> bytes:
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     head, mark = (("seeded",), ("protects nobody",)) if release.seeded else ((), ())
-    names = tuple(statistic.name for statistic in STATISTICS)
+    statistics = in_files([release] if isinstance(release, dpmean.Release) else release.released.values())
+    names = tuple(statistic.name for statistic in statistics)
     if isinstance(release, dpmean.Release):
         lines.writerow(("column", *names, *head))
-        lines.writerows((*line, *mark) for line in _lines(release))
+        lines.writerows((*line, *mark) for line in _lines(release, statistics))
     else:
         lines.writerow((release.by, "column", *names, "n", "refused", *head))
         for label, found in release.items():
             if isinstance(found, dpmean.Release):
-                lines.writerows((label, *line, found.n, "", *mark) for line in _lines(found))
+                lines.writerows((label, *line, found.n, "", *mark) for line in _lines(found, statistics))
             else:
                 lines.writerow((label, "", *("" for _ in names), "", found.reason, *mark))
     return text.getvalue().encode()
 
 
-def _lines(release: dpmean.Release) -> Iterator[tuple[str | int | float, ...]]:
+def _lines(release: dpmean.Release, statistics: list[Statistic]) -> Iterator[tuple[str | int | float, ...]]:
     """Return the names of columns and their statistics; what is not known, or worthless, is empty."""
-    values = [statistic.reliable(release) for statistic in STATISTICS]
+    values = [statistic.reliable(release) for statistic in statistics]
     known = [[""] * release.d if numbers is None else [*map(_known, numbers.tolist())] for numbers in values]
     return zip(release.columns or range(release.d), *known, strict=True)
 

@@ -23,9 +23,17 @@ _SECTIONS = {
         "ledger_neighbours",
     ),
     "How large rows may be (one of these)": ("norm_bound", "bounds", "lower", "upper"),
-    "Which rows and columns": ("columns", "vector_column", "newlines", "privacy_unit", "nan", "allow_few_rows"),
-    "One mean per group": ("by", "groups", "sizes"),
-    "How": ("shape", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
+    "Which rows and columns": (
+        "columns",
+        "vector_column",
+        "privacy_unit",
+        "nan",
+        "count_values",
+        "allow_few_rows",
+    ),
+    "How a CSV file is written (default: as its first line says)": arguments.DIALECT,
+    "One mean per group": ("by", "groups", "sizes", "contributions"),
+    "How": ("shape", "population", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
     "Where to": ("out", "format_", "report", "as_json"),
 }
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -41,8 +49,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
         "dpmean mean embeddings.parquet --vector-column embedding --norm-bound 10 --rho 0.1 --ledger budget.json "
         "--ledger-rho 1 --dataset patients",
         "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --shape age=15,height=10",
+        "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --population --format csv",
         "dpmean mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B,C "
         "--privacy-unit patient --rho 0.5 --format csv",
+        "dpmean mean german.csv --sep ';' --decimal , --bounds bounds.csv --rho 0.5",
     ],
 )
 @click.argument("data", metavar="DATA")
@@ -67,24 +77,24 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--columns", type=arguments.NAMES, metavar="A,B,C", help="Of a table (default: all, or those in --bounds)."
 )
 @click.option("--vector-column", metavar="NAME", help="The column that holds vectors.")
-@click.option(
-    "--newlines",
-    type=click.Choice(["records", "quoted"]),
-    metavar="WHAT",
-    help="Line breaks in CSV: records (default) or quoted.",
-)
-@click.option("--nan", metavar="WHAT", help="raise (default) or impute; or income=impute,...")
+@arguments.dialect
+@click.option("--nan", metavar="WHAT", help="raise (default), drop or impute; or income=impute,crp=10,...")
+@click.option("--count-values", is_flag=True, help="Tell how many values each column has.")
 @click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")
 @click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
 @click.option("--by", metavar="NAME", help="The column that names the group of a row.")
 @click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
 @click.option("--sizes", type=click.Choice(["private", "public"]), metavar="WHAT", help="private (default) or public.")
+@click.option("--contributions", type=int, metavar="K", help="A person counts in K groups at most (default: 1).")
 @click.option(
     "--shape",
     type=arguments.SHAPE,
     metavar="WHAT",
     help="auto (default): find the scales of columns, and noise follows them; round: do not look for scales; noise is "
     "even, or with bounds in proportion to the ranges; or give scales: 18,25000 or age=18,income=25000",
+)
+@click.option(
+    "--population", is_flag=True, help="Confidence intervals of a population, too: asks for the variances of columns."
 )
 @click.option("--neighbours", metavar="WHICH", help="add-or-remove-one (default) or replace-one: n is public.")
 @click.option("--trust", metavar="MODEL", help="central (default), local or shuffle.")
@@ -126,8 +136,9 @@ def mean(
 ) -> None:
     """Release the private mean of the rows in DATA.
 
-    DATA is a .npy, Parquet, Arrow or CSV file, a folder of such files, or a pattern. Without --out the release is
-    printed. Give a budget, and how large rows may be, neither of which may come from looking at the rows.
+    DATA is a .npy, Parquet, Arrow or CSV file (also .csv.gz and .csv.zst), a folder of such files, or a pattern.
+    Without --out the release is printed. Give a budget, and how large rows may be, neither of which may come from
+    looking at the rows.
 
     Without --privacy-unit one row is protected: a person with several rows is protected less.
     """
@@ -137,7 +148,7 @@ def mean(
 
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     if "=" in asked.get("nan", ""):
-        asked["nan"] = release.read_nan(asked["nan"])
+        asked["nan"] = release.read_nan(asked["nan"], data)
     if groups is not None:
         asked["groups"] = release.read_labels(groups)
     labels = None if groups is None else Path(groups)

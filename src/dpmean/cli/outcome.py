@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import click
 
 from dpmean.cli import show
+from dpmean.cli.typed import as_typed
 from dpmean.errors import (
     DataError,
     DpMeanError,
@@ -32,16 +32,6 @@ _EXTRAS = {
     "matplotlib": "figures",
     "sklearn": "figures",
 }
-_TYPED = {
-    "allow_few_rows=True": "--allow-few-rows",
-    'pass nan="impute"': "give --nan impute",
-    "(zero with norm_bound)": "(zero with --norm-bound)",
-    "Give neighbours and privacy_unit as before": "Give --neighbours and --privacy-unit as before",
-    "Leave neighbours out in the central": "Leave --neighbours out in the central",
-    'with neighbours="replace-one" before its first release': "with --ledger-neighbours replace-one at its first use",
-    "exactly one of norm_bound and bounds is": "exactly one of --norm-bound and --bounds (or --lower and --upper) is",
-}
-"""What the library says, and how it is typed here."""
 _TRACEBACK = "DPMEAN_TRACEBACK"
 
 
@@ -66,7 +56,7 @@ def of(command: Callable[[], Any], *, as_json: bool) -> int:
         return USAGE
     except (Exception, KeyboardInterrupt) as error:
         code, message = _explained(error)
-        _tell(code, _on_the_command_line(message), as_json=as_json)
+        _tell(code, as_typed(message), as_json=as_json)
         if os.environ.get(_TRACEBACK):
             traceback.print_exception(error)
     return code if isinstance(code, int) else 0
@@ -81,17 +71,6 @@ def _tell(code: int, message: str, *, as_json: bool) -> None:
     except OSError:  # the output may be what failed
         show.print_no_more()
         show.trouble(message)
-
-
-def _on_the_command_line(message: str) -> str:
-    """Return a message of the library with its cures as they are typed here: rho=0.5 becomes --rho 0.5."""
-    said, give, cure = message.partition(": give ")
-    cure = re.sub(r"\bbounds=\((\S+), (\S+)\)", r"--lower \1 --upper \2", cure)
-    cure = re.sub(r"\b([a-z]+(?:_[a-z]+)?)=\"?([\w.-]+)\"?", lambda m: f"--{m[1].replace('_', '-')} {m[2]}", cure)
-    message = said + give + cure
-    for words, typed in _TYPED.items():
-        message = message.replace(words, typed)
-    return re.sub(r"\bask for at most (rho|epsilon)=", r"ask for at most --\1 ", message)
 
 
 def _explained(error: BaseException) -> tuple[int, str]:

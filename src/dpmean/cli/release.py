@@ -30,7 +30,7 @@ _FILE_NAME = re.compile(r"[/\\]|\.(?:txt|csv|tsv|json|lst|list|dat)$", re.IGNORE
 def read(asked: dict[str, Any]) -> Request:
     """Read what was asked for, before a file is opened or a ledger begun."""
     if "by" not in asked:
-        if extra := {"groups", "sizes"} & set(asked):
+        if extra := {"groups", "sizes", "contributions"} & set(asked):
             raise click.UsageError(f"--{min(extra)} is for one mean per group: give --by COLUMN, too")
         return read_request(**asked)
     if "groups" not in asked:
@@ -38,7 +38,7 @@ def read(asked: dict[str, Any]) -> Request:
     for name in ("trust", "passes", "rounds", "honest"):
         if name in asked:
             raise click.UsageError(f"--{name.replace('_', '-')} is not for means of groups: leave it out")
-    of_groups = {name: value for name, value in asked.items() if name in ("by", "groups", "sizes")}
+    of_groups = {name: value for name, value in asked.items() if name in ("by", "groups", "sizes", "contributions")}
     rest = {name: value for name, value in asked.items() if name not in of_groups}
     return read_request(groups=read_groups(**of_groups), **rest)
 
@@ -62,13 +62,24 @@ def read_labels(given: str) -> list[str]:
         raise ArgumentError(f"{file} must be text, with one label on a line") from None
 
 
-def read_nan(given: str) -> dict[str, str]:
-    """Read what to do about missing values, column by column."""
+def read_nan(given: str, data: str) -> dict[Any, str | float]:
+    """Read what to do about missing values, column by column; those of .npy files are counted."""
     pairs = [pair.rpartition("=") for pair in given.split(",")]
-    found = {name.strip(): what.strip() for name, _, what in pairs}
+    found = {name.strip(): _word_or_number(what.strip()) for name, _, what in pairs}
     if not all(sign for _, sign, _ in pairs) or len(found) < len(pairs):
-        raise click.UsageError(f"--nan {given} should be raise or impute, or say one of them for each of some columns")
-    return found
+        raise click.UsageError(
+            f"--nan {given} should be raise, drop or impute, or say one of them, or a public value, for each of some "
+            "columns: income=impute,crp=10"
+        )
+    counted = data.lower().endswith(".npy") and all(name.isdecimal() for name in found)
+    return {int(name): what for name, what in found.items()} if counted else dict(found)
+
+
+def _word_or_number(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def open_ledger(file: Path | None, dataset: str | None, terms: dict[str, Any], *, seeded: bool) -> dpmean.Ledger | None:

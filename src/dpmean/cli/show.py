@@ -17,6 +17,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.table import Table
 from rich.text import Text
 
+from dpmean.cli.typed import as_typed
+
 _PLAINER = {"±": "+-", "é": "e"}
 
 
@@ -84,11 +86,13 @@ def working(words: str) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.filterwarnings("always", category=UserWarning, module="dpmean")
-        with bar(*columns) as progress:
-            progress.add_task(words, total=None)
-            yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        note(message)
+        try:
+            with bar(*columns) as progress:
+                progress.add_task(words, total=None)
+                yield
+        finally:
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                note(as_typed(message))
 
 
 def bar(*columns: SpinnerColumn | TextColumn | BarColumn | TaskProgressColumn | TimeElapsedColumn) -> Progress:

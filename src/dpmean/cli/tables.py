@@ -41,7 +41,8 @@ _MOST = 40
 
 def release_table(release: Release) -> Table:
     """Return the statistics of every column."""
-    shown = [(statistic, numbers) for statistic in STATISTICS if (numbers := statistic.reliable(release)) is not None]
+    known = [(statistic, statistic.reliable(release)) for statistic in STATISTICS if statistic.shown]
+    shown = [(statistic, numbers) for statistic, numbers in known if numbers is not None]
     heads = [statistic.words for statistic, _ in shown]
     made = table(("column", *heads), right=heads)
     lines = list(zip(_names(release), *(_cells(statistic, numbers) for statistic, numbers in shown), strict=True))
@@ -55,7 +56,7 @@ def release_table(release: Release) -> Table:
 def grouped_table(grouped: GroupedRelease) -> Table:
     """Return the means of groups, column by column, or why there are none."""
     number = "rows" if all(found.unit is None for found in grouped.released.values()) else "persons"
-    shown = [statistic for statistic in STATISTICS if statistic.of_groups]
+    shown = [statistic for statistic in STATISTICS if statistic.of_groups and statistic.shown]
     heads = [statistic.words for statistic in shown]
     made = table((grouped.by, number, "column", *heads), right=(number, *heads))
     count = 0

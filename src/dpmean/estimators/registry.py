@@ -30,7 +30,7 @@ class Method:
     make: Callable[..., Estimator]
     """Makes it from a grid, public randomness, and whether to read the rows once instead of twice."""
     shapes: bool = False
-    """Whether its noise can follow the scales of columns, which it is given then."""
+    """Whether its noise can follow the scales of columns, and it can ask for their variances."""
 
 
 DEFAULT = "refined"
@@ -42,7 +42,7 @@ ESTIMATORS: dict[str, Method] = {
 """Every method by its name."""
 
 
-def find_estimator(method: str | None, passes: int) -> Build:
+def find_estimator(method: str | None, passes: int, *, population: bool = False) -> Build:
     """Return the estimator of a name, which reads all rows so many times."""
     method = DEFAULT if method is None else method
     if not isinstance(method, str) or method not in ESTIMATORS:
@@ -51,9 +51,14 @@ def find_estimator(method: str | None, passes: int) -> Build:
     if type(passes) is not int or passes not in (1, 2):
         raise ArgumentError(f"passes must be 1 or 2, got {describe(passes)}")
     entry, one_pass = ESTIMATORS[method], passes == 1
+    if population and not entry.shapes:
+        able = ", ".join(f'"{known}"' for known, other in ESTIMATORS.items() if other.shapes)
+        raise ArgumentError(f'population=True is for method {able}, got method="{method}": leave one of them out')
 
     def build(grid: Grid, coins: PublicCoins, shaping: OrderedScales) -> Estimator:
-        return entry.make(grid, coins, one_pass, shaping) if entry.shapes else entry.make(grid, coins, one_pass)
+        if not entry.shapes:
+            return entry.make(grid, coins, one_pass)
+        return entry.make(grid, coins, one_pass, shaping, population)
 
     return build
 

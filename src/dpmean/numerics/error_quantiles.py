@@ -19,14 +19,19 @@ def normal_quantile(confidence: float) -> float:
     return NormalDist().inv_cdf(confidence)
 
 
+def check_confidence(confidence: float) -> None:
+    """Refuse what is no probability of an interval."""
+    if not isinstance(confidence, float) or not 0 < confidence < 1:
+        raise ArgumentError(f"confidence must lie between 0 and 1 (0.95, say), got {confidence!r}")
+
+
 @lru_cache(maxsize=256)
 def length_quantile(d: float, confidence: float) -> float:
     """Return the length that a standard normal vector in d dimensions stays below with the given probability.
 
     ``d`` need not be an integer: the square of the length has the chi-squared distribution with d degrees of freedom.
     """
-    if not isinstance(confidence, float) or not 0 < confidence < 1:
-        raise ArgumentError(f"confidence must lie between 0 and 1 (0.95, say), got {confidence!r}")
+    check_confidence(confidence)
     spread = 2 / (9 * d)
     guess = d * max(1 - spread + normal_quantile(confidence) * math.sqrt(spread), 1e-9) ** 3
     if d > _MANY:
@@ -90,6 +95,7 @@ def error_quantile(noise_stds: Floats, bias: float, bias_std: float, confidence:
 
     The bias is known up to noise of its own. It may point anywhere: it is taken to point where the noise is largest.
     """
+    check_confidence(confidence)
     most = int(np.argmax(noise_stds))
     total = math.hypot(float(noise_stds[most]), bias_std)
     bias = max(bias, 0.0)

@@ -10,9 +10,11 @@ from typing import final
 import numpy as np
 
 from dpmean.errors import ArgumentError
-from dpmean.queries.queries import Ball, Bins, Distances, Floats, Ints, Pairs, Shells, Sides
+from dpmean.queries.queries import Ball, BallSquares, Bins, Distances, Floats, Ints, Pairs, Shells, Sides
 
 RADII_PER_OCTAVE = 64  # a power of two; compiled kernels keep it on disk: touch rows/numba_kernels.py when it changes
+SQUARE_BITS = 32
+"""What the squares of one row add up to has so many bits at most: then their noise fits 64 bits, too, at any budget."""
 _EXACT = 2.0**52  # whole numbers up to here are exact in a float, and so are their sums
 
 
@@ -92,6 +94,12 @@ class Grid:
         """Return the ball of a radius in the finest unit that whole-number arithmetic can carry."""
         unit = power_of_two_at_most(radius) / 2.0 ** (norm_bits(self.d) - 2)
         return Ball(centre=centre, unit=unit, radius=int(radius / unit))
+
+    def ball_squares(self, centre: Floats, radius: float, n: int) -> BallSquares:
+        """Return the squares of rows in a ball, for n rows: in a unit so coarse that all of them add up in 64 bits."""
+        ball = self.ball(centre, radius)
+        bits = min(SQUARE_BITS, 61 - n.bit_length())
+        return BallSquares(centre, ball.unit, ball.radius, max(2 * ball.radius.bit_length() - bits, 0))
 
     def shells(self, centre: Floats, radii: Sequence[float], n: int) -> Shells:
         """Return balls of the given radii, the largest first, for n rows.

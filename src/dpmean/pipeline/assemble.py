@@ -17,8 +17,10 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.queries.domain import Domain
 from dpmean.release.estimate import Estimate
+from dpmean.release.intervals import usual_intervals
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds, NormBound, Settings
+from dpmean.release.value_counts import ValueCounts
 from dpmean.version import __version__
 from dpmean.warning import warn_user
 
@@ -70,6 +72,7 @@ def in_user_units(
     seeded: bool,
     settings: Settings,
     number_std: float = 0.0,
+    value_counts: ValueCounts | None = None,
 ) -> Release:
     """Put an estimate back into the user's units.
 
@@ -86,7 +89,12 @@ def in_user_units(
     same = bool(np.all(domain.scale == unit))
     length, step = unit if same and scales is None else 1.0, estimate.step or settings.step
     radius_unit = estimate.radius_unit or ("" if same or scales is not None else " half-widths of the bounds")
-    return Release(
+    variances = estimate.variances
+    if variances is not None:
+        seen = np.array(variances.values) + (estimate.mean - estimate.centre) ** 2  # what was divided by the number
+        noise = np.hypot(variances.noise_std, seen * (number_std / n))
+        variances = replace(variances, noise_std=tuple(noise.tolist())).times(domain.scale)
+    release = Release(
         mean=domain.to_user(estimate.mean),
         noise_std=domain.scale * np.hypot(estimate.noise_std, moved),
         centre=domain.to_user(estimate.centre),
@@ -101,7 +109,10 @@ def in_user_units(
         settings=replace(settings, step=step, version=__version__, radius_unit=radius_unit, note=estimate.note),
         found=found and found.times(length),
         scales=scales,
+        value_counts=value_counts,
+        variances=variances,
     )
+    return replace(release, intervals=usual_intervals(release))
 
 
 def bound_of(domain: Domain, norm_bound: float | None) -> NormBound | BoxBounds:

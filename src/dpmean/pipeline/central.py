@@ -11,6 +11,7 @@ from dpmean.arguments.choices import read_randomness
 from dpmean.arguments.questions import ExpectedRows
 from dpmean.arguments.request import Job, Request
 from dpmean.arguments.terms import Terms
+from dpmean.enums import Missing
 from dpmean.estimators.refined.estimator import rows_needed
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import SecureNoise, SeededNoise
@@ -25,18 +26,20 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Noise, Rows
+from dpmean.queries.queries import Ints, Present
 from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
 from dpmean.release.settings import Settings
 from dpmean.release.text import number as number_in_words
+from dpmean.release.value_counts import ValueCounts
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory
-from dpmean.rows.pass_counter import PassCounter
+from dpmean.rows.pass_counter import PassCounter, Reads
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.private_size import PrivateSizeRows
-from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, split
+from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, share_of_counts, variance_at
 from dpmean.trust.central.curator import Curator
-from dpmean.trust.central.noisy_counter import count_rows
+from dpmean.trust.central.noisy_counter import count_rows, count_values
 
 Curate = Callable[[Rows, Zcdp, Noise, Neighbours], Any]
 """How a curator is given rows, a budget and noise."""
@@ -58,7 +61,7 @@ def run_job(job: Job, counted: Callable[[], None] | None = None, curate: Curate 
     payment = Payment(request.ledger, budget, str(neighbours), unit_of(source))
     payment.check()
     noise, coins = read_randomness(request.seed)
-    number = _number(source, neighbours, budget, noise)
+    number = _number(job, noise)
     if number.paid:
         payment.pay(total_cost(number.paid))
         if counted is not None:
@@ -67,11 +70,11 @@ def run_job(job: Job, counted: Callable[[], None] | None = None, curate: Curate 
         lambda: _ask(job, number, noise, coins, curate), "the number of rows, without a mean"
     )
     delta = request.terms.delta
-    if not number.paid:  # a number that was paid for is told after that was recorded
+    if not number.private:  # a number that was paid for is told after that was recorded
         warn(few_rows, delta, number.n)
     if request.ledger is not None:
         request.ledger.record(release, asked=budget)
-    if number.paid:
+    if number.private:
         warn(few_rows, delta, number.n)
     return release
 
@@ -87,11 +90,12 @@ def _ask(
     need, allowed = estimator.rows_needed(number.left, terms.neighbours), request.allow_few_rows
     few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allowed, paid=number.paid)
 
-    rows = PassCounter(_seen(job.source, replace(domain, strict=job.strict), number, noise))
+    rows = PassCounter(_seen(job.source, domain, number, noise), Reads(number.passes))
     estimate = estimator(curate(rows, number.left, noise, terms.neighbours))
     if not isinstance(estimate, Estimate):
         raise TypeError(f"an estimator must return an Estimate, got {type(estimate).__name__} from {estimator.name}")
-    estimate = replace(estimate, receipts=(*number.paid, *estimate.receipts))
+    values, paid = _values(job, number, noise)
+    estimate = replace(estimate, receipts=(*number.paid, *paid, *estimate.receipts))
     total_cost(estimate.receipts, request.terms.zcdp)
     release = in_user_units(
         estimate,
@@ -103,6 +107,7 @@ def _ask(
         neighbours=terms.neighbours,
         seeded=noise.seeded,
         settings=_settings(job, domain, rows, step=grid.step, coins=coins.key, few_rows=bool(few_rows)),
+        value_counts=values,
     )
     return release, few_rows
 
@@ -112,7 +117,7 @@ def _seen(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows
     rows = source.rows(domain)
     if unit_of(source) is not None:
         rows = rows.take(shuffled(rows.n, noise, "persons"))
-    return PrivateSizeRows(rows, number.n, noise) if number.paid else rows
+    return PrivateSizeRows(rows, number.n, noise) if number.private else rows
 
 
 def _settings(job: Job, domain: Domain, rows: PassCounter, *, step: float, coins: str, few_rows: bool) -> Settings:
@@ -126,17 +131,23 @@ def _settings(job: Job, domain: Domain, rows: PassCounter, *, step: float, coins
         sample=rows.sampled,
         columns=source.names,
         privacy_unit=unit_of(source),
-        imputed=_imputed(source, domain, job.strict),
+        **_missing(job),
         delta=None if delta is None else float(delta),
         few_rows=few_rows,
     )
 
 
-def _imputed(source: Source, domain: Domain, strict: tuple[int, ...]) -> bool | tuple[str, ...]:
-    """Return where missing values were made up: the names of columns, or True for all that have no names."""
-    if not domain.impute or source.names is None:
-        return domain.impute
-    return tuple(name for j, name in enumerate(source.names) if j not in strict)
+def _missing(job: Job) -> dict[str, Any]:
+    """Return what became of missing values: in which columns, or True for all that have no names."""
+    missing, names, d = job.request.missing, job.source.names, job.source.shape[1]
+    if names is None and not missing.named:
+        return {"imputed": missing.others is Missing.IMPUTE, "dropped": missing.others is Missing.DROP}
+    columns = [f"column {j}" for j in range(d)] if names is None else names
+    choices = list(zip(columns, missing.in_columns(names, d), strict=True))
+    imputed = tuple(name for name, choice in choices if choice is Missing.IMPUTE)
+    dropped = tuple(name for name, choice in choices if choice is Missing.DROP)
+    filled = tuple((name, choice) for name, choice in choices if not isinstance(choice, Missing))
+    return {"imputed": imputed or False, "dropped": dropped or False, "filled": filled}
 
 
 def unit_of(source: Source) -> str | None:
@@ -154,17 +165,37 @@ class _Number:
     paid: tuple[Receipt, ...]
     left: Zcdp
     std: float = 0.0
+    private: bool = False
+    passes: int = 0
+    present: Ints | None = None
+    """How many rows have a value in each column, exactly, if that is asked for: for ``_values`` alone."""
 
 
-def _number(source: Source, neighbours: Neighbours, budget: Zcdp, noise: Noise) -> _Number:
-    n, unit = source.shape[0], unit_of(source)
+def _number(job: Job, noise: Noise) -> _Number:
+    """Count the rows that count; tell how many, with noise where their number is private."""
+    request, source = job.request, job.source
+    neighbours, budget, unit = request.terms.neighbours, request.terms.zcdp, unit_of(source)
+    n, present, whole = source.shape[0], None, sum(COUNT_SHARES)
+    if passes := int(request.count_values or request.missing.drops):
+        found = source.rows(job.setting.domain).answer(Present())
+        n, present = int(found[-1]), found[:-1]
+    taken = share_of_counts(neighbours, values=request.count_values)
+    left = budget.share(whole - taken, whole) if taken else budget
     if neighbours is Neighbours.REPLACE_ONE:
-        return _Number(n, number_in_words(n, neighbours, unit), (), budget)
-    for_count, left = split(budget, *COUNT_SHARES)
+        return _Number(n, number_in_words(n, neighbours, unit), (), left, passes=passes, present=present)
+    for_count = budget.share(COUNT_SHARES[0], whole)
     about, receipt = count_rows(n, for_count, noise, "number", "rows" if unit is None else "persons")
-    return _Number(
-        about, number_in_words(about, neighbours, unit), (receipt,), left, math.sqrt(1 / (2 * for_count.rho))
-    )
+    words, std = number_in_words(about, neighbours, unit), math.sqrt(1 / (2 * for_count.rho))
+    return _Number(about, words, (receipt,), left, std, private=True, passes=passes, present=present)
+
+
+def _values(job: Job, number: _Number, noise: Noise) -> tuple[ValueCounts | None, tuple[Receipt, ...]]:
+    """Tell how many values each column has, with noise, if that is asked for. Nothing but the release depends on it."""
+    if not job.request.count_values or number.present is None:
+        return None, ()
+    price = job.request.terms.zcdp.share(COUNT_SHARES[0], sum(COUNT_SHARES))
+    found, receipt = count_values(number.present, price, noise, "rows" if unit_of(job.source) is None else "persons")
+    return ValueCounts(tuple(found.tolist()), math.sqrt(variance_at(len(found), price.rho))), (receipt,)
 
 
 def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:

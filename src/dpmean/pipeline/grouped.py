@@ -35,16 +35,17 @@ def run_groups(X: Any, request: Request) -> GroupedRelease:
 
 def _run(X: Any, request: Request, groups: Groups) -> GroupedRelease:
     terms = request.terms
-    each = _request_for_each(request, groups.sizes)
+    each = _request_for_each(request, groups)
     _, coins = read_randomness(request.seed)
     table = open_keyed(X, each, groups.by)
-    name, sources = rows_of_groups(table, groups.by, groups.labels, request.privacy_unit, each.finite, coins.key)
+    unit, most = request.privacy_unit, groups.contributions
+    name, sources = rows_of_groups(table, groups.by, groups.labels, unit, each.finite, coins.key, most)
     jobs = {
         label: replace(each, seed=_seed(request.seed, label)).of(source)
         for label, source in zip(groups.labels, sources, strict=True)
     }
-    unit = sources[0].unit
-    payment = Payment(request.ledger, request.terms.zcdp, relation_of(terms.neighbours, groups.sizes, name), unit)
+    one = sources[0].unit
+    payment = Payment(request.ledger, request.terms.zcdp, relation_of(terms.neighbours, groups.sizes, name), one)
     payment.check()
     found = payment.charged(lambda: _ask(jobs, payment), "the sizes of groups, without a mean")
     release = GroupedRelease(
@@ -55,20 +56,24 @@ def _run(X: Any, request: Request, groups: Groups) -> GroupedRelease:
         seeded=request.seed is not None,
         delta=1e-6 if terms.delta is None else float(terms.delta),
         coins=coins.key,
-        unit=unit,
+        unit=one,
+        contributions=most,
     )
     if request.ledger is not None and release.rho:
         request.ledger.record(release, asked=request.terms.zcdp)
     return release
 
 
-def _request_for_each(request: Request, sizes: Sizes) -> Request:
-    """Return what is asked of every group, whose release is not recorded by itself."""
-    terms = replace(request.terms, delta=None)
-    if sizes is Sizes.PRIVATE:
-        moves = terms.neighbours is Neighbours.REPLACE_ONE
-        budget = request.terms.zcdp.share(1, MOVED) if moves else request.terms.zcdp
-        terms = replace(terms, budget=budget, neighbours=Neighbours.ADD_OR_REMOVE_ONE)
+def _request_for_each(request: Request, groups: Groups) -> Request:
+    """Return what is asked of every group, whose release is not recorded by itself.
+
+    A person may count in several groups, whose costs add up for that person, so each gets a part of the budget.
+    """
+    moves = groups.sizes is Sizes.PRIVATE and request.terms.neighbours is Neighbours.REPLACE_ONE
+    budget = request.terms.zcdp.share(1, groups.contributions * (MOVED if moves else 1))
+    terms = replace(request.terms, delta=None, budget=budget)
+    if groups.sizes is Sizes.PRIVATE:
+        terms = replace(terms, neighbours=Neighbours.ADD_OR_REMOVE_ONE)
     return replace(request, terms=terms, groups=None, ledger=None)
 
 

@@ -53,6 +53,8 @@ class Domain:
     """Whether what is not finite becomes ``missing``: the public centre."""
     strict: tuple[int, ...] = ()
     """Columns in which it is an error all the same."""
+    dropped: tuple[int, ...] = ()
+    """Columns in which it leaves the row out, as if there were no such row."""
     sure: float = field(init=False, repr=False)
     """A length in working units up to which no row is shortened, for certain; zero if there may be none."""
     lines: Floats = field(init=False, repr=False)

@@ -10,7 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.queries.domain import Domain
-from dpmean.queries.queries import Ball, Bins, Columns, Coordinates, Ints, Octaves, Radial, Shells, Squares
+from dpmean.queries.queries import (
+    Ball,
+    BallSquares,
+    Bins,
+    Columns,
+    Coordinates,
+    Ints,
+    Octaves,
+    Present,
+    Radial,
+    Shells,
+    Squares,
+)
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally
 
 
@@ -42,7 +54,7 @@ class Rows(Protocol):
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
+    def answer(self, query: Ball | BallSquares | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload

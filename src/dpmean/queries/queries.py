@@ -135,6 +135,35 @@ class Ball:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class BallSquares:
+    """The square of each coordinate of the rows minus ``centre``, clipped to norm at most ``radius`` units.
+
+    A row is clipped as for a ``Ball``; its squares are then divided by 2^shift and rounded down, so that all of them
+    add up in 64 bits. Those of one row add up to ``length`` at most.
+    """
+
+    centre: Floats
+    unit: float
+    radius: int
+    shift: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.radius < 1 << 30 or not 0 <= self.shift < 62:
+            raise ArgumentError(f"a ball of squares has a radius below 2^30 units, got {self.radius}, {self.shift}")
+
+    @property
+    def length(self) -> int:
+        """What the squares of one row add up to at most."""
+        return self.radius**2 >> self.shift
+
+    @property
+    def square_unit(self) -> float:
+        """What one stands for, in the square of the unit of rows."""
+        return self.unit * self.unit * 2.0**self.shift
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Shells:
     """Balls around one ``centre``, the largest first: ``radii`` in whole multiples of ``unit``.
 
@@ -182,11 +211,20 @@ class Bins:
         return min(max(-((self.first - rung) // self.stride), 0), len(self.radii) - 1)
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Present:
+    """Which values are there? How many rows have one in each column, and, as the last number, how many rows count.
+
+    Every row adds a zero or a one to each of these numbers.
+    """
+
+
 Radial = Distances | Sides | Pairs
 PairQuery = Pairs | Octaves | Squares
 View = Radial | Coordinates | Columns
-Query = View | Octaves | Squares | Ball | Shells | Bins
-Question = Distances | Sides | Ball | Shells | Bins
+Query = View | Octaves | Squares | Ball | BallSquares | Shells | Bins | Present
+Question = Distances | Sides | Ball | Shells | Bins | Present
 """What is answered by a sum over rows, one by one: all that an engine must be able to ask of rows it does not hold."""
 
 

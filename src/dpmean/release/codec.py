@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import operator
 import re
 from collections.abc import Iterable
@@ -14,15 +13,15 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dpmean.enums import ScaleKind, Sizes, Trust, read_name
+from dpmean.enums import Sizes, Trust, read_name
 from dpmean.errors import ArgumentError
 from dpmean.privacy.codec import decode_receipt, encode_receipt
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.strict_json import convert, parse, shorten
+from dpmean.release.columns_codec import encode_columns, read_columns
 from dpmean.release.diagnostics import Found
 from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
-from dpmean.release.scales import Scales
 from dpmean.release.schema import (
     FORMAT,
     GROUPED_FORMAT,
@@ -30,7 +29,6 @@ from dpmean.release.schema import (
     GroupDocument,
     GroupedDocument,
     ReleaseDocument,
-    ScalesDocument,
 )
 from dpmean.release.settings import VARIANTS, BoxBounds
 from dpmean.release.settings_codec import decode_settings, encode_settings
@@ -38,8 +36,6 @@ from dpmean.release.settings_codec import decode_settings, encode_settings
 _COINS = re.compile(r"[0-9a-f]{32}")
 _MOST_DIGITS = 10**5
 """In all costs of a release together: a common denominator of many more would take minutes."""
-_ROUNDING = 2.0**-9
-"""What rounding may do to a mean square."""
 
 # --- out -------------------------------------------------------------------------------------------------------------
 
@@ -62,6 +58,7 @@ def encode_grouped(grouped: GroupedRelease) -> str:
         privacy_unit=grouped.unit,
         rho=str(grouped.rho),
         groups=(),
+        contributions=grouped.contributions if grouped.contributions > 1 else UNSET,
     )
     groups = [_encode_group(label, found) for label, found in grouped.groups.items()]
     return json.dumps({**msgspec.to_builtins(document), "groups": groups}, allow_nan=False)
@@ -89,14 +86,10 @@ def _to_builtins(release: Release) -> dict[str, Any]:
         neighbours=str(release.neighbours),
         seeded=bool(release.seeded),
         found=None if release.found is None else FoundDocument(**asdict(release.found)),
-        scales=UNSET if release.scales is None else _encode_scales(release.scales),
+        **encode_columns(release),
     )
     arrays = {name: getattr(release, name).tolist() for name in ("mean", "noise_std", "centre")}
     return {**msgspec.to_builtins(document), **arrays, "public": encode_settings(release.settings)}
-
-
-def _encode_scales(scales: Scales) -> ScalesDocument:
-    return ScalesDocument(**{**asdict(scales), "kind": str(scales.kind)})
 
 
 def _encode_group(label: Any, found: Release | Refusal) -> dict[str, Any]:
@@ -151,6 +144,8 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
         raise ValueError("its lower bounds must be below its upper bounds")
     if settings.columns and not len(set(settings.columns)) == len(settings.columns) == document.d:
         raise ValueError(f"columns must be {document.d} different names, one for each column")
+    if settings.dropped and document.neighbours != Neighbours.ADD_OR_REMOVE_ONE:
+        raise ValueError("rows may be left out only where their number is private")
     if not document.method.isprintable() or not document.method:
         raise ValueError("method must be words")
     trust = read_name(Trust, shorten(document.trust), "trust")
@@ -162,9 +157,6 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
     if sum(len(receipt.rho or receipt.epsilon or "") for receipt in document.receipts) > _MOST_DIGITS:
         raise ValueError("its costs have too many digits to add up")
     _check_seed(document.seeded, settings.coins)
-    in_box, scales = isinstance(settings.bound, BoxBounds), None
-    if not isinstance(document.scales, UnsetType):
-        scales = _read_scales(document.scales, document.d, in_box=in_box)
     return Release(
         mean=document.mean,  # type: ignore[arg-type]  # a release makes an array of it
         noise_std=document.noise_std,  # type: ignore[arg-type]
@@ -179,19 +171,8 @@ def _read_release(document: ReleaseDocument, parsed: dict[str, Any]) -> Release:
         seeded=document.seeded,
         settings=settings,
         found=None if document.found is None else Found(**msgspec.structs.asdict(document.found)),
-        scales=scales,
+        **read_columns(document, in_box=isinstance(settings.bound, BoxBounds)),
     )
-
-
-def _read_scales(document: ScalesDocument, d: int, *, in_box: bool) -> Scales:
-    if not len(document.values) == len(document.errors) == len(document.units) == d:
-        raise ValueError(f"its scales must have {d} values, errors and units, one for each column")
-    if document.per_column is not in_box:
-        raise ValueError("its scales are per column where columns have bounds, and only there")
-    if not in_box and abs(math.hypot(*document.units) / math.sqrt(d) - 1) > _ROUNDING:
-        raise ValueError("the units of its scales must have mean square one, as columns share a unit")
-    kind = read_name(ScaleKind, shorten(document.kind), "kind")
-    return Scales(document.values, document.errors, document.units, kind, document.per_column)
 
 
 def _read_grouped(document: GroupedDocument, parsed: dict[str, Any]) -> GroupedRelease:
@@ -209,6 +190,7 @@ def _read_grouped(document: GroupedDocument, parsed: dict[str, Any]) -> GroupedR
         document.delta,
         document.coins,
         document.privacy_unit,
+        1 if isinstance(document.contributions, UnsetType) else document.contributions,
     )
     _check_seed(document.seeded, document.coins)
     if str(found.rho) != document.rho:

@@ -10,6 +10,7 @@ from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Floats
 from dpmean.release.diagnostics import Found
 from dpmean.release.scales import Scales
+from dpmean.release.variances import Variances
 
 
 @final
@@ -30,6 +31,7 @@ class Estimate:
         step: The step of the grid, if the estimator chose it.
         domain: What the working units are, if the estimator chose them.
         scales: How widely each column varies, if it was found out or given.
+        variances: The variance of each column, in working units, if it was asked for.
 
     """
 
@@ -45,3 +47,4 @@ class Estimate:
     step: float | None = None
     domain: Domain | None = None
     scales: Scales | None = None
+    variances: Variances | None = None

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from dpmean.errors import ArgumentError
-from dpmean.release.statistics import STATISTICS
+from dpmean.release.statistics import STATISTICS, in_files
 
 if TYPE_CHECKING:
     from dpmean.release.grouped import GroupedRelease
@@ -22,13 +22,14 @@ def frame_of_release(release: Release, library: str) -> Any:
 
 def frame_of_groups(grouped: GroupedRelease, library: str) -> Any:
     """Return a line per group and column; what one group does not know is None."""
-    names = ("column", *(statistic.name for statistic in STATISTICS), "n")
+    statistics = in_files(grouped.released.values())
+    names = ("column", *(statistic.name for statistic in statistics), "n")
     group = f"{grouped.by} (group)" if grouped.by in names else grouped.by
     lines: dict[str, list[Any]] = {group: [], **{name: [] for name in names}}
     for label, release in grouped.released.items():
         lines[group] += [label] * release.d
         lines["column"] += _names(release)
-        for statistic in STATISTICS:
+        for statistic in statistics:
             numbers = statistic.compute(release)
             lines[statistic.name] += [None] * release.d if numbers is None else numbers.tolist()
         lines["n"] += [release.n] * release.d

@@ -17,6 +17,7 @@ from dpmean.privacy.conversions import rounded_up, tight_epsilon
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
 from dpmean.release import text as summary
+from dpmean.release.intervals import Difference, difference
 from dpmean.release.release import Release
 from dpmean.release.settings import Settings
 
@@ -31,9 +32,9 @@ _CHECK_LABELS = (
     "lower case"
 )
 _PROTECTED = {
-    (Sizes.PRIVATE, Neighbours.ADD_OR_REMOVE_ONE): "whether any one {one} is there, and in which group",
-    (Sizes.PRIVATE, Neighbours.REPLACE_ONE): "what any one {one} contributed, and in which group",
-    (Sizes.PUBLIC, Neighbours.REPLACE_ONE): "what any one {one} contributed; who is in which group is public",
+    (Sizes.PRIVATE, Neighbours.ADD_OR_REMOVE_ONE): "whether any one {one} is there, and in which {group}",
+    (Sizes.PRIVATE, Neighbours.REPLACE_ONE): "what any one {one} contributed, and in which {group}",
+    (Sizes.PUBLIC, Neighbours.REPLACE_ONE): "what any one {one} contributed; who is in which {group} is public",
 }
 """What is protected; public sizes tell who is there."""
 
@@ -77,6 +78,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         delta: The delta at which epsilon is told: that of the budget, or else a usual one.
         coins: The salt of the hash that chose a group for persons with rows in several.
         unit: What all rows of one person are known by, or None if every row is protected by itself.
+        contributions: In how many groups one person counts at most.
 
     """
 
@@ -88,6 +90,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     delta: float = 1e-6
     coins: str = ""
     unit: str | None = None
+    contributions: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", read_name(Sizes, self.sizes, "sizes"))
@@ -99,6 +102,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         for release in self.released.values():
             if (release.seeded, release.neighbours, release.unit) != (self.seeded, each, self.unit):
                 raise ArgumentError("a group has another seed, other neighbours or another unit than all together say")
+        if self.contributions < 1 or (self.contributions > 1 and self.unit is None):
+            raise ArgumentError("contributions must be at least 1, and more are for persons: a row is in one group")
         if len({release.d for release in self.released.values()}) > 1:
             raise ArgumentError("all groups must have the same number of columns")
 
@@ -128,16 +133,19 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     @property
     def cost(self) -> Zcdp:
-        """What was spent, exactly: a row is in one group, so groups do not add up, and the most expensive one counts.
+        """What was spent, exactly: the most that the groups of one row, or person, cost together.
 
-        If the neighbours of private sizes replace a row, that may change one group twice, or two groups (see MOVED).
+        A row is in one group, and a person counts in ``contributions`` groups at most, so only the most expensive ones
+        add up. If the neighbours of private sizes replace a row, that may change each of these twice, or as many others
+        (see MOVED).
         """
         return Zcdp(self.rho)
 
     @property
     def rho(self) -> Fraction:
         """The zCDP budget that was spent, exactly; zero if all groups were refused for their public sizes."""
-        dearest = max(found.rho for found in self.groups.values())
+        prices = sorted((found.rho for found in self.groups.values()), reverse=True)
+        dearest = sum(prices[: self.contributions], start=Fraction(0))
         moves = self.neighbours is Neighbours.REPLACE_ONE and self.sizes is Sizes.PRIVATE
         return dearest * MOVED if moves else dearest
 
@@ -152,7 +160,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """The receipts of all groups; those of different groups do not add up, see ``cost``."""
+        """The receipts of all groups; not all of them add up, see ``cost``."""
         return tuple(
             replace(receipt, step=f"{label}: {receipt.step}")
             for label, found in self.groups.items()
@@ -185,6 +193,30 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         from dpmean.release import codec  # here, as it makes releases
 
         return codec.identify(self.to_json(), [self.coins, *(one.settings.coins for one in self.released.values())])
+
+    def difference(self, first: Any, second: Any, confidence: float = 0.95, *, of: str = "rows") -> Difference:
+        """Return the mean of one group minus that of another, with a confidence interval for each column.
+
+        No row is in two groups, so the errors of both are independent. Persons may be in several with
+        ``contributions``: then what a sample of a population adds to them may be as large as both together.
+
+        Args:
+            first: The label of a group.
+            second: The label of the group that is subtracted.
+            confidence: The probability with which each of the intervals holds.
+            of: What it is about: ``"rows"`` for the means of these rows, ``"population"`` for those of the
+                distributions they were drawn from independently. The latter needs ``population=True`` in
+                ``dpmean.mean_by``.
+
+        """
+        both = []
+        for label in (first, second):
+            found = self[label]
+            if isinstance(found, Refusal):
+                raise ArgumentError(f"there is no difference, as a group has no mean: {found.reason}")
+            both.append(found)
+        shared = self.contributions > 1
+        return difference(both[0], both[1], (first, second), confidence, of, shared=shared)
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame with a line per group and column.
@@ -229,7 +261,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
         """Return what is to be known of all groups, and what a reader must not miss: labels and words."""
-        what = _PROTECTED[self.sizes, self.neighbours].format(one="row" if self.unit is None else "person")
+        one, several = "row" if self.unit is None else "person", self.contributions > 1
+        what = _PROTECTED[self.sizes, self.neighbours].format(one=one, group="groups" if several else "group")
         epsilon = f"epsilon = {summary.four_digits_up(self.epsilon(self.delta)):.4g} at delta = {self.delta:g}"
         facts = [
             ("privacy", f"rho = {float(self.rho):.6g} zCDP for all together, that is {epsilon}"),
@@ -237,11 +270,20 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         ]
         if self.unit is not None:
             unit = display_name(self.unit)
-            facts.append(("", f"every {unit} counts in one group; rows of the same {unit} in other groups are ignored"))
+            most = f"at most {self.contributions} groups" if several else "one group"
+            facts.append(("", f"every {unit} counts in {most}; rows of the same {unit} in other groups are ignored"))
+        intervals = max((one.intervals for one in self.released.values()), key=len, default=())
+        if intervals and len(intervals[0].lower) <= summary.FEW_COLUMNS:
+            facts.append(("intervals", summary.in_brackets(intervals)))
         if self.refused:
             facts.append(("labels", _CHECK_LABELS))
-        one = next(iter(self.released.values()), None)
-        return facts, summary.remarks(Settings() if one is None else one.settings, exact=True, seeded=self.seeded)
+        first = next(iter(self.released.values()), None)
+        settings, moved = Settings() if first is None else first.settings, ""
+        if first is not None and (settings.imputed or settings.filled):
+            from dpmean.release.value_counts import for_each_percent  # here, as few need it
+
+            moved = for_each_percent(settings, first.d)
+        return facts, summary.remarks(settings, moved, exact=True, seeded=self.seeded)
 
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""

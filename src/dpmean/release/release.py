@@ -10,23 +10,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpmean.enums import Trust, read_name
 from dpmean.errors import ArgumentError
-from dpmean.numerics.error_quantiles import error_quantile, error_quantiles, normal_quantile
+from dpmean.numerics.error_quantiles import error_quantile, normal_quantile
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
 from dpmean.release import text as summary
 from dpmean.release.arrays import Kept, keep_arrays
 from dpmean.release.diagnostics import Found
+from dpmean.release.intervals import ROWS, Interval, interval, margins_of, no_bound, usual_intervals
 from dpmean.release.scales import SILENT, Scales
 from dpmean.release.settings import BoxBounds, Settings, choose_delta
+from dpmean.release.variances import Variances
 from dpmean.warning import warn_user
+
+if TYPE_CHECKING:
+    from dpmean.release.value_counts import ValueCounts
 
 
 @final
@@ -58,6 +63,10 @@ class Release:
             central model how often all rows were read; and what a collection in the other models adds.
         found: What method refined found out on its way, privately: spread, radii, rounds, bias.
         scales: How widely each column varies, with the errors of that, if method refined asked for it or it was given.
+        value_counts: How many rows have a value in each column, with noise, if ``count_values=True`` asked for it.
+        variances: The variance of each column, if the release was made with ``population=True``.
+        intervals: The confidence intervals that its document shows: at 95 %, of the mean of its rows, and of that of
+            a population if ``variances`` are known. Use ``interval`` for others.
 
     """
 
@@ -75,6 +84,9 @@ class Release:
     settings: Settings = field(default_factory=Settings)
     found: Found | None = None
     scales: Scales | None = None
+    value_counts: ValueCounts | None = None
+    variances: Variances | None = None
+    intervals: tuple[Interval, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trust", read_name(Trust, self.trust, "trust"))
@@ -104,6 +116,11 @@ class Release:
     def unit(self) -> str | None:
         """What all rows of one person are known by, or None if every row is protected by itself."""
         return self.settings.privacy_unit
+
+    @property
+    def std(self) -> NDArray[np.float64] | None:
+        """The standard deviation of each column, from ``variances``; None if these were not asked for."""
+        return None if self.variances is None else np.sqrt(np.array(self.variances.values))
 
     @property
     def identity(self) -> str | None:
@@ -191,7 +208,7 @@ class Release:
         if of not in ("rows", "population"):
             raise ArgumentError(f'of must be "rows" or "population", got {of!r}')
         if self.found is None:
-            raise ArgumentError(_no_bound(self))
+            raise ArgumentError(no_bound(self))
         found, weights = self.found, np.ones(self.d) if self.scales is None else self.scales.weights
         bound = error_quantile(found.noise_std * weights, found.bias + found.tail, found.bias_std, confidence)
         if self.scales is not None:
@@ -212,22 +229,42 @@ class Release:
 
         """
         if self.found is None:
-            raise ArgumentError(_no_bound(self))
-        found, scales, given = self.found, self.scales, self.settings.bound
-        weights = np.ones(self.d) if scales is None else scales.weights
-        bounds = error_quantiles(found.noise_std * weights, found.bias + found.tail, found.bias_std, confidence)
-        lengths = np.ones(self.d)
-        if scales is not None and scales.per_column:
-            lengths = np.array(scales.units) / weights
-        elif self.settings.radius_unit and isinstance(given, BoxBounds):
-            lengths = np.array(given.upper) / 2 - np.array(given.lower) / 2
-        in_your_units: NDArray[np.float64] = lengths * bounds
-        if scales is not None:
-            in_your_units[scales.still] += SILENT * self.noise_std[scales.still]
+            raise ArgumentError(no_bound(self))
+        in_your_units, given = margins_of(self, confidence, ROWS), self.settings.bound
         if isinstance(given, BoxBounds):  # the mean of the rows lies within them
             farthest = np.maximum(self.mean - np.array(given.lower), np.array(given.upper) - self.mean)
             in_your_units = np.minimum(in_your_units, farthest)
         return in_your_units
+
+    def imputation_bounds(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """Return by how much at most missing values may have moved each mean, in your units, each at this confidence.
+
+        Missing values that count as the middle of the bounds, or as a public value, move the mean away from what it
+        would be if they were known, or if they were left out. It takes a release with ``value_counts``. In columns
+        without such values it is zero.
+
+        Args:
+            confidence: The probability with which each of the bounds holds.
+
+        """
+        from dpmean.release.value_counts import moved_at_most  # here, as few need it
+
+        return moved_at_most(self, confidence)
+
+    def interval(self, confidence: float = 0.95, *, of: str = "rows") -> Interval:
+        """Return a confidence interval for each column, in its own unit: ``lower`` and ``upper``.
+
+        Each interval holds for its column with this confidence. What ``error_bound`` does not cover, it does not cover
+        either. Intervals do not go beyond the bounds on columns, if there are any, as no mean does.
+
+        Args:
+            confidence: The probability with which each of the intervals holds.
+            of: What the interval is about: ``"rows"`` for the mean of these rows, ``"population"`` for the mean of the
+                distribution they were drawn from independently. The latter also covers the sampling error. It needs
+                ``variances``, so the release must have been made with ``population=True``.
+
+        """
+        return interval(self, confidence, of)
 
     def to_json(self) -> str:
         """Return the whole release as JSON; numbers survive the way there and back unchanged."""
@@ -254,7 +291,7 @@ class Release:
         lines = [
             *summary.wrapped("", self.title(), 2),
             *summary.warning(self.settings),
-            *summary.estimate(self.columns, self.mean, self.noise_std, self._bounds_to_tell(), other_statistics(self)),
+            *summary.estimate(self.columns, self.mean, self.noise_std, usual_intervals(self), other_statistics(self)),
             *summary.lines_of(facts),
             *summary.wrapped("    ", "what it paid for:"),
             *summary.paid(self.receipts),
@@ -271,6 +308,7 @@ class Release:
         settings, delta = self.settings, choose_delta(self.settings)
         facts = [
             ("bound", summary.bound(settings)),
+            *self._values(),
             *self._scales(),
             *self._radius(),
             ("privacy", summary.price(self.receipts, delta)),
@@ -278,24 +316,34 @@ class Release:
             *summary.protocol(self.trust, settings.collection),
             ("method", f"{self.method}, {self.trust} model"),
         ]
-        return facts, summary.remarks(settings, exact=self.exact, seeded=self.seeded)
+        return facts, summary.remarks(settings, self._moved(), exact=self.exact, seeded=self.seeded)
 
     def in_brief(self) -> str:
-        """Return one line: how many rows, and the mean, with its error at 95 % confidence if that is known."""
+        """Return one line: how many rows, and the mean, with its intervals at 95 % confidence if these are known."""
         if self.d > summary.FEW_COLUMNS:
             return f"{self._number()}: {summary.numbers(self.mean)}"
+        intervals = usual_intervals(self)
+        words = f"{self._number()}: {summary.in_one_line(self.columns, self.mean, intervals)}"
         if self.settings.few_rows:
-            return f"{self._number()}: {summary.in_one_line(self.columns, self.mean, None)} (too few to know the error)"
-        errors = self.noise_std * 1.96 if self.found is None else self.column_bounds()
-        return f"{self._number()}: {summary.in_one_line(self.columns, self.mean, errors)}"
+            return f"{words} (too few to know the error)"
+        return words if intervals else f"{words}, without an interval"
 
     def _number(self) -> str:
         return summary.number(self.n, self.neighbours, self.unit)
 
-    def _bounds_to_tell(self) -> NDArray[np.float64] | None:
-        """Return the bounds on the errors of the columns, if these are told one by one and may be relied upon."""
-        many = self.d > summary.FEW_COLUMNS
-        return None if many or self.found is None or self.settings.few_rows else self.column_bounds()
+    def _values(self) -> list[summary.Paragraph]:
+        if self.value_counts is None:
+            return []
+        from dpmean.release.value_counts import counted_in_words  # here, as few need it
+
+        return [("values", counted_in_words(self))]
+
+    def _moved(self) -> str:
+        if not self.settings.imputed and not self.settings.filled:
+            return ""
+        from dpmean.release.value_counts import moved_in_words  # here, as few need it
+
+        return moved_in_words(self)
 
     def _scales(self) -> list[summary.Paragraph]:
         if self.scales is None:
@@ -314,7 +362,10 @@ class Release:
         if not_known:
             return [*found, *not_known]
         bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}
-        imputed, own = bool(self.settings.imputed), self.scales is not None and self.scales.per_column
+        imputed, own = (
+            bool(self.settings.imputed or self.settings.filled),
+            self.scales is not None and self.scales.per_column,
+        )
         return [*found, *summary.errors(self.found, unit, one, **bounds, imputed=imputed, per_column=own)]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -333,11 +384,3 @@ def _own_mean(release: Release) -> NDArray[np.float64]:
     """Return the mean without a copy; it is read-only."""
     kept: Kept = vars(Release)["mean"]
     return kept.of(release)
-
-
-def _no_bound(release: Release) -> str:
-    if release.trust is not Trust.CENTRAL:
-        return (
-            f"there is no error bound in the {release.trust} model: see noise_std, and dpmean.plan for what to expect"
-        )
-    return f'method {release.method} does not measure its bias: use method="refined" for a bound'

@@ -44,6 +44,8 @@ class SettingsDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults
     columns: tuple[str, ...] | None = None
     privacy_unit: str | None = None
     imputed: bool | tuple[str, ...] = False
+    dropped: bool | tuple[str, ...] = False
+    filled: tuple[tuple[str, float], ...] = ()
     delta: Annotated[float, Meta(gt=0, lt=1)] | None = None
     few_rows: bool = False
     version: str | None = None
@@ -74,6 +76,31 @@ class ScalesDocument(msgspec.Struct, forbid_unknown_fields=True):
     per_column: bool
 
 
+class ValueCountsDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """How many values each column has."""
+
+    counts: tuple[Annotated[int, Meta(ge=-(2**53), le=2**53)], ...]
+    std: _Length
+
+
+class VariancesDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """The variances of columns."""
+
+    values: tuple[_Length, ...]
+    noise_std: tuple[_Length, ...]
+    rows: Annotated[int, Meta(ge=1, le=2**53)]
+    clipped: Annotated[float, Meta(ge=0, le=1)]
+
+
+class IntervalDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """Confidence intervals, one for each column."""
+
+    of: str
+    confidence: Annotated[float, Meta(gt=0, lt=1)]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+
 class ReleaseDocument(msgspec.Struct, forbid_unknown_fields=True):
     """A release."""
 
@@ -92,6 +119,9 @@ class ReleaseDocument(msgspec.Struct, forbid_unknown_fields=True):
     public: SettingsDocument = msgspec.field(default_factory=SettingsDocument)
     found: FoundDocument | None = None
     scales: ScalesDocument | UnsetType = UNSET
+    value_counts: ValueCountsDocument | UnsetType = UNSET
+    variances: VariancesDocument | UnsetType = UNSET
+    intervals: tuple[IntervalDocument, ...] | UnsetType = UNSET
 
 
 class GroupDocument(msgspec.Struct, forbid_unknown_fields=True):
@@ -117,3 +147,5 @@ class GroupedDocument(msgspec.Struct, forbid_unknown_fields=True):
     privacy_unit: str | None
     rho: str
     groups: Annotated[tuple[GroupDocument, ...], Meta(min_length=1)]
+    contributions: Annotated[int, Meta(ge=2, le=2**53)] | UnsetType = UNSET
+    """Left out where it is 1."""

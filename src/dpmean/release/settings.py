@@ -94,7 +94,10 @@ class Settings:
         collection: What a collection in the local or the shuffle model adds, or None.
         columns: The names of the columns, or None.
         privacy_unit: What all rows of one person are known by, or None if every row is protected by itself.
-        imputed: The columns in which missing values were replaced; True for all, if columns have no names.
+        imputed: The columns in which missing values were replaced by the middle of the bounds, or zero; True for all,
+            if columns have no names.
+        dropped: The columns in which a missing value left its row out; True for all, if columns have no names.
+        filled: The columns in which missing values were replaced by a public value, each with that value.
         delta: The delta of the budget, or None if it has none.
         few_rows: True when there were too few rows to know the error.
         version: The version of dpmean that made the release.
@@ -113,6 +116,8 @@ class Settings:
     columns: tuple[str, ...] | None = None
     privacy_unit: str | None = None
     imputed: bool | tuple[str, ...] = False
+    dropped: bool | tuple[str, ...] = False
+    filled: tuple[tuple[str, float], ...] = ()
     delta: float | None = None
     few_rows: bool = False
     version: str | None = None

@@ -6,7 +6,7 @@ line of STATISTICS.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -33,6 +33,8 @@ class Statistic:
         sign: What stands before each number in tables of the terminal.
         needs_rows: True if the numbers are worthless where rows are few: people are not shown them then.
         of_groups: True if the table of groups in the terminal, where there is little room, has it.
+        shown: False if people are shown the same in another way: then it is in data frames and CSV files alone.
+        always: False if CSV files have it only where a release knows it.
 
     """
 
@@ -43,6 +45,8 @@ class Statistic:
     sign: str = ""
     needs_rows: bool = False
     of_groups: bool = True
+    shown: bool = True
+    always: bool = True
 
     def reliable(self, release: Release) -> Values:
         """Return the numbers, or None if the release does not know them or has too few rows to rely on them."""
@@ -64,6 +68,23 @@ def within(release: Release) -> Values:
     return None if release.found is None else release.column_bounds()
 
 
+def _end_of(of: str, end: str) -> Callable[[Release], Values]:
+    """Return a function that finds one end of an interval at 95 % confidence, if the release knows it."""
+
+    def ends(release: Release) -> Values:
+        if release.found is None or release.settings.few_rows or (of == "population" and release.variances is None):
+            return None
+        found: Values = getattr(release.interval(0.95, of=of), end)
+        return found
+
+    return ends
+
+
+def std(release: Release) -> Values:
+    """Return the standard deviations of the rows, if these were asked for."""
+    return release.std
+
+
 def scale(release: Release) -> Values:
     """Return the standard deviations of the rows, as far as they could be found, or are given."""
     if release.scales is None:
@@ -73,13 +94,40 @@ def scale(release: Release) -> Values:
 
 STATISTICS: list[Statistic] = [
     Statistic("mean", "mean", mean, digits=6),
+    Statistic("lower", "lower (95 %)", _end_of("rows", "lower"), digits=6, needs_rows=True),
+    Statistic("upper", "upper (95 %)", _end_of("rows", "upper"), digits=6, needs_rows=True),
+    Statistic(
+        "population_lower",
+        "population lower",
+        _end_of("population", "lower"),
+        digits=6,
+        needs_rows=True,
+        of_groups=False,
+        always=False,
+    ),
+    Statistic(
+        "population_upper",
+        "population upper",
+        _end_of("population", "upper"),
+        digits=6,
+        needs_rows=True,
+        of_groups=False,
+        always=False,
+    ),
     Statistic("noise_std", "noise (std)", noise_std, of_groups=False),
-    Statistic("within", "within, at 95 %", within, sign="± ", needs_rows=True),
+    Statistic("within", "within, at 95 %", within, sign="± ", needs_rows=True, shown=False),
     Statistic("scale", "scale (std)", scale, needs_rows=True, of_groups=False),
+    Statistic("std", "std", std, needs_rows=True, of_groups=False, always=False),
 ]
 """All statistics, in the order in which they are shown."""
-_IN_WORDS = ("mean", "noise_std", "within", "scale")
+_IN_WORDS = ("mean", "lower", "upper", "population_lower", "population_upper", "noise_std", "within", "scale")
 """What ``print(release)`` has sentences for; it appends all others."""
+
+
+def in_files(releases: Iterable[Release]) -> list[Statistic]:
+    """Return the statistics that a CSV file about some releases has."""
+    found = list(releases)
+    return [one for one in STATISTICS if one.always or any(one.compute(release) is not None for release in found)]
 
 
 def other_statistics(release: Release) -> list[tuple[Statistic, NDArray[np.float64]]]:

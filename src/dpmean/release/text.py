@@ -23,6 +23,7 @@ from dpmean.release.diagnostics import Found
 from dpmean.release.settings import VARIANTS, CollectionSettings, NormBound, Settings
 
 if TYPE_CHECKING:
+    from dpmean.release.intervals import Interval
     from dpmean.release.scales import Scales
     from dpmean.release.statistics import Statistic
 
@@ -37,12 +38,21 @@ _WIDEST_STEP = 24
 """So it is with the names of steps."""
 _OWN = "each column in its own"
 """Which standard deviations these are."""
+_HALVES = " half-widths"
+"""How the unit of a radius begins where columns are measured by their bounds, half a range to the unit."""
 NOT_ASKED: Paragraph = ("scales", "not asked for: noise is in proportion to the ranges")
 """What is said of scales where columns have different bounds, and noise follows these."""
 PROTECTED = "protected: "
 """How the words on who is protected begin."""
 NOT_KNOWN: Paragraph = ("error", "not known, since there are too few rows")
 """What is said of errors where rows are few."""
+
+
+def length(value: float, unit: str, digits: int = 4) -> str:
+    """Return a length in words: by the ranges of columns in per cent, as readers know them."""
+    if unit.startswith(_HALVES):
+        return f"{50 * value:.{digits}g} % of the range"
+    return f"{value:.{digits}g}{unit}"
 
 
 def lines_of(paragraphs: Sequence[Paragraph]) -> list[str]:
@@ -75,22 +85,21 @@ def estimate(
     columns: tuple[str, ...] | None,
     mean: NDArray[np.float64],
     noise_std: NDArray[np.float64],
-    bounds: NDArray[np.float64] | None,
+    intervals: Sequence[Interval],
     others: Sequence[tuple[Statistic, NDArray[np.float64]]] = (),
 ) -> list[str]:
-    """Return the mean and its noise, column by column if there are few, with bounds on their errors if known.
+    """Return the mean and its noise, column by column if there are few, with their intervals if known.
 
     ``others`` are statistics beside these.
     """
     d = len(mean)
     if d > FEW_COLUMNS:
-        return _arrays(mean, noise_std, others)
+        return _arrays(mean, noise_std, intervals, others)
     names = columns or [f"mean[{j}]" for j in range(d)]
     width = max(10, *(len(name) for name in names if len(name) <= _WIDEST_NAME), 0)
-    lines = []
+    lines = wrapped("  ", in_brackets(intervals)) if intervals else []
     for j, name in enumerate(names):
-        words = f"{mean[j]:.6g}" if bounds is None else f"{mean[j]:.6g} ± {bounds[j]:.3g} (95 % confidence)"
-        words += f"; noise std {noise_std[j]:.3g}"
+        words = f"{mean[j]:.6g}{_brackets(intervals, j)}; noise std {noise_std[j]:.3g}"
         words += "".join(f"; {one.words} {one.sign}{values[j]:.{one.digits}g}" for one, values in others)
         if len(name) > width:  # the numbers of all columns are to begin at the same place
             lines += wrapped("  ", name)
@@ -99,24 +108,42 @@ def estimate(
     return lines
 
 
+def in_brackets(intervals: Sequence[Interval]) -> str:
+    """Return what the intervals in brackets are."""
+    also = ", and of the population" if len(intervals) > 1 else ""
+    return f"{100 * intervals[0].confidence:g} % confidence intervals in brackets: for the mean of these rows{also}"
+
+
+def _brackets(intervals: Sequence[Interval], j: int) -> str:
+    """Return the intervals of one column."""
+    ends = [f"{one.lower[j]:.6g} to {one.upper[j]:.6g}" for one in intervals]
+    return f" ({'; '.join(ends)})" if ends else ""
+
+
 def _arrays(
     mean: NDArray[np.float64],
     noise_std: NDArray[np.float64],
+    intervals: Sequence[Interval],
     others: Sequence[tuple[Statistic, NDArray[np.float64]]],
 ) -> list[str]:
     lines = [*wrapped("  mean       ", numbers(mean)), *wrapped("  noise_std  ", numbers(noise_std))]
     if np.ptp(noise_std) == 0:
         noise = math.hypot(*noise_std.tolist())
         lines.append(f"             that is {noise:.4g} in l2 norm, all columns together")
+    for interval in intervals:
+        whose = "these rows" if interval.of == "rows" else "the population"
+        lines += wrapped("  interval   ", f"{100 * interval.confidence:g} % confidence, for the mean of {whose}:")
+        for end, values in (("from", interval.lower), ("to", interval.upper)):
+            lines += wrapped(f"    {end:<8} ", numbers(values), 13)
     for one, values in others:
         lines += wrapped(f"  {one.name:<10} ", numbers(values), 13)
     return lines
 
 
-def in_one_line(columns: tuple[str, ...] | None, mean: NDArray[np.float64], errors: NDArray[np.float64] | None) -> str:
-    """Return the mean in one line, column by column, with errors if these are known."""
+def in_one_line(columns: tuple[str, ...] | None, mean: NDArray[np.float64], intervals: Sequence[Interval]) -> str:
+    """Return the mean in one line, column by column, with intervals if these are known."""
     names = [f"{name} " for name in columns] if columns else [""] * len(mean)
-    around = [""] * len(mean) if errors is None else [f" ± {error:.2g}" for error in errors]
+    around = [_brackets(intervals, j) for j in range(len(mean))]
     return ", ".join(f"{name}{value:.6g}{words}" for name, value, words in zip(names, mean, around, strict=True))
 
 
@@ -138,18 +165,21 @@ def bound(settings: Settings) -> str:
 def clipping(radius: float, unit: str) -> list[Paragraph]:
     """Return where rows were clipped, if that is all that is known."""
     beyond = "rows beyond it were clipped, which may add bias to the noise"
-    return [("radius", f"{radius:.5g}{unit} around the centre; {beyond}")]
+    return [("radius", f"{length(radius, unit, 5)} around the centre; {beyond}")]
 
 
 def findings(found: Found, radius: float, unit: str, one: str, scales: Scales | None) -> list[Paragraph]:
     """Return what was found out on the way."""
-    own = scales is not None and scales.per_column
-    unit = f"{unit} ({_OWN})" if own else unit
+    own = f" ({_OWN})" if unit and not (scales is not None and not scales.per_column) else ""
     shape = ", more along columns that vary more" if scales is not None and scales.used and not own else ""
+    clipped = f"{one}s farther from the centre were clipped"
     times = f"released {found.rounds} times, around better and better centres" if found.rounds > 1 else "released once"
     return [
-        ("spread", f"{found.spread:.4g}{unit}: the typical distance of a {one} from the mean of all"),
-        ("radius", f"{radius:.4g}{unit}{shape}: {one}s farther from the centre were clipped; the mean was {times}"),
+        ("spread", f"{length(found.spread, unit)}{own}: the typical distance of a {one} from the mean of all"),
+        (
+            "radius",
+            f"{length(radius, unit)}{own}{shape}: {clipped}; the mean was {times}",
+        ),
     ]
 
 
@@ -157,11 +187,11 @@ def errors(
     found: Found, unit: str, one: str, *, rows: float, population: float, imputed: bool, per_column: bool
 ) -> list[Paragraph]:
     """Return the bounds on the errors, and what these cover; ``per_column`` where each column has a unit of its own."""
-    each, unit = (f", each in its own{unit}", "") if per_column else ("", unit)
+    each, unit = (f", each in its own{unit}", "") if per_column else (f", {_OWN}" if unit else "", unit)
     error = (
-        f"at 95 % confidence, the mean of these {one}s differs from this estimate by at most {rows:.3g}{unit} "
+        f"at 95 % confidence, the mean of these {one}s differs from this estimate by at most {length(rows, unit, 3)} "
         f"(l2 norm over all columns{each}); "
-        f"population mean, if they are an independent sample: at most {population:.3g}{unit}"
+        f"population mean, if they are an independent sample: at most {length(population, unit, 3)}"
     )
     covered = "covered: noise, and the bias of clipping as far as it was measured"
     missing = f"{'missing values, ' * imputed}up to {plural(found.unseen, one)} far beyond all others"
@@ -247,11 +277,15 @@ def paid(receipts: Sequence[Receipt]) -> list[str]:
     return lines
 
 
-def remarks(settings: Settings, *, exact: bool, seeded: bool) -> list[Paragraph]:
-    """Return what a reader should know after all numbers."""
+def remarks(settings: Settings, moved: str, *, exact: bool, seeded: bool) -> list[Paragraph]:
+    """Return what a reader should know after all numbers; ``moved`` says what missing values may have done."""
     told = []
-    if settings.imputed:
-        told.append(("IMPUTED", f"{imputed(settings)}; what is said of errors does not cover that"))
+    if settings.imputed or settings.filled:
+        told.append(
+            ("IMPUTED", f"{imputed(settings)}; what is said of errors does not cover that{moved and ': '}{moved}")
+        )
+    if settings.dropped:
+        told.append(("LEFT OUT", f"{dropped(settings)}; the mean is that of the others, which may differ from these"))
     if settings.note:
         told.append(("NOTE", settings.note))
     if not exact:
@@ -263,12 +297,39 @@ def remarks(settings: Settings, *, exact: bool, seeded: bool) -> list[Paragraph]
 
 def imputed(settings: Settings) -> str:
     """Return what counted as something else, as it was missing; of persons, only what is missing in all their rows."""
-    which, unit = settings.imputed, settings.privacy_unit
-    columns = "" if isinstance(which, bool) else f" of {', '.join(which[:6])}{', ...' * (len(which) > 6)}"
+    parts = []
+    if settings.imputed:
+        words = (
+            "the middle of the bounds, or zero"
+            if settings.privacy_unit is None
+            else "the middle of its bounds, or zero"
+        )
+        parts.append(f"{_missing(settings, settings.imputed)} counted as {words}")
+    if settings.filled:
+        values = ", ".join(f"{name} as {value:g}" for name, value in settings.filled[:6])
+        filled = _missing(settings, tuple(name for name, _ in settings.filled))
+        parts.append(f"{filled} counted as public values: {values}{', ...' * (len(settings.filled) > 6)}")
+    return ", and ".join(parts)
+
+
+def dropped(settings: Settings) -> str:
+    """Return which rows were left out, as something was missing in them."""
+    which, unit = settings.dropped, settings.privacy_unit
+    columns = "" if isinstance(which, bool) else f" of {_few(which)}"
     if unit is None:
-        return f"values{columns} that were missing counted as the middle of the bounds, or zero"
-    persons = f"persons ({display_name(unit)}) without any value{columns or ' in a column'}"
-    return f"{persons} counted as the middle of its bounds, or zero"
+        return f"rows in which a value{columns} was missing were left out"
+    return f"persons ({display_name(unit)}) without any value{columns or ' in a column'} were left out"
+
+
+def _missing(settings: Settings, which: bool | tuple[str, ...]) -> str:
+    columns, unit = "" if isinstance(which, bool) else f" of {_few(which)}", settings.privacy_unit
+    if unit is None:
+        return f"values{columns} that were missing"
+    return f"persons ({display_name(unit)}) without any value{columns or ' in a column'}"
+
+
+def _few(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:6])}{', ...' * (len(names) > 6)}"
 
 
 def four_digits_up(epsilon: float) -> float:

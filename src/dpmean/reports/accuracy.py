@@ -9,6 +9,7 @@ from dpmean.errors import plural
 from dpmean.release import text
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds, Settings
+from dpmean.release.value_counts import counted_in_words, moved_in_words
 from dpmean.reports.column_scales import scales
 from dpmean.reports.columns import columns_of
 from dpmean.reports.markup import Html, join, tag
@@ -16,23 +17,25 @@ from dpmean.reports.numbers import from_to, plain
 from dpmean.reports.parts import entries, points
 
 _HALVES = " half-widths"
+"""How the unit of a release begins whose columns are measured by their bounds, half a range to the unit."""
 
 
 def accuracy(release: Release, names: Sequence[str] | None = None) -> Html:
     """Return what error to expect of a release, whose columns have these names."""
-    unit = unit_in_words(release)
+    unit, counted = unit_in_words(release), counted_in_words(release)
     return join(
         entries(_sizes(release), "sizes"),
         tag("p", unit, class_="soft") if unit else None,
+        tag("p", f"{counted[0].upper()}{counted[1:]}.", class_="soft") if counted else None,
         scales(release, names),
-        uncovered(None if release.found is None else release.found.unseen, release.settings),
+        uncovered(None if release.found is None else release.found.unseen, release.settings, moved_in_words(release)),
     )
 
 
 def unit_in_words(release: Release) -> str:
     """Return what lengths are measured in, if it is not the unit of all columns."""
     if release.settings.radius_unit.startswith(_HALVES):
-        return "A half-width is half the way from a column's lower bound to its upper one."
+        return "Each column is measured in per cent of its range, from its lower bound to its upper one."
     if release.scales is None or not release.scales.per_column:
         return ""
     source = {
@@ -44,8 +47,11 @@ def unit_in_words(release: Release) -> str:
     return f"Each column is measured in its own standard deviation, {source}.{rest}"
 
 
-def uncovered(unseen: int | None, settings: Settings) -> Html:
-    """Return what errors do not cover; ``unseen`` rows may be cut off, None if not even that was measured."""
+def uncovered(unseen: int | None, settings: Settings, moved: str) -> Html:
+    """Return what errors do not cover; ``unseen`` rows may be cut off, None if not even that was measured.
+
+    ``moved`` says by how much values that were made up may have moved the mean.
+    """
     one = "row" if settings.privacy_unit is None else "person"
     tight = (
         f"A bound that is too tight. Rows beyond the bound ({bound_in_words(settings)}) were first shortened to it. If "
@@ -67,30 +73,32 @@ def uncovered(unseen: int | None, settings: Settings) -> Html:
         + ".",
         "Estimates are not forced into their bounds: noise may carry a small one below its lower bound.",
     ]
-    if settings.imputed:
-        texts.insert(0, f"Missing values: {text.imputed(settings)}, which moves the mean there.")
+    if settings.dropped:
+        texts.insert(0, f"Missing values: {text.dropped(settings)}, and the mean is that of the others.")
+    if settings.imputed or settings.filled:
+        texts.insert(0, f"Missing values: {text.imputed(settings)}, which moves the mean there{moved and ': '}{moved}.")
     return join(tag("h3", "What errors do not cover"), points(texts))
 
 
 def _sizes(release: Release) -> list[tuple[str, str]]:
     columns, found = columns_of(release), release.found
-    unit, one = unit_of(release), "row" if release.unit is None else "person"
+    unit, one = release.settings.radius_unit, "row" if release.unit is None else "person"
     more = ", more along columns that vary more" if not unit and release.scales and release.scales.used else ""
-    where = f"{plain(release.radius, 3)}{unit} from the centre{more}"
+    where = f"{length_of(release, release.radius)} from the centre{more}"
     clipped = ("Clipped at", f"{where}: {one}s farther out were moved closer")
     each = "" if columns.d == 1 else "in each column, "
     if found is None or not columns.measured:
         return [("Noise", f"{each}a standard deviation of {from_to(columns.noise_std)}"), clipped]
     rows, population = release.error_bound(), release.error_bound(of="population")
     lengths = [
-        (f"To the mean of these {one}s", f"at most {plain(rows, 3)}{unit}, at 95 % confidence"),
+        (f"To the mean of these {one}s", f"at most {length_of(release, rows)}, at 95 % confidence"),
         (
             "To that of a population",
-            f"at most {plain(population, 3)}{unit}, if {one}s were drawn from it independently",
+            f"at most {length_of(release, population)}, if {one}s were drawn from it independently",
         ),
         (
             f"Spread of the {one}s",
-            f"{plain(found.spread, 3)}{unit}: how far a {one} typically lies from the mean of all",
+            f"{length_of(release, found.spread)}: how far a {one} typically lies from the mean of all",
         ),
         clipped,
     ]
@@ -103,10 +111,10 @@ def _sizes(release: Release) -> list[tuple[str, str]]:
     return [("Each column alone", alone), *together]
 
 
-def unit_of(release: Release) -> str:
-    """Return the unit of lengths, if it is not that of the columns."""
+def length_of(release: Release, value: float) -> str:
+    """Return a length of a release, and its unit, if it is not that of the columns."""
     unit = release.settings.radius_unit
-    return " half-widths" if unit.startswith(_HALVES) else unit
+    return f"{plain(50 * value, 3)} % of the range" if unit.startswith(_HALVES) else f"{plain(value, 3)}{unit}"
 
 
 def bound_in_words(settings: Settings) -> str:

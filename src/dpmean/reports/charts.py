@@ -22,11 +22,26 @@ _FINEST = 1000
 
 
 def track(
-    value: float, error: float, scale: Scale, label: str, *, ends: tuple[str, str] | None = None, ticks: int = 5
+    value: float,
+    bar: tuple[float, float],
+    scale: Scale,
+    label: str,
+    *,
+    wide: tuple[float, float] | None = None,
+    ends: tuple[str, str] | None = None,
+    ticks: int = 5,
 ) -> Html:
-    """Draw one value and its error on a line of its own, with about so many ticks; ``ends`` are written below it."""
+    """Draw one value and its error bar on a line of its own, with about so many ticks; ``ends`` are written below it.
+
+    ``wide`` is a second bar, which is drawn thinner.
+    """
     outside = not scale.low <= value <= scale.high
-    low, high, place = (scale.at(x) for x in (value - error, value + error, value))
+    low, high, place = (scale.at(x) for x in (*bar, value))
+    thin = []
+    if wide is not None:
+        left, right = (scale.at(x) for x in wide)
+        thin = [tag("line", x1=_percent(left), x2=_percent(right), y1=13, y2=13, class_="wider")]
+        thin += [_upright(left, 9, 17, "wider"), _upright(right, 9, 17, "wider")]
     grid = [] if ends else [_upright(x, 0, 26, "grid") for x, _ in scale.labels(ticks)]
     written = [_text(0, 36, ends[0], "start"), _text(100, 36, ends[1], "end")] if ends else []
     rail = (
@@ -38,6 +53,7 @@ def track(
         "svg",
         *grid,
         rail,
+        *thin,
         tag("line", x1=_percent(low), x2=_percent(high), y1=13, y2=13, class_="error"),
         _upright(low, 9, 17, "cap"),
         _upright(high, 9, 17, "cap"),
@@ -57,10 +73,10 @@ def axis(scale: Scale, ticks: int = 5) -> Html:
     return tag("svg", *labels, class_="track", width="100%", height=20, aria_hidden="true")
 
 
-def line(mean: Floats, error: Floats, scale: Scale, label: str, *, table: str | None = None) -> Html:
-    """Draw values over their numbers, within a band of their errors; ``table`` has what is shown on hovering."""
+def line(mean: Floats, bars: tuple[Floats, Floats], scale: Scale, label: str, *, table: str | None = None) -> Html:
+    """Draw values over their numbers, within a band of their error bars; ``table`` has what is shown on hovering."""
     d = len(mean)
-    band, path = _merged(mean, error) if d > _FINEST else _drawn(mean, error)
+    band, path = _merged(mean, *bars) if d > _FINEST else _drawn(mean, *bars)
     top, bottom = 18, _HEIGHT - 26
     marks = []
     for x, words in scale.labels(4):
@@ -182,21 +198,21 @@ def bar(share: float, label: str) -> Html:
     )
 
 
-def _drawn(mean: Floats, error: Floats) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+def _drawn(mean: Floats, low: Floats, high: Floats) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     """Return the outline of the band and the points of the line, across from 0 to 1000."""
     across = 1000 * (np.arange(len(mean)) + 0.5) / len(mean)
-    upper, lower = zip(across, mean + error, strict=True), zip(across, mean - error, strict=True)
+    upper, lower = zip(across, high, strict=True), zip(across, low, strict=True)
     return [*upper, *reversed(list(lower))], list(zip(across, mean, strict=True))
 
 
-def _merged(mean: Floats, error: Floats) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+def _merged(mean: Floats, low: Floats, high: Floats) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     """Return the same with neighbours drawn as one stroke, from the lowest to the highest of them."""
     starts = np.linspace(0, len(mean), _FINEST, endpoint=False).astype(int)
     across = 1000 * (np.arange(_FINEST) + 0.5) / _FINEST
-    upper = zip(across, np.maximum.reduceat(mean + error, starts), strict=True)
-    lower = zip(across, np.minimum.reduceat(mean - error, starts), strict=True)
+    upper = zip(across, np.maximum.reduceat(high, starts), strict=True)
+    lower = zip(across, np.minimum.reduceat(low, starts), strict=True)
     ends = zip(across, np.minimum.reduceat(mean, starts), np.maximum.reduceat(mean, starts), strict=True)
-    strokes = [(x, y) for x, low, high in ends for y in (low, high)]
+    strokes = [(x, y) for x, least, most in ends for y in (least, most)]
     return [*upper, *reversed(list(lower))], strokes
 
 

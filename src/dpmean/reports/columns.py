@@ -17,7 +17,7 @@ from dpmean.release.statistics import STATISTICS, Statistic, Values
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
-ROUNDED = ("mean", "within", "noise_std")
+ROUNDED = ("mean", "lower", "upper", "population_lower", "population_upper", "within", "noise_std")
 """The statistics that a page rounds to what errors support; it shows others as they are."""
 
 
@@ -31,7 +31,10 @@ class Columns:
         named: whether these are names that somebody gave.
         mean: the estimates.
         noise_std: the standard deviations of the noise.
-        error: half the length of an error bar, at 95 % confidence.
+        error: the margin of error at 95 % confidence.
+        low: the lower ends of the error bars, and
+        high: their upper ends: confidence intervals of the mean of the rows.
+        population: the ends of the confidence intervals of the mean of a population, if they are known.
         measured: whether error bars cover the bias of clipping as it was measured, and not the noise alone.
         lower: the lower bounds, if columns have bounds, and
         upper: the upper ones.
@@ -46,11 +49,14 @@ class Columns:
     mean: Floats
     noise_std: Floats
     error: Floats
+    low: Floats
+    high: Floats
     measured: bool
     lower: Floats | None
     upper: Floats | None
     few: bool = False
     one: str = "row"
+    population: tuple[Floats, Floats] | None = None
     others: tuple[tuple[Statistic, Values], ...] = ()
 
     @property
@@ -87,12 +93,23 @@ def columns_of(
     few = release.settings.few_rows
     measured = release.found is not None and release.found.noise_std > 0 and not few
     around = release.noise_std * (0.0 if few else normal_quantile((1 + CONFIDENCE) / 2))
+    error, low, high = around, release.mean - around, release.mean + around
+    population = None
+    if measured:
+        rows = release.interval(CONFIDENCE)
+        error, low, high = release.column_bounds(CONFIDENCE), rows.lower, rows.upper
+        if release.variances is not None:
+            drawn = release.interval(CONFIDENCE, of="population")
+            population = drawn.lower, drawn.upper
     return Columns(
         names=names or tuple(f"column {j}" for j in range(release.d)),
         named=bool(names),
         mean=release.mean,
         noise_std=release.noise_std,
-        error=release.column_bounds(CONFIDENCE) if measured else around,
+        error=error,
+        low=low,
+        high=high,
+        population=population,
         measured=measured,
         lower=None if bound is None else np.array(bound.lower),
         upper=None if bound is None else np.array(bound.upper),

@@ -9,7 +9,7 @@ import numpy as np
 from dpmean.reports import charts
 from dpmean.reports.columns import Columns, Floats
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.numbers import from_to, plain, with_error
+from dpmean.reports.numbers import between, from_to, plain, with_error
 from dpmean.reports.scale import Scale
 from dpmean.reports.tables import is_listed, numbers
 
@@ -47,15 +47,11 @@ def _dots(columns: Columns) -> tuple[Html, str]:
             scale = Scale(float(columns.lower[j]), float(columns.upper[j]))
             ends = (plain(scale.low, 6), plain(scale.high, 6))
         scale = scale or Scale.around([float(columns.mean[j])])
-        items.append(dot(name, float(columns.mean[j]), float(columns.error[j]), scale, ends))
+        items.append(dot(columns, j, name, scale, ends))
     if shared is not None:
         items.append(axis(shared))
     kind = "dots" + (" own" if shared is None else "") + (" single" if columns.d == 1 else "")
-    words = "Dots are estimates, bars their errors; a bar that is narrower than its dot cannot be seen."
-    if columns.d == 1:
-        words = "The dot is the estimate, the bar its error; a bar that is narrower than the dot cannot be seen."
-    if columns.few:
-        words = "Dots are estimates."
+    words = how_to_read(columns, one=columns.d == 1)
     if shared is None:
         own = "Columns have units of their own: each" if columns.d > 1 else "It"
         words += f" {own} is drawn between its public bounds."
@@ -64,19 +60,30 @@ def _dots(columns: Columns) -> tuple[Html, str]:
     return tag("ul", *items, class_=kind), words
 
 
-def dot(
-    name: str, mean: float, error: float, scale: Scale, ends: tuple[str, str] | None = None, ticks: int = 5
-) -> Html:
+def how_to_read(columns: Columns, *, one: bool) -> str:
+    """Return how dots and bars are to be read: one of each, or several."""
+    if columns.few:
+        return "Dots are estimates."
+    bars = "noise" if not columns.measured else "95 % confidence interval" if one else "95 % confidence intervals"
+    thin = "" if columns.population is None else ", thin lines those of the population"
+    if one:
+        thin = thin.replace("lines those", "line that")
+        return f"The dot is the estimate, the bar its {bars}{thin}; a bar that is narrower than the dot cannot be seen."
+    return f"Dots are estimates, bars their {bars}{thin}; a bar that is narrower than its dot cannot be seen."
+
+
+def dot(columns: Columns, j: int, name: str, scale: Scale, ends: tuple[str, str] | None = None, ticks: int = 5) -> Html:
     """Return one estimate as a line of a list: its name, a dot with a bar, the number."""
-    value, around = with_error(mean, error)
-    known = error > 0
-    within = f", give or take {around}" if known else ", with an error that is not known"
+    mean, error, bar = float(columns.mean[j]), float(columns.error[j]), (float(columns.low[j]), float(columns.high[j]))
+    value, around, known = with_error(mean, error)[0], between(*bar, error), error > 0
+    within = f", between {around.replace(' to ', ' and ')}" if known else ", with an error that is not known"
     label = f"{name}: {value}{within}; drawn from {plain(scale.low, 6)} to {plain(scale.high, 6)}"
+    wide = None if columns.population is None else (float(columns.population[0][j]), float(columns.population[1][j]))
     return tag(
         "li",
         tag("span", tag("bdi", name), class_="name"),
-        charts.track(mean, error, scale, label, ends=ends, ticks=ticks),
-        tag("span", value, tag("span", f" ± {around}", class_="soft") if known else None, class_="value"),
+        charts.track(mean, bar, scale, label, wide=wide, ends=ends, ticks=ticks),
+        tag("span", value, tag("span", around, class_="soft ends") if known else None, class_="value"),
     )
 
 
@@ -87,8 +94,9 @@ def axis(scale: Scale, ticks: int = 5) -> Html:
 
 def reached(columns: Columns) -> list[float]:
     """Return the ends of all error bars, as they are drawn."""
-    mean, error = _drawn(columns)
-    return [*(mean - error).tolist(), *(mean + error).tolist()]
+    mean, low, high = _drawn(columns)
+    wide = columns.population if few(columns) and columns.population is not None else ()
+    return [*mean.tolist(), *low.tolist(), *high.tolist(), *(value for ends in wide for value in ends.tolist())]
 
 
 def _beyond(columns: Columns) -> bool:
@@ -97,24 +105,25 @@ def _beyond(columns: Columns) -> bool:
     return bool(np.any((columns.mean < columns.lower) | (columns.mean > columns.upper)))
 
 
-def _drawn(columns: Columns) -> tuple[Floats, Floats]:
-    """Return means and errors as they are drawn: without a common unit, in per cent of the way between bounds."""
-    if columns.share_a_unit or columns.lower is None or columns.upper is None or few(columns):
-        return columns.mean, columns.error
-    width = columns.upper - columns.lower
-    return 100 * (columns.mean - columns.lower) / width, 100 * columns.error / width
+def _drawn(columns: Columns) -> tuple[Floats, Floats, Floats]:
+    """Return means and ends of bars as they are drawn: without a common unit, in per cent of the way between bounds."""
+    drawn, lower, upper = (columns.mean, columns.low, columns.high), columns.lower, columns.upper
+    if columns.share_a_unit or lower is None or upper is None or few(columns):
+        return drawn
+    mean, low, high = (100 * (values - lower) / (upper - lower) for values in drawn)
+    return mean, low, high
 
 
 def curve(columns: Columns, scale: Scale, table: str) -> tuple[Html, str]:
     """Return the estimates as a line in a band, and words that say how to read it."""
-    mean, error = _drawn(columns)
-    band = ", with errors that are not known" if columns.few else f", in a band of {from_to(error)} to either side"
+    mean, low, high = _drawn(columns)
+    band = ", with errors that are not known" if columns.few else f", in a band that is {from_to(high - low)} high"
     label = f"Estimates of {columns.d} columns as a line, from {plain(mean.min(), 3)} to {plain(mean.max(), 3)}{band}"
     words = f"The line goes through the estimates of columns 0 to {columns.d - 1}"
-    words += "." if columns.few else ", the band is their error."
+    words += "." if columns.few else ", the band shows their error bars."
     if not columns.share_a_unit:
         words += " Columns have units of their own: they are drawn in per cent of the way from lower to upper bound."
-    return charts.line(mean, error, scale, label, table=table if is_listed(columns) else None), words
+    return charts.line(mean, (low, high), scale, label, table=table if is_listed(columns) else None), words
 
 
 def picture(columns: Columns, shape: tuple[int, int], scale: Scale, table: str) -> tuple[Html, str]:
@@ -144,13 +153,13 @@ def covered(columns: Columns) -> str:
         )
     if columns.measured:
         words = (
-            f"At 95 % confidence, the mean of these {columns.one}s lies within the error: it covers the noise, and "
+            f"At 95 % confidence, the mean of these {columns.one}s lies in the interval: it covers the noise, and "
             "the bias of clipping as far as it could be measured."
         )
     else:
         words = (
-            "The error is 1.96 standard deviations of the noise, which covers the noise in 95 % of cases; clipping may "
-            "add a bias, which it does not cover."
+            "Error bars are 1.96 standard deviations of the noise to either side, which covers the noise in 95 % of "
+            "cases; clipping may add a bias, which they do not cover."
         )
     outside = round(columns.d / 20)
     if columns.d >= 20:

@@ -8,11 +8,12 @@ from typing import Any
 from dpmean.errors import display_name, plural
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
+from dpmean.release.value_counts import for_each_percent
 from dpmean.reports import wording
-from dpmean.reports.accuracy import bound_in_words, uncovered, unit_in_words, unit_of
+from dpmean.reports.accuracy import bound_in_words, length_of, uncovered, unit_in_words
 from dpmean.reports.column_scales import sentences
 from dpmean.reports.columns import Columns, columns_of, other_statistics_of
-from dpmean.reports.estimate import axis, covered, curve, dot, few, picture, reached
+from dpmean.reports.estimate import axis, covered, curve, dot, few, how_to_read, picture, reached
 from dpmean.reports.markup import Html, join, tag
 from dpmean.reports.numbers import plain
 from dpmean.reports.parts import alarms, data, entries, head, remark, section
@@ -109,7 +110,7 @@ def _estimates(release: GroupedRelease, groups: Mapping[Any, Columns], image: tu
         panels = [_panel(str(label), drawing) for label, (drawing, _) in zip(groups, drawings, strict=True)]
     elif few(first):
         panels = [_panel(name, _compared(j, list(release), groups)) for j, name in enumerate(first.names)]
-        how = "Dots are estimates, bars their errors; a bar that is narrower than its dot cannot be seen."
+        how = how_to_read(next((c for c in groups.values() if not c.few), first), one=False)
     else:
         scale = Scale.around([end for columns in groups.values() for end in reached(columns)])
         drawings = [curve(columns, scale, f"{_TABLE}-{j}") for j, columns in enumerate(groups.values())]
@@ -129,13 +130,12 @@ def _panel(title: str, drawing: Html) -> Html:
 
 def _compared(j: int, labels: Sequence[Any], groups: Mapping[Any, Columns]) -> Html:
     """Return one column in all groups, on one scale; groups without a number keep their place."""
-    ends = [float(c.mean[j]) + side * float(c.error[j]) for c in groups.values() for side in (-1, 1)]
+    bars = [[c.mean, c.low, c.high, *(c.population or ())] for c in groups.values()]
+    ends = [float(values[j]) for drawn in bars for values in drawn]
     scale, items = Scale.around(ends), []
     for label in labels:
         if label in groups:
-            items.append(
-                dot(str(label), float(groups[label].mean[j]), float(groups[label].error[j]), scale, ticks=_TICKS)
-            )
+            items.append(dot(groups[label], j, str(label), scale, ticks=_TICKS))
         else:
             nothing = tag("span", "no number", class_="soft value")
             items.append(tag("li", tag("span", tag("bdi", str(label)), class_="name"), nothing))
@@ -155,15 +155,16 @@ def _accuracy(release: GroupedRelease, names: Sequence[str] | None) -> Html:
     measured = len(unseen) == len(found)
     length = "" if found[0].d == 1 else "All columns of a group together, as the length of the vector of all errors. "
     units = {one.settings.radius_unit: unit_in_words(one) for one in found}
-    mixed = len(units) > 1
     unit = " ".join(words for words in units.values() if words)
     one = "row" if release.unit is None else "person"
     confidence = f"At 95 % confidence; in brackets, to the mean of a population of which {one}s are independent draws."
     return join(
         tag("p", f"{length}{unit}{' ' if unit else ''}{confidence}", class_="soft") if measured else None,
-        entries(((str(label), _error(one, mixed=mixed)) for label, one in release.released.items()), "sizes"),
+        entries(((str(label), _error(one)) for label, one in release.released.items()), "sizes"),
         _scales(release, names),
-        uncovered(max(unseen) if measured else None, found[0].settings),
+        uncovered(
+            max(unseen) if measured else None, found[0].settings, for_each_percent(found[0].settings, found[0].d)
+        ),
     )
 
 
@@ -176,14 +177,13 @@ def _scales(release: GroupedRelease, names: Sequence[str] | None) -> Html | None
     return tag("details", tag("summary", "How columns differ, group by group"), entries(known, "sizes"))
 
 
-def _error(release: Release, *, mixed: bool) -> str:
+def _error(release: Release) -> str:
     if release.settings.few_rows:
         return "not known: too few rows"
     if release.found is None or not release.found.noise_std > 0:
         return f"clipped at {plain(release.radius, 3)}; the bias of that was not measured"
     rows, population = release.error_bound(), release.error_bound(of="population")
-    unit = unit_of(release) if mixed else ""
-    return f"at most {plain(rows, 3)}{unit} ({plain(population, 3)})"
+    return f"at most {length_of(release, rows)} ({length_of(release, population)})"
 
 
 def _receipts(release: GroupedRelease) -> list[Html]:

@@ -27,6 +27,16 @@ def with_error(value: float, error: float) -> tuple[str, str]:
     return _written(_round(value, last), last), _written(upper, place)
 
 
+def between(low: float, high: float, error: float) -> str:
+    """Return the ends of an interval, with two digits of its margin of error, rounded outward."""
+    if not error > 0 or not math.isfinite(error):
+        return f"{plain(low)} to {plain(high)}"
+    digits = [_read(end).adjusted() - _DIGITS + 1 for end in (low, high) if end]
+    place = max([_read(error).adjusted() - 1, *digits])
+    lower, upper = -_round(-low, place, up=True), _round(high, place, up=True)
+    return f"{_written(lower, place)} to {_written(upper, place)}"
+
+
 def plain(value: float, digits: int = 4) -> str:
     """Return a number with this many significant digits, without zeros that say nothing."""
     if value == 0 or not math.isfinite(value):

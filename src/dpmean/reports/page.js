@@ -14,8 +14,8 @@ for (const drawing of document.querySelectorAll("svg[data-table]")) {
     const cell = (part, count) => Math.min(count - 1, Math.max(0, Math.floor(part * count)));
     const x = cell((event.clientX - box.left) / box.width, across);
     const y = cell((event.clientY - box.top) / box.height, down);
-    const [name, value, error] = rows[y * across + x].cells;
-    words.textContent = `${name.textContent}: ${value.textContent} ± ${error.textContent}`;
+    const [name, value, interval] = rows[y * across + x].cells;
+    words.textContent = `${name.textContent}: ${value.textContent} (${interval.textContent})`;
     words.hidden = false;
     const half = words.offsetWidth / 2;
     words.style.left = `${Math.min(Math.max(event.clientX - around.left, half), around.width - half)}px`;

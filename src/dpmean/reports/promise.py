@@ -35,6 +35,7 @@ class Promise:
         honest: how many clients must be honest, in the shuffle model.
         played: whether a collection was played in one process.
         sizes: whether the sizes of groups are "private" or "public", if there are groups.
+        contributions: in how many groups one person counts at most, if there are groups.
         broken: why none of this holds, if it does not.
 
     """
@@ -48,6 +49,7 @@ class Promise:
     honest: int | None = None
     played: bool = False
     sizes: Sizes | None = None
+    contributions: int = 1
     broken: str = ""
 
     @property
@@ -76,6 +78,7 @@ def promise_of(release: Release | GroupedRelease) -> Promise:
             unit=release.unit,
             trust=Trust.CENTRAL,
             sizes=release.sizes,
+            contributions=release.contributions,
             broken=broken,
         )
     collection = release.settings.collection

@@ -22,6 +22,8 @@ _CHOICES = {
     "answered": "users who answered",
     "fidelity": "played by",
     "imputed": "imputed",
+    "filled": "public values in place of missing ones",
+    "dropped": "rows left out where a value is missing",
     "version": "version of dpmean",
 }
 """What no other part of a page says, of the settings and of those of a collection, in words."""
@@ -32,7 +34,7 @@ def choices(settings: Settings, leave_out: tuple[str, ...] = ()) -> list[tuple[s
     found = []
     for name, words in _CHOICES.items():
         value = getattr(settings if hasattr(settings, name) else settings.collection, name, None)
-        if value is not None and value is not False and name not in leave_out:
+        if value is not None and value is not False and value != () and name not in leave_out:
             found.append((words, VARIANTS[value] if name == "variant" else _value(value)))
     return found
 

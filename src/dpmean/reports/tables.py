@@ -8,7 +8,7 @@ from typing import Any
 
 from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, tag
-from dpmean.reports.numbers import plain, with_error
+from dpmean.reports.numbers import between, plain, with_error
 
 _OPEN, _LISTED = 12, 2000
 """As many lines of a table are shown at once, and at all."""
@@ -61,17 +61,26 @@ def _folded(title: str, columns: Columns, bodies: list[Html], length: int) -> Ht
 
 def _heads(columns: Columns) -> list[str]:
     first = "column, and its bounds" if _bounded(columns) else "column"
-    return [first, "estimate", "± at 95 %", "noise", *(statistic.words for statistic, _ in columns.others)]
+    interval = "95 % interval" if columns.measured or columns.few else "95 % of the noise"
+    population = [] if columns.population is None else ["95 % interval, population"]
+    return [first, "estimate", interval, *population, "noise", *(statistic.words for statistic, _ in columns.others)]
 
 
 def _lines(columns: Columns) -> list[Html]:
     lines = []
     for j in range(min(columns.d, _LISTED)):
-        value, error = with_error(float(columns.mean[j]), float(columns.error[j]))
+        error = float(columns.error[j])
+        value, around = with_error(float(columns.mean[j]), error)[0], "not known"
+        if not columns.few:
+            around = between(float(columns.low[j]), float(columns.high[j]), error)
+        wide = []
+        if columns.population is not None:
+            low, high = (float(ends[j]) for ends in columns.population)
+            wide = [between(low, high, (high - low) / 2)]
         within = None
         if _bounded(columns) and columns.lower is not None and columns.upper is not None:
             within = tag("span", f"{plain(columns.lower[j], 6)} to {plain(columns.upper[j], 6)}", class_="soft")
-        cells = [value, "not known" if columns.few else error, plain(float(columns.noise_std[j]), 2)]
+        cells = [value, around, *wide, plain(float(columns.noise_std[j]), 2)]
         for statistic, values in columns.others:
             known = values is not None and not math.isnan(values[j])
             cells.append(plain(float(values[j]), statistic.digits) if known and values is not None else "not known")

@@ -15,6 +15,7 @@ from dpmean.trust.registry import TRUST_MODELS
 
 STEPS = {
     "number": "how many there are",
+    "values": "how many have a value in each column",
     "spread": "how far apart rows typically are",
     "reach": "how far from zero, or from the middle of the bounds, rows lie",
     "extremes": "how far out the outermost rows are",
@@ -22,6 +23,7 @@ STEPS = {
     "outline": "how many rows lie how far out",
     "squares": "how widely each column varies",
     "octaves": "how widely each column varies",
+    "variances": "the variance of each column, for intervals of a population",
     "far pairs": "whether noise that follows the columns is smaller",
     "tails": "whether a column has more rows far out than its scale tells",
     "far": "how far out the farthest rows are",
@@ -115,6 +117,11 @@ def how_persons_count(promise: Promise) -> str | None:
         return None
     if promise.sizes is None:
         return "Every person counts once, with the mean of their rows."
+    if promise.contributions > 1:
+        return (
+            f"Every person counts in at most {promise.contributions} groups, in each with the mean of their rows in it;"
+            " rows that they have in other listed groups were left out."
+        )
     return (
         "Every person counts once, in one group, with the mean of their rows in it; rows that they have in other "
         "listed groups were left out."
@@ -173,14 +180,16 @@ def of_groups(promise: Promise) -> str | None:
     """Return why the costs of groups do not add up."""
     if promise.sizes is None:
         return None
-    one = "row" if promise.unit is None else "person"
-    words = f"A {one} is in one group alone, so the costs of groups do not add up: the total is"
+    one, most = "row" if promise.unit is None else "person", promise.contributions
+    words, dearest = f"A {one} is in one group alone, so the costs of groups do not add up", "the most expensive group"
+    if most > 1:
+        words, dearest = f"A {one} counts in at most {most} groups, whose costs add up", f"{dearest}s, {most} of them"
     if promise.replaced and promise.sizes is Sizes.PRIVATE:
         return (
-            f"{words} four times the cost of the most expensive group, because a {one} that is replaced is missing in "
+            f"{words}: the total is four times the cost of {dearest}, because a {one} that is replaced is missing in "
             "one place and new in another."
         )
-    return f"{words} the cost of the most expensive group."
+    return f"{words}: the total is the cost of {dearest}."
 
 
 def whom_to_trust(promise: Promise) -> list[str]:

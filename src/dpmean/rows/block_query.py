@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpmean.errors import ArgumentTypeError, DataError
 from dpmean.numerics.grid import norm_bits, radius_index
 from dpmean.queries.domain import Domain
-from dpmean.queries.queries import Ball, Bins, Distances, Floats, Ints, Question, Shells, Sides
+from dpmean.queries.queries import Ball, Bins, Distances, Floats, Ints, Present, Question, Shells, Sides
 from dpmean.queries.totals import BinSums, Histogram, ShellSums
 from dpmean.rows import numba_kernels
 
@@ -68,8 +68,23 @@ def copy_as_floats(rows: NDArray[Any], block: Floats) -> None:
 def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
     """Write rows into a block of the same shape, as C-ordered floats in the user's units."""
     copy_as_floats(rows, block)
-    if domain.strict and not np.isfinite(block[:, domain.strict]).all():
+    if domain.strict and not np.isfinite(those_that_count(block, domain)[:, domain.strict]).all():
         raise DataError(NOT_FINITE)
+
+
+def which_count(block: Floats, domain: Domain) -> NDArray[np.bool_]:
+    """Return which rows have a value wherever a missing one leaves the row out; each is looked at by itself."""
+    counted = np.empty(len(block), dtype=np.bool_)
+    numba_kernels.find_those_that_count(_fixed(block), np.array(domain.dropped, dtype=np.int64), counted)
+    return counted
+
+
+def those_that_count(block: Floats, domain: Domain) -> Floats:
+    """Return the rows that count; most often that is the block itself."""
+    if not domain.dropped:
+        return block
+    counted = which_count(block, domain)
+    return block if counted.all() else block[counted]
 
 
 def grouped(rows: Floats, domain: Domain) -> list[numba_kernels.Rows]:
@@ -133,6 +148,8 @@ class Kernel:
                 return self.question.size, self.question.points + 1
             case Ball():
                 return (self.domain.d,)
+            case Present():
+                return (self.domain.d + 1,)
             case Shells():
                 return 2, len(self.question.radii) + 1, self.domain.d
             case Bins():
@@ -163,8 +180,12 @@ class Kernel:
             total: The total, which is changed in place.
 
         """
-        asked = self.question
+        asked, every = self.question, block
+        block = those_that_count(block, self.domain)
         match asked:
+            case Present():
+                numba_kernels.count_present(_fixed(every), total)
+                total[-1] += len(block)
             case Distances():
                 inner = innermost(self.domain, asked)
                 run(numba_kernels.count_distances, self.domain, block, asked.centre, inner, asked.low, total[0])
@@ -193,7 +214,7 @@ class Kernel:
         match self.question:
             case Distances() | Sides():
                 return Histogram(np.cumsum(found, axis=1))
-            case Ball():
+            case Ball() | Present():
                 return found
             case Shells():
                 return ShellSums(*found)

@@ -13,12 +13,14 @@ from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Rows
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
     Ints,
     Octaves,
     Pairs,
+    Present,
     Query,
     Question,
     Radial,
@@ -137,7 +139,7 @@ class StreamedRows:
             raise DataError(_MISCOUNTED)
         back = np.empty(len(positions), dtype=np.int64)
         back[order] = np.arange(len(positions))
-        return MemoryRows(found, self.domain, back)
+        return MemoryRows(found, self.domain, back).counted()
 
     def held(self) -> MemoryRows:
         """Collect all rows."""
@@ -148,7 +150,7 @@ class StreamedRows:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
+    def answer(self, query: Ball | BallSquares | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -156,7 +158,7 @@ class StreamedRows:
     def answer(self, query: Query) -> Total:
         """Return the exact total over all rows that a query asks for."""
         match query:
-            case Coordinates() | Columns() | Pairs() | Octaves() | Squares():
+            case Coordinates() | Columns() | Pairs() | Octaves() | Squares() | BallSquares():
                 return self.held().answer(query)
             case _:
                 return self._sum(query)

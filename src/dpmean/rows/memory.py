@@ -13,6 +13,7 @@ from dpmean.errors import DataError
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
@@ -20,6 +21,7 @@ from dpmean.queries.queries import (
     Ints,
     Octaves,
     Pairs,
+    Present,
     Query,
     Question,
     Radial,
@@ -28,7 +30,19 @@ from dpmean.queries.queries import (
 )
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
-from dpmean.rows.block_query import NOT_FINITE, Kernel, as_it_is, block_rows, convert, grouped, run_group
+from dpmean.rows.block_query import (
+    NOT_FINITE,
+    Kernel,
+    as_it_is,
+    block_rows,
+    convert,
+    grouped,
+    room,
+    run,
+    run_group,
+    which_count,
+)
+from dpmean.rows.row_places import RowPlaces
 from dpmean.rows.threads import each, threads_to_use
 
 _SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
@@ -69,9 +83,24 @@ class MemoryRows:
         return int(self.array.shape[1])
 
     def take(self, positions: Ints) -> MemoryRows:
-        """Return the rows at the given positions, without copying them."""
+        """Return the rows at the given positions, without copying them, and without those that do not count."""
         chosen = positions if self.positions is None else self.positions[positions]
-        return replace(self, positions=chosen)
+        return replace(self, positions=chosen).counted()
+
+    def counted(self) -> MemoryRows:
+        """Return the rows that count, in the same order."""
+        if not self.domain.dropped:
+            return self
+
+        def kept(span: range) -> NDArray[np.bool_]:
+            found = [which_count(block, self.domain) for _, block in self._blocks(span)]
+            return np.concatenate(found)
+
+        which = each(kept, self._spans(self.n), self.threads)
+        places = np.flatnonzero(np.concatenate(which)) if which else np.empty(0, dtype=np.int64)
+        if len(places) == self.n:
+            return self
+        return replace(self, positions=places if self.positions is None else self.positions[places])
 
     def through(self, domain: Domain) -> MemoryRows:
         """Return the same rows, seen through another domain."""
@@ -86,7 +115,7 @@ class MemoryRows:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
+    def answer(self, query: Ball | BallSquares | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -95,16 +124,18 @@ class MemoryRows:
         """Return the exact total over all rows that a query asks for."""
         match query:
             case Coordinates():
-                return self._by_coordinate(query)
+                return self.counted()._by_coordinate(query)
             case Columns():
-                return self._by_column(query)
+                return self.counted()._by_column(query)
             case Pairs():
-                counts = self._pairs(numba_kernels.count_pairs, (1, query.points + 1), query.low)
+                counts = self.counted()._pairs(numba_kernels.count_pairs, (1, query.points + 1), query.low)
                 return Histogram(np.cumsum(counts, axis=1))
             case Octaves():
-                return self._pairs(numba_kernels.count_octaves, (self.d, query.points), query.low)
+                return self.counted()._pairs(numba_kernels.count_octaves, (self.d, query.points), query.low)
             case Squares():
-                return self._pairs(numba_kernels.add_squares, (self.d,), query.length)
+                return self.counted()._pairs(numba_kernels.add_squares, (self.d,), query.length)
+            case BallSquares():
+                return self.counted()._ball_squares(query)
             case _:
                 return self._sum(query)
 
@@ -126,6 +157,18 @@ class MemoryRows:
 
         return kernel.total(sum(each(summed, self._spans(self.n), self.threads), start=kernel.zeros()))
 
+    def _ball_squares(self, query: BallSquares) -> Ints:
+        roomy = query.radius * query.unit < room(self.domain, query.centre)
+
+        def added(span: range) -> Ints:
+            total = np.zeros(self.d, dtype=np.int64)
+            for _, block in self._blocks(span):
+                line = (query.centre, roomy, query.unit, query.radius, query.shift, total)
+                run(numba_kernels.add_ball_squares, self.domain, block, *line)
+            return total
+
+        return sum(each(added, self._spans(self.n), self.threads), start=np.zeros(self.d, dtype=np.int64))
+
     def _pairs(self, loop: Callable[..., bool], shape: tuple[int, ...], *arguments: object) -> Ints:
         """Add up what a loop writes of pairs: row i and row i + n / 2."""
         half = self.n // 2
@@ -140,7 +183,7 @@ class MemoryRows:
 
         return sum(each(added, self._spans(half), self.threads), start=np.zeros(shape, dtype=np.int64))
 
-    def _by_column(self, view: Columns) -> Places:
+    def _by_column(self, view: Columns) -> RowPlaces:
         indices = np.empty((self.d, self.n), dtype=np.int64)
 
         def placed(span: range) -> None:
@@ -151,9 +194,9 @@ class MemoryRows:
                     start += some[0].size // self.d
 
         each(placed, self._spans(self.n), self.threads)
-        return Places(indices, self.threads)
+        return RowPlaces(indices, self.threads)
 
-    def _by_coordinate(self, view: Coordinates) -> Places:
+    def _by_coordinate(self, view: Coordinates) -> RowPlaces:
         indices = np.empty((view.size, self.n), dtype=np.int32)
 
         def placed(span: range) -> None:
@@ -164,7 +207,7 @@ class MemoryRows:
                     start += some[0].size // self.d
 
         each(placed, self._spans(self.n), self.threads)
-        return Places(indices, self.threads)
+        return RowPlaces(indices, self.threads)
 
     # --- blocks and threads ----------------------------------------------------------------------------------
 
@@ -187,24 +230,3 @@ class MemoryRows:
             where = slice(start, stop) if self.positions is None else self.positions[start:stop]
             convert(self.array[where], self.domain, block)
             yield start, block
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Places:
-    """For many values of each row, the first point not below it: one line of ``indices`` per value."""
-
-    indices: NDArray[Any]
-    threads: int
-
-    def count_at_most(self, index: Ints) -> Ints:
-        """Count in every line."""
-        counts = np.empty(len(index), dtype=np.int64)
-
-        def count(lines: slice) -> None:
-            numba_kernels.count_at_most(self.indices[lines], index[lines], counts[lines])
-
-        busy = self.indices.nbytes > _SPAN_BYTES * 8
-        size = max(1, len(index) // 8) if busy else len(index)
-        each(count, [slice(start, start + size) for start in range(0, len(index), size)], self.threads)
-        return counts

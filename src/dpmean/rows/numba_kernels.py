@@ -54,6 +54,31 @@ def _power(exponent: int) -> float:
 
 
 @compiled
+def count_present(block: Floats, counts: Ints) -> None:
+    """Count the finite values of each column."""
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            counts[j] += _magnitude(block[i, j]) < _INFINITY
+
+
+@compiled
+def find_those_that_count(block: Floats, columns: Ints, counted: NDArray[np.bool_]) -> int:
+    """Write for each row whether it has a finite value in all of some columns; return how many do."""
+    found = 0
+    for i in range(block.shape[0]):
+        farthest = np.int64(0)
+        if len(columns) == block.shape[1]:
+            for j in range(block.shape[1]):
+                farthest = max(farthest, _magnitude(block[i, j]))
+        else:
+            for j in columns:
+                farthest = max(farthest, _magnitude(block[i, j]))
+        counted[i] = farthest < _INFINITY
+        found += farthest < _INFINITY
+    return found
+
+
+@compiled
 def _own_unit(block: Floats, i: int, centre: Floats, bits: int, guess: int) -> tuple[int, int]:
     """Return (total, exponent): row i is sqrt(total) * 2^(exponent - bits + 1) away from the centre.
 
@@ -330,6 +355,48 @@ def add_clipped(
                     _shrink(block, i, centre, bits, radius, whole)
             for j in range(d):
                 sums[j] += whole[j]
+    return True
+
+
+@compiled
+def add_ball_squares(
+    given: Rows,
+    entry: Entry,
+    centre: Floats,
+    roomy: bool,
+    unit: float,
+    radius: int,
+    shift: int,
+    sums: Ints,
+) -> bool:
+    """Add up the squares of rows minus the centre, column by column, in units of 2^shift square units, rounded down.
+
+    Rows are clipped as by ``add_clipped``: the squares of a row add up to ``radius^2 >> shift`` at most.
+    """
+    wide, lines, block, line, raw = given
+    bits = entry[2]
+    d = block.shape[1]
+    inside, origin = np.empty((1, d)), np.zeros(d)
+    whole = np.empty(d, dtype=np.int32)
+    square = np.int64(radius) * np.int64(radius)
+    per_unit, limit = 1.0 / unit, _power(bits) - 1.0
+    mapped = len(lines) > 1
+    for group in range(len(wide) if mapped else 1):
+        if mapped:
+            _rescale(wide, group, lines, line)
+        for i in range(block.shape[0]):
+            length = _in_units(block, i, centre, per_unit, limit, whole)
+            if length > square or not roomy:
+                entered = _enter(raw, _place(group, i, block, raw), lines, entry, origin, inside)
+                if entered == UNUSABLE:
+                    return False
+                if entered == MOVED:
+                    if _in_units(inside, 0, centre, per_unit, limit, whole) > square:
+                        _shrink(inside, 0, centre, bits, radius, whole)
+                elif length > square:
+                    _shrink(block, i, centre, bits, radius, whole)
+            for j in range(d):
+                sums[j] += (np.int64(whole[j]) * np.int64(whole[j])) >> shift
     return True
 
 

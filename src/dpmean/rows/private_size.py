@@ -11,6 +11,7 @@ from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Noise, Rows
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
@@ -19,6 +20,7 @@ from dpmean.queries.queries import (
     Octaves,
     PairQuery,
     Pairs,
+    Present,
     Query,
     Radial,
     Shells,
@@ -79,7 +81,7 @@ class PrivateSizeRows:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
+    def answer(self, query: Ball | BallSquares | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -99,7 +101,7 @@ class PrivateSizeRows:
             case Bins():
                 found = self.rows.answer(query)
                 return replace(found, histogram=_ending_at(self.n, found.histogram))
-            case Coordinates() | Columns() | Octaves() | Squares() | Ball() | Shells():
+            case Coordinates() | Columns() | Octaves() | Squares() | Ball() | BallSquares() | Shells() | Present():
                 return self.rows.answer(query)
 
 

@@ -9,9 +9,9 @@ from importlib import import_module
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
-from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.rows.engine import Source
+from dpmean.rows.files.dialect import USUAL, Dialect
 
 if TYPE_CHECKING:
     from dpmean.rows.tables.keyed_table import Table
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which columns of an input are the coordinates, which are keys, and what ends a record."""
+    """Which columns of an input are the coordinates, which are keys, and how text is written."""
 
     columns: Sequence[str] | None = None
     vector_column: str | None = None
-    newlines: Newlines = Newlines.RECORDS
+    dialect: Dialect = USUAL
     keys: tuple[str, ...] = ()
     """Columns that tell persons or groups apart, and so are no coordinates."""
     width: int | None = None
@@ -58,8 +58,8 @@ class EngineEntry:
     """An ``EngineModule``, imported when an input is recognised. None: an array, which is read with the arguments."""
     columns: bool = False
     """Whether its inputs are tables, of which ``columns=`` and ``vector_column=`` choose the coordinates."""
-    newlines: bool = False
-    """Whether its inputs are text that may have line breaks within a record."""
+    text: bool = False
+    """Whether its inputs may be text, for which ``sep=``, ``newlines=`` and such say how it is written."""
     keys: bool = False
     """Whether it can tell persons and groups apart (``privacy_unit=``, ``mean_by``)."""
     extra: str | None = None
@@ -108,7 +108,7 @@ ENGINES: list[EngineEntry] = [
         _is_name,
         module=f"{_ROWS}.files.formats",
         columns=True,
-        newlines=True,
+        text=True,
         keys=True,
         extra="files",
     ),
@@ -162,8 +162,8 @@ def find_engine(X: Any, selection: Selection, *, keys: bool = False) -> EngineEn
     if entry is None:
         raise ArgumentTypeError(f"X must hold rows of numbers, got {_in_words(X)}: give {_list_words('or')}")
     kind = type(X).__name__
-    if selection.newlines is Newlines.QUOTED and not entry.newlines:
-        raise ArgumentError(f"newlines is for CSV files, got {kind}: leave it out")
+    if selection.dialect.given and not entry.text:
+        raise ArgumentError(f"{selection.dialect.given[0]} is for CSV files, got {kind}: leave it out")
     if keys and not entry.keys:
         raise ArgumentTypeError(
             f"people and groups are told apart in {_list_words('and', keys=True)}, got {_in_words(X)}: average each "

@@ -50,7 +50,7 @@ __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
 
 _PASSED_ON = (
     *("rho", "epsilon", "delta", "norm_bound", "bounds"),
-    *("method", "neighbours", "shape", "allow_few_rows", "ledger"),
+    *("method", "neighbours", "shape", "population", "allow_few_rows", "ledger"),
 )
 
 
@@ -80,6 +80,8 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             ``"replace-one"`` if you declare it public.
         shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``: ``"auto"``, ``"round"``, or the
             scale of each column if you know it.
+        population: Whether to ask for the variances of the columns, too, as for ``dpmean.mean``: then
+            ``release_.interval(of="population")`` and ``release_.std`` are there.
         standardize: Whether ``transform`` also divides each column by its scale, ``scale_``. It needs scales: at least
             two columns, and method refined with another shape than ``"round"``.
         allow_few_rows: Whether to go on where there are too few rows to expect a useful answer. By default that is an
@@ -116,6 +118,7 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         method: str = "refined",
         neighbours: str | None = None,
         shape: ShapeArgument = "auto",
+        population: bool = False,
         standardize: bool = False,
         allow_few_rows: bool = False,
         ledger: Ledger | None = None,
@@ -129,6 +132,7 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.method = method
         self.neighbours = neighbours
         self.shape = shape
+        self.population = population
         self.standardize = standardize
         self.allow_few_rows = allow_few_rows
         self.ledger = ledger
@@ -198,6 +202,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
             times the budget for the same centroids.
         shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``. Every class is asked for scales
             of its own; scales that you give hold for all classes.
+        population: Whether to ask for the variances of the columns in each class, too, as for ``dpmean.mean``.
         allow_few_rows: Whether to give classes a centroid where they have too few rows to expect a useful one. That of
             a class with hardly any rows is noise.
         ledger: A ``dpmean.Ledger`` that pays for every fit.
@@ -234,6 +239,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         method: str = "refined",
         neighbours: str | None = None,
         shape: ShapeArgument = "auto",
+        population: bool = False,
         allow_few_rows: bool = False,
         ledger: Ledger | None = None,
         random_state: Any = None,
@@ -247,6 +253,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         self.method = method
         self.neighbours = neighbours
         self.shape = shape
+        self.population = population
         self.allow_few_rows = allow_few_rows
         self.ledger = ledger
         self.random_state = random_state

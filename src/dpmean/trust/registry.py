@@ -50,7 +50,19 @@ _CENTRAL = TrustModel(
     statement="whoever made this page held the rows, and is trusted with them.",
     notions=(Zcdp,),
     neighbours=(Neighbours.ADD_OR_REMOVE_ONE, Neighbours.REPLACE_ONE),
-    options=frozenset({"privacy_unit", "passes", "sigma_min", "sigma_max", "step", "groups", "shape"}),
+    options=frozenset(
+        {
+            "privacy_unit",
+            "passes",
+            "sigma_min",
+            "sigma_max",
+            "step",
+            "groups",
+            "shape",
+            "count_values",
+            "population",
+        }
+    ),
     devices=False,
     module="dpmean.pipeline.central",
 )

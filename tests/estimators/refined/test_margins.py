@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from bench.margins import KINDS
 
 import dpmean
-from bench.margins import KINDS
 from dpmean.estimators.refined.few_columns import Inner, Tail, _index_between
 from dpmean.estimators.refined.radius import End
 

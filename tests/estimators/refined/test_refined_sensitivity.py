@@ -54,6 +54,11 @@ RUNS = [
     Run(3, 5.0, 18, box=True, shape=(3.0, 1.0, 0.2)),
     Run(9, 2.0, 5, shape=Shaping.ROUND),
     Run(9, 20.0, 19, box=True, far=11, away=1000),  # columns with a tail that their octaves do not show
+    Run(1, 2.0, 20, population=True),
+    Run(3, 5.0, 21, box=True, population=True),
+    Run(6, 20.0, 22, skewed=True, population=True),
+    Run(4, 500.0, 23, n=20_000, population=True),
+    Run(3, 5.0, 24, lumpy=True, population=True),
 ]
 
 
@@ -122,7 +127,7 @@ def test_the_runs_cover_what_can_happen():
     steps = [{receipt.step for receipt in run.recorded.estimate.receipts} for run in RUNS]
     assert any("far rows" in found for found in steps)
     assert any("bias 2" in found for found in steps)
-    ends = [found for run, found in zip(RUNS, steps, strict=True) if run.lumpy]
+    ends = [found for run, found in zip(RUNS, steps, strict=True) if run.lumpy and not run.population]
     assert [("upper end" in found, "far rows" in found) for found in ends] == [
         (True, False),
         (False, True),
@@ -132,6 +137,7 @@ def test_the_runs_cover_what_can_happen():
     assert any(factors[k] > layers.FACTOR_ONE for run in RUNS for _, k, factors in run.recorded.gaps)
     assert any(len(run.positions()) < run.n for run in RUNS)
     assert any("tails 1, by column" in found for found in steps)
+    assert all(("variances" in found) == run.population for run, found in zip(RUNS, steps, strict=True))
 
 
 @pytest.mark.parametrize("run", [RUNS[7], Run(1, 500.0, 8, n=20_000)], ids=str)

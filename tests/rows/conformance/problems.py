@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 import dpmean
+from dpmean.errors import DataError
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid, norm_bits, power_of_two_at_most
 from dpmean.numerics.rotation import Rotation
 from dpmean.queries.domain import Domain
-from dpmean.queries.queries import Columns, Octaves, Squares
+from dpmean.queries.queries import BallSquares, Columns, Octaves, Squares
 from dpmean.queries.totals import BinSums, Histogram, ShellSums
-from dpmean.rows.memory import MemoryRows, Places
+from dpmean.rows.memory import MemoryRows
+from dpmean.rows.row_places import RowPlaces
 from tests.support.public import REPLACED
 
 D, BOUND = 5, 64.0
@@ -86,7 +88,14 @@ def questions_of_shape(domain):
     )
     coarse = Columns(np.full(d, -domain.reach), np.geomspace(0.01, 3.0, d) * domain.reach, LAST.take(np.arange(d) % 5))
     outside = Columns(np.linspace(-0.3, 0.01, d) * domain.reach, np.full(d, 0.2 * domain.reach), np.full(d, 2))
-    return [Octaves(low, 42), Octaves(low + 34, 4), Squares(1 << 24), Squares(3), fine, coarse, outside]
+    grid, centre = (
+        Grid(power_of_two_at_most(domain.reach / 2**24), domain.reach, d),
+        domain.working(np.full((1, d), 4.0)),
+    )
+    balls = [grid.ball_squares(centre[0] * 0.5, domain.reach * part, 1000) for part in (0.9, 0.05)]
+    rough = BallSquares(np.zeros(d), domain.reach / 900, 300, 5)
+    asked = [Octaves(low, 42), Octaves(low + 34, 4), Squares(1 << 24), Squares(3), fine, coarse, outside]
+    return [*asked, *balls, rough]
 
 
 LAST = np.array([5000, 257, 64, 1, 0])
@@ -113,7 +122,7 @@ def _numbers(total):
         case BinSums():
             return total.histogram.counts.tolist() + total.inner.tolist() + total.outer.tolist()
         case _:  # counts on demand: those at some points of the line
-            size = len(total.indices) if isinstance(total, Places) else total.indices.shape[1]
+            size = len(total.indices) if isinstance(total, RowPlaces) else total.indices.shape[1]
             return [total.count_at_most(np.full(size, index)).tolist() for index in (0, 1, 9, 77, 1000, 4000)]
 
 
@@ -157,6 +166,35 @@ def far_apart(array, device="cpu", *, by_row=False):
 
 
 @lru_cache
+def with_gaps(n=MANY):
+    """Return rows of which a fifth lacks a value, or all of them."""
+    found, generator = np.array(rows("float64", n)), np.random.default_rng(9)
+    gaps = generator.random((n, D)) < 0.04
+    found[gaps] = np.array([np.nan, np.nan, np.inf, -np.inf])[generator.integers(0, 4, gaps.sum())]
+    found[6::500] = np.nan
+    found.setflags(write=False)
+    return found
+
+
+LEFT_OUT = {"neighbours": "add-or-remove-one", "nan": "drop", "count_values": True}
+
+
+def assert_leaves_out(make, n=MANY):
+    """Insist that rows that lack a value are left out as in memory, and values counted, whatever is made of them."""
+    X = make(with_gaps(n))
+    for method, passes in METHODS:
+        assert_same(release(X, method, passes, **LEFT_OUT), left_out(method, passes, n))
+    with pytest.raises(DataError, match="NaN or infinity"):
+        release(X, "clipped", 2)
+
+
+@lru_cache
+def left_out(method, passes, n):
+    """Return what rows in memory give where those that lack a value are left out."""
+    return release(with_gaps(n), method, passes, **LEFT_OUT)
+
+
+@lru_cache
 def uneven():
     """Return rows whose columns differ in scale so much that noise follows them: one, a half, a third, and so on."""
     found = np.random.default_rng(3).normal(5, 1 / np.arange(1, D + 1), (3000, D))
@@ -195,6 +233,7 @@ def _nameless(release):
     document = json.loads(release.to_json())
     document["public"].pop("columns", None)
     document["public"].pop("imputed", None)
+    document["public"].pop("dropped", None)
     return document
 
 

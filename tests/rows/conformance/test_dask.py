@@ -19,6 +19,7 @@ from tests.rows.conformance.problems import (
     METHODS,
     D,
     answers,
+    assert_leaves_out,
     assert_same,
     domains,
     expected,
@@ -130,6 +131,11 @@ def test_a_private_number_of_rows_gives_the_same_bits():
     private = {"neighbours": "add-or-remove-one"}
     for X in (chunked(rows("float64")), framed(rows("float64"))):
         assert_same(release(X, "refined", 2, **private), release(rows("float64"), "refined", 2, **private))
+
+
+def test_rows_that_lack_a_value_are_left_out_alike():
+    for make in (lambda array: chunked(array, 700), framed):
+        assert_leaves_out(make)
 
 
 @pytest.mark.parametrize("cut", [(17_000, 5), (500, 1)])

@@ -10,7 +10,7 @@ from dpmean.arguments.rows import read_rows
 from dpmean.errors import DataError
 from dpmean.numerics.grid import Grid
 from dpmean.queries.domain import Domain
-from dpmean.queries.queries import Columns, Octaves, Squares
+from dpmean.queries.queries import BallSquares, Columns, Octaves, Squares
 from dpmean.rows import block_query
 from dpmean.rows.engine import Streamed
 from dpmean.rows.memory import MemoryRows
@@ -26,7 +26,7 @@ from tests.rows.conformance.problems import (
     shortened,
     wanted_answers,
 )
-from tests.support.pair_answers import differences, octaves_of, places_of, squares_of
+from tests.support.pair_answers import ball_squares_of, differences, octaves_of, places_of, squares_of
 
 KINDS = list(domains(D))
 N = 1100  # in groups of any size, some are left over
@@ -80,6 +80,9 @@ def test_questions_of_shape_are_answered_as_numpy_does(kind, d):
                 assert answer.sum() > 0
             case Squares():
                 assert answer.tolist() == squares_of(apart, question).tolist()
+                assert answer.sum() > 0
+            case BallSquares():
+                assert answer.tolist() == ball_squares_of(rows, question)
                 assert answer.sum() > 0
             case Columns():
                 places = places_of(rows, question)

@@ -21,6 +21,7 @@ from tests.rows.conformance.problems import (
     METHODS,
     D,
     answers,
+    assert_leaves_out,
     assert_same,
     domains,
     expected,
@@ -102,6 +103,10 @@ def test_a_private_number_of_rows_gives_the_same_bits(connection):
     X, private = stored(connection, rows("float64")), {"neighbours": "add-or-remove-one"}
     for method, passes in (("refined", 2), ("shifted", 1)):
         assert_same(release(X, method, passes, **private), release(rows("float64"), method, passes, **private))
+
+
+def test_rows_that_lack_a_value_are_left_out_alike(connection):
+    assert_leaves_out(lambda array: stored(connection, array))
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")

@@ -14,6 +14,7 @@ from tests.rows.conformance.problems import (
     METHODS,
     D,
     answers,
+    assert_leaves_out,
     assert_same,
     domains,
     expected,
@@ -130,6 +131,11 @@ def test_a_private_number_of_rows_gives_the_same_bits(engine, tmp_path):
     X, private = ENGINES[engine](rows("float64"), tmp_path), {"neighbours": "add-or-remove-one"}
     for method, passes in (("refined", 2), ("shifted", 1)):
         assert_same(release(X, method, passes, **private), release(rows("float64"), method, passes, **private))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_that_lack_a_value_are_left_out_alike(engine, tmp_path):
+    assert_leaves_out(lambda array: ENGINES[engine](array, tmp_path))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

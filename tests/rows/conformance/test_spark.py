@@ -18,6 +18,7 @@ from tests.rows.conformance.problems import (
     METHODS,
     D,
     answers,
+    assert_leaves_out,
     assert_same,
     domains,
     expected,
@@ -86,6 +87,10 @@ def test_a_private_number_of_rows_gives_the_same_bits(wide):
     private = {"neighbours": "add-or-remove-one"}
     frame = wide(rows("float64"), parts=1)
     assert_same(release(frame, "refined", 2, **private), release(rows("float64"), "refined", 2, **private))
+
+
+def test_rows_that_lack_a_value_are_left_out_alike(wide):
+    assert_leaves_out(lambda array: wide(array, parts=1))
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")

@@ -21,6 +21,7 @@ from tests.rows.conformance.problems import (
     FEW,
     METHODS,
     answers,
+    assert_leaves_out,
     assert_same,
     domains,
     expected,
@@ -107,6 +108,14 @@ def test_a_private_number_of_rows_gives_the_same_bits(device):
     for method, passes in (("refined", 2), ("shifted", 1)):
         wanted = release(rows("float64"), method, passes, **private)
         assert_same(release(AsOnAGpu(X), method, passes, **private), wanted)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_rows_that_lack_a_value_are_left_out_alike(device):
+    assert_leaves_out(torch.tensor)
+    assert_leaves_out(lambda array: AsOnAGpu(torch.tensor(array).to(device)))
+    if device == "cuda":
+        assert_leaves_out(lambda array: torch.tensor(array).to(device))
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")

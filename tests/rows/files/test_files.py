@@ -365,7 +365,7 @@ def test_hidden_and_temporary_folders_hold_no_rows(rows, tmp_path):
 
 def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
     (tmp_path / "rows.parquet").write_bytes(b"")
-    (tmp_path / "rows.txt").write_text("1")
+    (tmp_path / "rows.xlsx").write_text("1")
     (tmp_path / "empty").mkdir()
     np.save(tmp_path / "text.npy", np.array(["a", "b"]))
     np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
@@ -375,7 +375,7 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         ("nothing.npy", "there is no file .*: give a file, a folder, or a pattern"),
         ("*.nothing", "there is no file .*: give a file, a folder, or a pattern"),
         ("empty", "there is no file .*: give a file, a folder, or a pattern"),
-        ("rows.txt", "give a file that ends in .npy"),
+        ("rows.xlsx", "give a file that ends in .npy"),
         ("text.npy", "one array of real numbers"),
         ("cube.npy", "got 3 dimensions"),
         ("*.npy", "one .npy file at a time"),
@@ -571,3 +571,15 @@ def test_the_engine_in_the_documents_is_one():
 def test_passes_are_for_the_central_model(npy):
     with pytest.raises(ArgumentError, match='passes is for the central model, got trust="local"'):
         dpmean.mean(npy, trust="local", epsilon=1.0, norm_bound=9.0, passes=1)
+
+
+def test_a_damaged_column_of_keys_is_told_as_such(tmp_path):
+    """Offsets of text in an Arrow file may point anywhere."""
+    path = tmp_path / "rows.arrow"
+    feather.write_feather(pa.table({"x": [1.0, 2.0] * 30, "who": ["a", "b"] * 30}), path, compression="uncompressed")
+    whole = path.read_bytes()
+    at = whole.index(np.arange(61, dtype="<i4").tobytes())
+    for place in (at + 3, at + 4 * 30 + 3, at + 4 * 60 + 3):
+        path.write_bytes(whole[:place] + b"\x7f" + whole[place + 1 :])
+        with pytest.raises(DataError, match="check that they are whole"):
+            dpmean.mean(path, columns=["x"], privacy_unit="who", **SETTINGS)

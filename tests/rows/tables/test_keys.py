@@ -20,7 +20,7 @@ from dpmean import ArgumentError, ArgumentTypeError, DataError
 from dpmean.rows.tables.dataframes import FrameTable
 from dpmean.rows.tables.key_encoding import MISSING, encode
 from dpmean.rows.tables.keyed_table import ArrayTable, people
-from dpmean.rows.tables.keys import ABSENT, Keys, one_group_each
+from dpmean.rows.tables.keys import ABSENT, Keys, groups_of_each
 
 
 class Colour(enum.Enum):
@@ -279,15 +279,21 @@ NOT_STORED = (TypeError, ValueError, OverflowError, pa.ArrowException, pl.except
 LISTED = ["a", 1, 1.5, DAY, "2024-01-02", -1, "north", Decimal("0.1"), b"b", 2**53 + 1]
 
 
-def what_is_read(stored, places):
+def groups_of(people, places, most=1):
+    """Return for every row in which of three groups its person counts."""
+    who, where = groups_of_each(people, np.where(people.codes == ABSENT, ABSENT, places), ["x", "y", "z"], "salt", most)
+    chosen = np.zeros((len(people.values) + 1, 3), dtype=bool)  # the last one is for rows without a person
+    chosen[who, where] = True
+    return chosen[people.codes]
+
+
+def what_is_read(stored, places, most):
     """Return who the rows belong to, where each person counts, and which listed label each has; None if refused."""
     try:
         found = read(stored)
     except (DataError, ArgumentTypeError):
         return None
-    labels = ["x", "y", "z"]
-    chosen = np.append(one_group_each(found, np.where(found.codes == ABSENT, ABSENT, places), labels, "salt"), ABSENT)
-    return found.codes, chosen[found.codes], found.among(LISTED)
+    return found.codes, groups_of(found, places, most), found.among(LISTED)
 
 
 @pytest.mark.parametrize("stored", CONTAINERS)
@@ -300,14 +306,15 @@ def test_one_key_changes_no_other(stored, data):
     at = data.draw(st.integers(0, len(keys) - 1))
     places = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(keys), max_size=len(keys))))
     other, rest = [*keys[:at], data.draw(st.sampled_from(odd)), *keys[at + 1 :]], places
+    most = data.draw(st.integers(1, 3))
     if data.draw(st.booleans()):
         other, rest = [*keys[:at], *keys[at + 1 :]], np.delete(places, at)
-    before = what_is_read(store(keys), places)
+    before = what_is_read(store(keys), places, most)
     try:
         changed = store(other)
     except NOT_STORED:
         return
-    after = what_is_read(changed, rest)
+    after = what_is_read(changed, rest, most)
     assert before is not None
     if after is None:
         return
@@ -323,17 +330,11 @@ def test_one_key_changes_no_other(stored, data):
     assert np.array_equal(groups[kept][others], groups2[same][others])
 
 
-def groups_of(keys, places):
-    """Return for every row the group in which its person counts."""
-    found = read(keys)
-    return one_group_each(found, places, ["x", "y", "z"], "salt")[found.codes]
-
-
 @pytest.mark.parametrize("store", [list, pandas, lambda keys: arrow(pa.array(keys))], ids=["list", "pandas", "pyarrow"])
 def test_one_key_of_bytes_moves_nobody_to_another_group(store):
     names = [f"person {number}" for number in range(1000)] * 3
     places = np.repeat([0, 1, 2], 1000)
-    before, after = groups_of(store(names), places), groups_of(store([*names, b"x"]), np.append(places, 0))
+    before, after = groups_of(read(store(names)), places), groups_of(read(store([*names, b"x"])), np.append(places, 0))
     assert np.array_equal(before, after[:-1])
     assert len(read([*names, b"person 0"]).values) == 1000
 

@@ -25,7 +25,7 @@ from dpmean.rows.dtype_names import in_words
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.tables.dataframes import FrameTable
 from dpmean.rows.tables.keyed_table import ArrayTable, groups, people
-from dpmean.rows.tables.keys import ABSENT, Keys, one_group_each
+from dpmean.rows.tables.keys import ABSENT, Keys, groups_of_each
 from dpmean.rows.tables.persons import means_of_persons
 from tests.rows.conformance.problems import assert_same
 from tests.support.public import REPLACED
@@ -78,7 +78,7 @@ def test_columns_keep_their_names():
     for library, names in (("pandas", list), ("polars", list), ("pyarrow", lambda x: x)):
         frame = release.to_frame(library)
         found = frame.column_names if library == "pyarrow" else names(frame.columns)
-        assert found == ["column", "mean", "noise_std", "within", "scale"]
+        assert found == ["column", "mean", "lower", "upper", "noise_std", "within", "scale"]
     assert release.to_frame().set_index("column").loc["age", "mean"] == release["age"]
     with pytest.raises(ArgumentError, match='library must be "pandas"'):
         release.to_frame("excel")
@@ -154,7 +154,7 @@ def test_a_ledger_must_be_one():
 
 
 @pytest.mark.parametrize(
-    "line", ["37.5;170;diabetes", "2024-01-02,37 kg", "1.234.567,-", "age,$5", "a|b", "-3e,x", "x,12b"]
+    "line", ["37.5;170;diabetes", "2024-01-02,37 kg", "1.234.567,-", "age,$5", "a|b,c", "-3e,x", "x,12b"]
 )
 def test_a_first_line_that_may_be_a_row_is_not_shown(line, tmp_path):
     (tmp_path / "t.csv").write_text(f"{line}\n1,2\n" * 3)
@@ -452,6 +452,12 @@ def test_groups_have_noise_of_their_own():
 
 
 def test_a_person_counts_in_one_group_that_a_hash_of_the_key_chooses():
+    def one_group_each(keys, places, labels, salt):
+        who, where = groups_of_each(keys, places, labels, salt)
+        chosen = np.full(len(keys.values), ABSENT)
+        chosen[who] = where
+        return chosen
+
     rng = np.random.default_rng(5)
     keys = Keys.of_array("who", rng.integers(0, 400, 5000), 5000)
     places = rng.integers(-1, 3, 5000)
@@ -698,7 +704,8 @@ def test_a_grouped_release_survives_json():
     assert again.rho == found.rho
     assert again.seeded
     assert str(again) == str(found)
-    assert list(again.to_frame().columns) == ["clinic", "column", "mean", "noise_std", "within", "scale", "n"]
+    columns = ["clinic", "column", "mean", "lower", "upper", "noise_std", "within", "scale", "n"]
+    assert list(again.to_frame().columns) == columns
     assert len(again.to_frame()) == 4
     document = json.loads(found.to_json())
     for damage in ({"rho": "1/3"}, {"sizes": "huge"}, {"format": "other"}, {"groups": 5}):

@@ -58,6 +58,10 @@ RUNS = [
     Run("refined", 3, 20.0, 19, box=True),
     Run("refined", 4, 0.5, 20, n=20_000, box=True),
     Run("refined", 3, 5.0, 21, box=True, shape=(3.0, 1.0, 0.2)),
+    Run("refined", 1, 2.0, 22, population=True),
+    Run("refined", 4, 5.0, 23, box=True, population=True),
+    Run("refined", 4, 500.0, 24, n=20_000, population=True),
+    Run("refined", 4, 500.0, 25, n=20_000, one_pass=True, population=True),
     Run("refined", 9, 20.0, 20, box=True, far=11, away=1000),  # columns with a tail
     Run("shifted", 5, 1.0, 15),
     Run("shifted", 3, 400.0, 16, n=9000),

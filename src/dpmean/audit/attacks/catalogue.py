@@ -17,6 +17,7 @@ from dpmean.audit.attacks.central import (
     radius_step,
     release_step,
     squares_step,
+    variances_step,
 )
 from dpmean.audit.attacks.collections import whole_collections
 from dpmean.audit.attacks.devices import SHUFFLED, local_step, shuffle_step
@@ -43,6 +44,8 @@ def targets(make_noise: MakeNoise = repeatable) -> dict[str, Target]:
         "rows outside of an interval, private number": outside_step(UNCOUNTED, make_noise),
         "medians of columns": medians_step(REPLACED, make_noise),
         "medians of columns, private number": medians_step(UNCOUNTED, make_noise),
+        "squares of rows": variances_step(REPLACED, make_noise),
+        "squares of rows, private number": variances_step(UNCOUNTED, make_noise),
         "local bit": local_step("median", PureDp(1), make_noise),
         "local vector, zCDP": local_step("vector", Zcdp(Fraction(1, 2)), make_noise),
         "local vector, pure": local_step("vector", PureDp(1), make_noise),

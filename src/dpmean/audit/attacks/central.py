@@ -15,7 +15,7 @@ from dpmean.numerics.shells import FACTOR_ONE
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.queries.domain import Domain
-from dpmean.queries.queries import Ball, Columns, Distances, Floats, Octaves, Squares
+from dpmean.queries.queries import Ball, BallSquares, Columns, Distances, Floats, Octaves, Squares
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central.costs import count_std
@@ -137,6 +137,21 @@ def squares_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> 
         drawn = curator.take(np.arange(curator.rows.n))
         values = curator.squares(drawn, squares, claim.rho, "squares").values
         return float(values[1] - values[0])
+
+    return Target(score, claim)
+
+
+def variances_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> Target:
+    """Attack the squares of rows in a ball: the one row is at the end of one column or of another, or is not there."""
+    claim, squares = Zcdp(Fraction(1, 2)), BallSquares(np.zeros(2), 2.0**-20, 2**20, 10)
+    absent, end = neighbours is UNCOUNTED, [[0.0, 1.0]]
+    others = np.full((2, 2), 0.1)
+    sides = [rows_of(others if absent else np.vstack((others, [[1.0, 0.0]]))), rows_of(np.vstack((others, end)))]
+
+    def score(run: int, neighbour: bool) -> float:
+        curator = Curator(sides[neighbour], claim, make_noise(2 * run + neighbour), neighbours)
+        values = curator.ball_squares(curator.rows, squares, claim.rho, "variances").values
+        return float(values[1] if absent else values[1] - values[0])
 
     return Target(score, claim)
 

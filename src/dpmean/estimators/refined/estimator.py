@@ -31,6 +31,7 @@ from dpmean.estimators.refined.problem import Problem
 from dpmean.estimators.refined.radius import WELL_BEYOND, end_of_rows, far_rows, measure, upper_end
 from dpmean.estimators.refined.release import release_in_ball, release_in_bins, release_on_ladder
 from dpmean.estimators.refined.shape import OrderedScales, in_shape
+from dpmean.estimators.refined.variances import put_aside, with_variances
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 from dpmean.privacy.budgets import Zcdp
@@ -55,10 +56,14 @@ class RefinedMean:
     """Whether to read all rows once instead of twice, where a sample finds the centre; see ``Bins``."""
     shaping: OrderedScales = Shaping.AUTO
     """Whether to ask for the scales of columns, or what they are, in the user's units."""
+    population: bool = False
+    """Whether to ask for the variances of columns, too."""
     name = "refined"
 
     def __call__(self, curator: Curator) -> Estimate:
         """Estimate the mean of the rows within the budget."""
+        if self.population:
+            put_aside(curator)
         samples = draw_samples(curator, self.coins, self.shaping)
         shape = find_shape(curator, samples, self.shaping, self.grid)
         problem = pose(curator, samples, shape, self.grid, one_pass=self.one_pass)
@@ -69,6 +74,9 @@ class RefinedMean:
             found = _lumps(problem, extent, centre)
         else:
             found = (release_interval if two_sided(problem) else _ball)(problem, extent, centre)
+        if self.population:
+            curator.take_back()
+            found = with_variances(problem, found, curator.left)
         return found if shape is None else in_shape(found, shape, extent.spread)
 
     def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:

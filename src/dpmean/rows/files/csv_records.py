@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -13,7 +13,7 @@ from dpmean.noise.jit import compiled
 from dpmean.queries.queries import Ints
 
 Bytes = NDArray[np.uint8]
-_TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE = b'\t\n\r "'
+_TAB, _NEWLINE, _RETURN, _SPACE = b"\t\n\r "
 FINE, RAGGED, UNCLOSED, STRAY = range(4)
 """What is found of a record: as many fields as columns; more or fewer; an open quote; a quote out of place."""
 MISSING = frozenset(
@@ -21,17 +21,18 @@ MISSING = frozenset(
     | {"NaN", "n/a", "nan", "null"}
 )
 """What is written in place of a number that is missing."""
-_PLAIN = np.zeros(256, dtype=np.bool_)
-_PLAIN[list(b"0123456789+-.eE")] = True
-"""What a number is written with; a field with anything else in it may be a word for a missing one."""
+_COMMAS = bytes.maketrans(b",.", b".,")
+"""From decimal commas to decimal points; what had a point before is no number then."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Dialect:
-    """How records are written."""
+class Marks:
+    """What stands between fields, around them and in numbers, and what ends a record."""
 
     delimiter: str = ","
+    decimal: str = "."
+    quote: str = '"'
     newlines: Newlines = Newlines.RECORDS
 
     @property
@@ -44,8 +45,8 @@ class Dialect:
 class Scan:
     """Finds records in text that comes in pieces; a blank one counts only if told so."""
 
-    def __init__(self, dialect: Dialect, start: int, *, blank: bool) -> None:
-        self._dialect, self._blank = dialect, blank
+    def __init__(self, marks: Marks, start: int, *, blank: bool) -> None:
+        self._marks, self._blank = marks, blank
         self._state = np.array([0, start, 0, 0], dtype=np.int64)  # records, begin of this one, in quotes, last byte
         self._at = start
 
@@ -67,14 +68,15 @@ class Scan:
     def feed(self, text: Bytes, every: int) -> Ints:
         """Return where every so many records begin and end, of those that end in this piece."""
         room = np.empty((len(text) // every + 1, 2), dtype=np.int64)
-        found = _scan(text, self._at, self._state, self._dialect.quoted, self._blank, every, room)
+        quote = ord(self._marks.quote) if self._marks.quoted else -1
+        found = _scan(text, self._at, self._state, quote, self._blank, every, room)
         self._at += len(text)
         return room[:found]
 
 
-def find_records(text: Bytes, dialect: Dialect, *, blank: bool) -> Ints:
+def find_records(text: Bytes, marks: Marks, *, blank: bool) -> Ints:
     """Return where each record of a text begins and ends, its line break left out."""
-    scan = Scan(dialect, 0, blank=blank)
+    scan = Scan(marks, 0, blank=blank)
     found = scan.feed(text, 1)
     return np.concatenate((found, [[scan.rest.start, scan.rest.stop]])) if scan.rest else found
 
@@ -100,7 +102,7 @@ class Fields:
         bits = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.stops), pa.py_buffer(self.packed), bits)
 
-    def as_numbers(self) -> NDArray[np.float64]:
+    def as_numbers(self, decimal: str) -> NDArray[np.float64]:
         """Return the fields as numbers; raise an error of Arrow, which may quote a field, if one is not a number."""
         import pyarrow as pa
         import pyarrow.compute as compute
@@ -109,12 +111,13 @@ class Fields:
         if len(odd):
             words = pa.array(sorted(MISSING), pa.large_string())
             missing[odd] = compute.is_in(self.as_arrow().take(pa.array(odd)), value_set=words)
-        found = self.as_arrow(missing if len(odd) else None).cast(pa.float64())
+        fields = self if decimal == "." else replace(self, packed=_with_points(self.packed))
+        found = fields.as_arrow(missing if len(odd) else None).cast(pa.float64())
         numbers: NDArray[np.float64] = found.to_numpy(zero_copy_only=False)
         return numbers
 
 
-def read_fields(text: Bytes, records: Ints, dialect: Dialect, wanted: NDArray[np.bool_], *, trim: bool) -> Fields | int:
+def read_fields(text: Bytes, records: Ints, marks: Marks, wanted: NDArray[np.bool_], *, trim: bool) -> Fields | int:
     """Read the wanted fields of records; or return what is wrong with the first record that cannot be read.
 
     ``wanted`` has an entry for every column. Quotes around a field are taken off, and so are blanks if told to.
@@ -122,12 +125,20 @@ def read_fields(text: Bytes, records: Ints, dialect: Dialect, wanted: NDArray[np
     stops = np.zeros(len(records) * int(wanted.sum()) + 1, dtype=np.int64)
     room = int((records[:, 1] - records[:, 0]).sum()) if len(records) else 0
     packed, odd = np.empty(room, dtype=np.uint8), np.zeros(len(stops) - 1, dtype=np.bool_)
-    fault = _pack(text, records, ord(dialect.delimiter), dialect.quoted, wanted, trim, _PLAIN, packed, stops, odd)
+    signs = ord(marks.delimiter), ord(marks.quote)
+    plain = np.zeros(256, dtype=np.bool_)
+    plain[list(f"0123456789+-{marks.decimal}eE".encode())] = True
+    fault = _pack(text, records, *signs, marks.quoted, wanted, trim, plain, packed, stops, odd)
     return Fields(packed[: stops[-1]], stops, odd) if fault == FINE else int(fault)
 
 
+def _with_points(packed: Bytes) -> Bytes:
+    """Return text with points for commas, and commas for points."""
+    return np.frombuffer(packed.tobytes().translate(_COMMAS), dtype=np.uint8)
+
+
 @compiled
-def _scan(text: Bytes, at: int, state: Ints, quoted: bool, blank: bool, every: int, found: Ints) -> int:
+def _scan(text: Bytes, at: int, state: Ints, quote: int, blank: bool, every: int, found: Ints) -> int:
     count, begin, inside, before = state[0], state[1], state[2], state[3]
     kept = 0
     for i in range(len(text)):
@@ -140,7 +151,7 @@ def _scan(text: Bytes, at: int, state: Ints, quoted: bool, blank: bool, every: i
                     kept += 1
                 count += 1
             begin = at + i + 1
-        elif quoted and byte == _QUOTE:
+        elif byte == quote:
             inside = 1 - inside
         before = np.int64(byte)
     state[0], state[1], state[2], state[3] = count, begin, inside, before
@@ -152,6 +163,7 @@ def _pack(
     text: Bytes,
     records: Ints,
     delimiter: int,
+    quote: int,
     strict: bool,
     wanted: NDArray[np.bool_],
     trim: bool,
@@ -167,7 +179,7 @@ def _pack(
             stop -= 1
         for column in range(len(wanted)):
             start = fill
-            fault, i, fill = _field(text, i, stop, delimiter, strict, packed, fill)
+            fault, i, fill = _field(text, i, stop, delimiter, quote, strict, packed, fill)
             if fault != FINE:
                 return fault
             if (i < stop) != (column + 1 < len(wanted)):
@@ -188,16 +200,16 @@ def _pack(
 
 @compiled
 def _field(
-    text: Bytes, i: int, stop: int, delimiter: int, strict: bool, packed: Bytes, fill: int
+    text: Bytes, i: int, stop: int, delimiter: int, quote: int, strict: bool, packed: Bytes, fill: int
 ) -> tuple[int, int, int]:
     """Copy the field that begins at i; return where its delimiter is, or the end of its record."""
-    if i < stop and text[i] == _QUOTE:
+    if i < stop and text[i] == quote:
         i += 1
         while True:
             if i >= stop:
                 return UNCLOSED, i, fill
-            if text[i] == _QUOTE:
-                if i + 1 < stop and text[i + 1] == _QUOTE:
+            if text[i] == quote:
+                if i + 1 < stop and text[i + 1] == quote:
                     i += 1
                 else:
                     break
@@ -207,7 +219,7 @@ def _field(
         i += 1
         return (FINE if i == stop or text[i] == delimiter else STRAY), i, fill
     while i < stop and text[i] != delimiter:
-        if strict and text[i] == _QUOTE:
+        if strict and text[i] == quote:
             return STRAY, i, fill
         packed[fill] = text[i]
         fill += 1
@@ -227,17 +239,3 @@ def _trim(packed: Bytes, start: int, stop: int) -> int:
         for k in range(start, stop - skip):
             packed[k] = packed[k + skip]
     return stop - skip
-
-
-def is_number(field: str) -> bool:
-    """Whether a field is written as a number."""
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def is_value(field: str) -> bool:
-    """Whether a field is a number, or what is written in place of one that is missing."""
-    return is_number(field) or field in MISSING

@@ -8,18 +8,22 @@ import os
 from itertools import takewhile
 from pathlib import Path
 
-from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.engine import Streamed
 from dpmean.rows.files.csv import TextReader
 from dpmean.rows.files.npy import NpyReader
 from dpmean.rows.files.parquet import TableReader
 from dpmean.rows.files.reader import FileEngine, Reader
+from dpmean.rows.files.text import ARCHIVES
 from dpmean.rows.registry import Selection
 
 _TABLES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
-_TEXT = (".csv", ".tsv")
+_PLAIN = (".csv", ".tsv", ".tab")
+_TEXT = (*_PLAIN, *(f"{kind}{archive}" for kind in _PLAIN for archive in ARCHIVES))
 _KINDS = (".npy", *_TABLES, *_TEXT)
+_SHOWN = (".npy", *_TABLES, ".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".csv.zst")
+_BY_NAME = (".txt", *(f".txt{archive}" for archive in ARCHIVES))
+"""What may be text of any kind, and is read only if a caller names the file."""
 
 
 def open_source(name: str | os.PathLike[str], selection: Selection) -> Streamed:
@@ -30,19 +34,25 @@ def open_source(name: str | os.PathLike[str], selection: Selection) -> Streamed:
 
 def open_table(name: str | os.PathLike[str], selection: Selection) -> FileEngine:
     """Open a file, a folder of files or all files that match a pattern, in the order of their names."""
-    paths = _paths(name)
-    kinds = {path.suffix.lower() for path in paths}
+    paths = find_files(name)
+    kinds = {find_kind(path) for path in paths}
     if len(kinds) > 1:
         raise ArgumentError(f"{name} stands for files of several kinds, {', '.join(sorted(kinds))}: name one kind")
     kind = kinds.pop()
-    if selection.newlines is Newlines.QUOTED and kind not in _TEXT:
-        raise ArgumentError(f"newlines is for CSV files, got a {kind} file: leave it out")
+    if selection.dialect.given and kind not in (*_TEXT, *_BY_NAME):
+        raise ArgumentError(f"{selection.dialect.given[0]} is for CSV files, got a {kind} file: leave it out")
     return FileEngine(_reader(paths, kind, selection))
 
 
 def is_kind(name: str | os.PathLike[str]) -> bool:
     """Whether a name is that of a file that can be read."""
-    return Path(name).suffix.lower() in _KINDS
+    return find_kind(Path(name)) in _KINDS
+
+
+def find_kind(path: Path) -> str:
+    """Return how the name of a file ends; for an archive, with what is in it."""
+    end = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() + end if end in ARCHIVES else end
 
 
 def _reader(paths: list[Path], kind: str, selection: Selection) -> Reader:
@@ -58,17 +68,23 @@ def _reader(paths: list[Path], kind: str, selection: Selection) -> Reader:
         raise ArgumentError(f"{given} is for tables, got a {kind} file: leave it out")
     if kind == ".npy":
         return NpyReader.open(paths[0])
-    return TextReader.open(paths[0], columns, selection.keys, selection.newlines)
+    return TextReader.open(paths[0], columns, selection.keys, selection.dialect)
 
 
-def _paths(name: str | os.PathLike[str]) -> list[Path]:
+def is_table(path: Path) -> bool:
+    """Whether a file says what its columns hold."""
+    return find_kind(path) in _TABLES
+
+
+def find_files(name: str | os.PathLike[str]) -> list[Path]:
+    """Return the files that a name stands for, in the order of their names."""
     path = Path(name).expanduser()
     if path.is_dir():
         found = [inner for inner in sorted(path.rglob("*")) if _is_data(inner, path)]
     elif path.exists():
         found = [path]
-        if not is_kind(path):
-            raise ArgumentError(f"cannot read {path.name}: give a file that ends in {', '.join(_KINDS)}")
+        if find_kind(path) not in (*_KINDS, *_BY_NAME):
+            raise ArgumentError(f"cannot read {path.name}: give a file that ends in {', '.join(_SHOWN)}")
     else:
         matching, home = sorted(map(Path, glob.glob(str(path), recursive=True))), _spelled_out(path)
         found = [inner for inner in matching if _is_data(inner, home)]

@@ -194,6 +194,7 @@ class _File:
         else:
             batches = [self._open().get_batch(group) for group in range(self.groups)]
             found = pa.Table.from_batches(batches, self.schema).column(name)
+            found.validate(full=True)  # a damaged file may point anywhere
         return found.cast(found.type.value_type) if pa.types.is_dictionary(found.type) else found
 
     def batches(self, group: int, columns: Columns) -> Iterator[Any]:

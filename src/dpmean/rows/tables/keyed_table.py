@@ -13,7 +13,7 @@ from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Ints
 from dpmean.rows.opening import InMemory, refuse_names
 from dpmean.rows.registry import Selection, find_engine
-from dpmean.rows.tables.keys import ABSENT, Keys, one_group_each
+from dpmean.rows.tables.keys import ABSENT, Keys, groups_of_each
 from dpmean.rows.tables.persons import means_of_persons
 
 Strict = Callable[[tuple[str, ...] | None, int], NDArray[np.bool_]]
@@ -107,11 +107,11 @@ def people(table: Table, unit: Key, strict: Strict) -> InMemory:
 
 
 def groups(
-    table: Table, by: Key, labels: Sequence[Any], unit: Key | None, strict: Strict, salt: str
+    table: Table, by: Key, labels: Sequence[Any], unit: Key | None, strict: Strict, salt: str, contributions: int = 1
 ) -> tuple[str, list[InMemory]]:
     """Return what groups are told apart by, and the rows of each listed one; rows of others are left out.
 
-    With a unit, one vector for each person, who counts in one of the listed groups.
+    With a unit, one vector for each person and group: a person counts in so many of the listed groups at most.
     """
     keys = keys_of(table, by, "group")
     places = keys.among(labels)
@@ -125,13 +125,21 @@ def groups(
         array, name = _all(table), None
     else:
         persons.insist(places != ABSENT)
-        chosen, name = one_group_each(persons, places, labels, salt), persons.name
-        counted = (places != ABSENT) & (places == np.append(chosen, ABSENT)[persons.codes])
-        array = _averages(table, np.where(counted, persons.codes, ABSENT), len(persons.values), strict)
-        places = chosen
+        name = persons.name
+        who, where = groups_of_each(persons, places, labels, salt, contributions)
+        pairs = _pair_of_each_row(persons.codes, places, who, where, len(labels))
+        array = _averages(table, pairs, len(who), strict)
+        places = where
     return keys.name, [
         InMemory(array, table.names, np.flatnonzero(places == place), name) for place in range(len(labels))
     ]
+
+
+def _pair_of_each_row(persons: Ints, places: Ints, who: Ints, where: Ints, size: int) -> Ints:
+    """Return for every row which pair of a person and one of ``size`` groups it is part of; ABSENT if of none."""
+    pairs, own = np.append(who * size + where, -1), persons * size + places
+    found = np.searchsorted(pairs[:-1], own)
+    return np.where((places != ABSENT) & (pairs[found] == own), found, ABSENT)
 
 
 def _averages(table: Table, persons: Ints, count: int, strict: Strict) -> NDArray[np.float64]:

@@ -198,23 +198,24 @@ def _of_one_kind(name: str, keys: list[Any], plain: type) -> Keys:
     return Keys(name, np.array(codes, dtype=np.int64), list(seen))
 
 
-def one_group_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str) -> Ints:
-    """Return for every person the one listed group in which they count; ABSENT if they have rows in none.
+def groups_of_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str, most: int = 1) -> tuple[Ints, Ints]:
+    """Return in which listed groups every person counts, ``most`` at most: a line of persons, and one of groups.
 
     Of the groups they have rows in, a public hash of their key, as it is written, chooses: it depends on their own rows
-    alone.
+    alone. Pairs come in the order of persons, then of groups.
     """
-    chosen = np.full(len(people.values), ABSENT, dtype=np.int64)
     listed = groups != ABSENT
     persons, places = np.unique(np.stack([people.codes[listed], groups[listed]]), axis=1)
-    first = np.concatenate(([True], persons[1:] != persons[:-1])) if len(persons) else np.empty(0, dtype=np.bool_)
-    chosen[persons[first]] = places[first]
-    several, written = np.unique(persons[~first]), written_labels(labels)
-    starts, stops = np.searchsorted(persons, several), np.searchsorted(persons, several, side="right")
-    for person, start, stop in zip(several.tolist(), starts.tolist(), stops.tolist(), strict=True):
-        key = people.written(person)[1:]
-        chosen[person] = min(places[start:stop].tolist(), key=lambda place: _hash(salt, key, written[place]))
-    return chosen
+    starts = np.flatnonzero(np.diff(persons, prepend=ABSENT))
+    stops = np.append(starts[1:], len(persons))
+    kept, written = np.ones(len(persons), dtype=np.bool_), written_labels(labels)
+    for which in np.flatnonzero(stops - starts > most).tolist():
+        start, stop = int(starts[which]), int(stops[which])
+        key = people.written(int(persons[start]))[1:]
+        hashes = [_hash(salt, key, written[place]) for place in places[start:stop].tolist()]
+        last = sorted(hashes)[most - 1]
+        kept[start:stop] = [one <= last for one in hashes]
+    return persons[kept], places[kept]
 
 
 def _hash(salt: str, key: bytes, label: bytes) -> bytes:

@@ -51,6 +51,17 @@ class Arithmetic:
         """Copy a public array to the device."""
         return self.torch.as_tensor(np.ascontiguousarray(array), device=self.device)
 
+    def readable(self, rows: Tensor) -> Tensor:
+        """Return where there is a value."""
+        return rows.to(self.torch.float64).isfinite()
+
+    def those_that_count(self, rows: Tensor) -> Tensor:
+        """Return the rows that no missing value leaves out."""
+        if not self.domain.dropped:
+            return rows
+        counted = self.readable(rows[:, list(self.domain.dropped)]).all(dim=1)
+        return rows if bool(counted.all()) else rows[counted]
+
     def working(self, rows: Tensor) -> Tensor:
         """Return rows in working units (``_rescale``)."""
         rows = rows.to(self.torch.float64)

@@ -14,6 +14,7 @@ import numpy as np
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
@@ -21,6 +22,7 @@ from dpmean.queries.queries import (
     Ints,
     Octaves,
     Pairs,
+    Present,
     Query,
     Radial,
     Shells,
@@ -60,8 +62,12 @@ class TensorRows:
         return int(self.tensor.shape[1])
 
     def take(self, positions: Ints) -> TensorRows:
-        """Return the rows at the given positions, on the same device."""
-        return self.at(self.does.there(positions))
+        """Return the rows at the given positions, on the same device, without those that do not count."""
+        return self.at(self.does.there(positions)).counted()
+
+    def counted(self) -> TensorRows:
+        """Return the rows that count, in the same order."""
+        return replace(self, tensor=self.does.those_that_count(self.tensor)) if self.domain.dropped else self
 
     def at(self, positions: Tensor) -> TensorRows:
         """Return the rows at positions that are on the device themselves."""
@@ -80,7 +86,7 @@ class TensorRows:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
+    def answer(self, query: Ball | BallSquares | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -93,10 +99,12 @@ class TensorRows:
             case Sides():
                 return cumulated(self._sides(query))
             case Pairs():
-                return cumulated(self._count(self._pairs(query), query.points))
+                return cumulated(self._count(self.counted()._pairs(query), query.points))
             case Coordinates():
                 return self._by_coordinate(query)
-            case Columns() | Octaves() | Squares():  # asked of samples alone, which the host has loops for
+            case (
+                Columns() | Octaves() | Squares() | BallSquares()
+            ):  # asked of samples alone, which the host has loops for
                 return self._on_host().answer(query)
             case Ball():
                 return self._ball(query)
@@ -104,6 +112,15 @@ class TensorRows:
                 return self._shells(query)
             case Bins():
                 return self._bins(query)
+            case Present():
+                return self._present()
+
+    def _present(self) -> Ints:
+        total = self._zeros(self.d + 1)
+        for _, rows in self._places(self.n):
+            total[:-1] += self.does.readable(rows).sum(dim=0)
+            total[-1] += len(self.does.those_that_count(rows))
+        return self._home(total)
 
     # --- sums ------------------------------------------------------------------------------------------------
 
@@ -257,7 +274,7 @@ class TensorRows:
 
     def _blocks(self) -> Iterator[Tensor]:
         for _, rows in self._places(self.n):
-            yield rows
+            yield self.does.those_that_count(rows)
 
     def _on_host(self) -> MemoryRows:
         here = self.tensor.cpu()

@@ -10,6 +10,7 @@ import numpy as np
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
@@ -17,6 +18,7 @@ from dpmean.queries.queries import (
     Ints,
     Octaves,
     Pairs,
+    Present,
     Query,
     Radial,
     Shells,
@@ -80,7 +82,7 @@ class RowsReadOnce:
     @overload
     def answer(self, query: Coordinates | Columns) -> Tally: ...
     @overload
-    def answer(self, query: Ball | Octaves | Squares) -> Ints: ...
+    def answer(self, query: Ball | BallSquares | Octaves | Squares | Present) -> Ints: ...
     @overload
     def answer(self, query: Shells) -> ShellSums: ...
     @overload
@@ -96,7 +98,7 @@ class RowsReadOnce:
                 return self._ball(query)
             case Shells():
                 return self._shells(query)
-            case Sides() | Coordinates() | Columns() | Octaves() | Squares() | Bins():
+            case Sides() | Coordinates() | Columns() | Octaves() | Squares() | BallSquares() | Bins() | Present():
                 return self.blocks.answer(query)
 
     def _ball(self, ball: Ball) -> Ints:

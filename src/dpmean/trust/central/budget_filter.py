@@ -17,7 +17,20 @@ class BudgetFilter:
     def __init__(self, budget: Zcdp) -> None:
         self.left = budget.rho
         self.receipts: list[Receipt] = []
+        self._aside = Fraction(0)
         self._steps: set[str] = set()
+
+    def put_aside(self, cost: Fraction) -> None:
+        """Keep some of what is left for later: until ``take_back`` it is as if it were not there."""
+        if not 0 < cost < self.left:
+            raise OverspendError(f"{cost} cannot be put aside, and {self.left} of the budget is left")
+        self.left -= cost
+        self._aside += cost
+
+    def take_back(self) -> None:
+        """Let what was put aside be spent."""
+        self.left += self._aside
+        self._aside = Fraction(0)
 
     def pay(self, step: str, asked: str, mechanism: str, cost: Fraction, *, exact: bool = True) -> None:
         """Take the price of a step from what is left, before it is answered, and write the receipt."""

@@ -18,6 +18,11 @@ COUNT_SHARES = (1, 24)
 """How a budget is divided where the number of rows is private: to count them, and to find the mean."""
 
 
+def share_of_counts(neighbours: Neighbours, *, values: bool) -> int:
+    """Return how many 25ths of a budget counts take: of rows, where their number is private, and of values."""
+    return COUNT_SHARES[0] * ((neighbours is Neighbours.ADD_OR_REMOVE_ONE) + values)
+
+
 def split(budget: Zcdp, *shares: int) -> tuple[Zcdp, ...]:
     """Split a budget in proportion to ``shares``: everybody answers everything, so costs add up."""
     return tuple(budget.share(share, sum(shares)) for share in shares)

@@ -29,6 +29,7 @@ from dpmean.queries.domain import Domain
 from dpmean.queries.interfaces import Noise, Rows
 from dpmean.queries.queries import (
     Ball,
+    BallSquares,
     Bins,
     Columns,
     Coordinates,
@@ -103,6 +104,14 @@ class Curator:
     def receipts(self) -> tuple[Receipt, ...]:
         """What was asked so far, and what it cost."""
         return tuple(self._filter.receipts)
+
+    def put_aside(self, cost: Fraction) -> None:
+        """Keep a part of the budget for a last question, whatever is asked before: nothing else can spend it."""
+        self._filter.put_aside(cost)
+
+    def take_back(self) -> None:
+        """Let what was put aside be spent."""
+        self._filter.take_back()
 
     # --- handles: nothing is told, and nothing is paid --------------------------------------------------------
 
@@ -306,6 +315,21 @@ class Curator:
         variance = self._pay_for_sum(ball.radius, ball.unit, sensitivity, cost, step)
         exact = self._rows[sample].answer(ball)
         return VectorSum(exact + self._noise.at(step).gaussian(variance, sample.d), ball.unit, variance)
+
+    def ball_squares(self, sample: Sample, squares: BallSquares, cost: Fraction, step: str) -> Answers:
+        """Add up the squares of the rows, column by column, each row clipped to a ball.
+
+        The squares of a row are a vector of integers without negative entries that add up to ``length`` at most, so its
+        norm is at most that. A row that is replaced changes one such vector into another: they are at most sqrt(2)
+        lengths apart, or one length if there is one column. A row more or less is one length.
+        """
+        twice = self.neighbours is Neighbours.REPLACE_ONE and sample.d > 1
+        variance = variance_at((1 + twice) * squares.length**2, cost)
+        asked = f"sum of squares of clipped rows, of {sample.n} rows, in {plural(sample.d, 'column')}"
+        part = f"{describe_noise(variance / squares.length**2)} squared radii"
+        self._filter.pay(step, asked, f"{part}, sensitivity {'sqrt(2)' if twice else '1'}", cost)
+        exact = self._rows[sample].answer(squares)
+        return Answers(exact + self._noise.at(step).gaussian(variance, sample.d), math.sqrt(variance))
 
     def clipped_sum(self, sums: Sums, k: int, cost: Fraction, step: str) -> VectorSum:
         """Add up the rows, each clipped at one of the radii of its shells."""

@@ -47,6 +47,18 @@ class NoisyCounter:
         return found
 
 
+def count_values(present: Ints, budget: Zcdp, noise: Noise, what: str = "rows") -> tuple[Ints, Receipt]:
+    """Pay for how many rows, or persons, have a value in each column.
+
+    A row adds a zero or a one to each number, so with d of them any two rows, or one and none, are sqrt(d) apart.
+    """
+    d = len(present)
+    variance = variance_at(d, budget.rho)
+    words = f"{describe_noise(variance)} on each of {d} counts, sensitivity sqrt({d})"
+    receipt = Receipt("values", f"number of {what} with a value in each column", words, budget)
+    return present + noise.at("values").gaussian(variance, d), receipt
+
+
 def count_rows(n: int, budget: Zcdp, noise: Noise, step: str, what: str = "rows") -> tuple[int, Receipt]:
     """Pay for the number of rows, or persons, where it is private; it is told as one at least."""
     variance = variance_at(1, budget.rho)

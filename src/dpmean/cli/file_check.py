@@ -1,0 +1,164 @@
+"""The command that looks at a file for the holder of the data: what is in it, and what of it cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpmean.cli import arguments, show
+
+if TYPE_CHECKING:
+    from dpmean.arguments.request import Request
+    from dpmean.rows.inspection.findings import Asked, Findings
+    from dpmean.rows.inspection.judgement import Judgement
+
+_SECTIONS = {
+    "What you mean to ask for": ("columns", "bounds", "lower", "upper", "privacy_unit", "by", "groups"),
+    "How a CSV file is written (default: as its first line says)": arguments.DIALECT,
+}
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_RHO = 0.5
+
+
+@click.command(
+    cls=arguments.Command,
+    sections=_SECTIONS,
+    examples=[
+        "dpmean check patients.csv",
+        "dpmean check german.csv --sep ';' --decimal , --bounds bounds.csv",
+        "dpmean check visits.csv --columns age,height --privacy-unit patient",
+    ],
+)
+@click.argument("data", metavar="FILE")
+@click.option("--columns", type=arguments.NAMES, metavar="A,B,C", help="The columns to average.")
+@click.option("--bounds", type=_FILE, metavar="CSV", help="Ranges: a file with the header column,lower,upper.")
+@click.option("--lower", type=float, metavar="X", help="Lower bound of every column.")
+@click.option("--upper", type=float, metavar="X", help="Upper bound of every column.")
+@click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
+@click.option("--by", metavar="NAME", help="The column that names the group of a row.")
+@click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
+@arguments.dialect
+@arguments.as_json
+def check(
+    *,
+    data: str,
+    bounds: Path | None,
+    lower: float | None,
+    upper: float | None,
+    groups: str | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Look at the rows in FILE, and say what stands in the way of a mean.
+
+    FILE is a CSV, Parquet or Arrow file. What is printed is for the holder of the data only: none of it is private.
+    It says where something cannot be read, and never shows a value. At the end is the command that works.
+
+    The exit code is 0 if "dpmean mean" would work, and 1 if not.
+    """
+    from dpmean.cli import release
+
+    asked = {name: value for name, value in given.items() if value is not None}
+    options = {"bounds": bounds, "lower": lower, "upper": upper, "groups": groups}
+    typed = asked | {name: value for name, value in options.items() if value is not None}
+    if groups is not None:
+        asked["groups"] = release.read_labels(groups)
+    elif "by" in asked:
+        asked["groups"] = ["any"]  # they are not asked for yet
+    asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
+    known = {"rho": _RHO} if "bounds" in asked else {"rho": _RHO, "norm_bound": 1.0}
+    wanted = _wanted(asked, listed=groups is not None)
+    if not _check(data, release.read(asked | known), wanted, typed, as_json=as_json):
+        raise click.exceptions.Exit(1)
+
+
+def _wanted(asked: dict[str, Any], *, listed: bool) -> Asked:
+    """Return what is asked for, as it is looked for."""
+    from dpmean.rows.inspection.findings import Asked
+
+    columns = asked.get("columns")
+    return Asked(
+        None if columns is None else tuple(columns),
+        asked.get("bounds"),
+        asked.get("privacy_unit"),
+        asked.get("by"),
+        tuple(asked["groups"]) if listed else None,
+    )
+
+
+def _check(data: str, request: Request, wanted: Asked, typed: dict[str, Any], *, as_json: bool) -> bool:
+    """Look at the file, print what there is to say, and return whether a mean would be released."""
+    from dpmean.cli import file_check_page as page
+    from dpmean.errors import DataError
+    from dpmean.rows.files.formats import find_files
+    from dpmean.rows.inspection.judgement import judge
+
+    paths = find_files(data)
+    if not as_json:
+        page.begin()
+    try:
+        found = _look(paths, request, wanted)
+    except DataError as error:
+        if as_json:
+            click.echo(json.dumps({"warning": page.BANNER, "works": False, "obstacles": [str(error)]}, indent=2))
+        else:
+            page.refuse(str(error))
+        return False
+    judged = judge(found, wanted)
+    _expect(found, wanted, judged)
+    command = page.make_command(data, found, judged, typed, rho=_RHO)
+    if as_json:
+        click.echo(json.dumps(page.document(found, judged, command), indent=2))
+    else:
+        page.tell(Path(data).name, found, wanted, judged)
+        page.suggest(command, judged, rho=_RHO)
+    return not judged.obstacles
+
+
+def _look(paths: list[Path], request: Request, wanted: Asked) -> Findings:
+    """Look at every row, and show how far it has come."""
+    from dpmean.errors import ArgumentError
+    from dpmean.rows.files.formats import find_kind, is_table
+    from dpmean.rows.inspection.tables import inspect_tables
+    from dpmean.rows.inspection.text import inspect_text
+
+    kind, tables = find_kind(paths[0]), is_table(paths[0])
+    if kind == ".npy":
+        raise ArgumentError("check is for CSV, Parquet and Arrow files, got a .npy file: its columns have no names")
+    if tables and request.selection.dialect.given:
+        raise ArgumentError(f"{request.selection.dialect.given[0]} is for CSV files, got a {kind} file: leave it out")
+    if len({find_kind(path) for path in paths}) > 1 or (len(paths) > 1 and not tables):
+        raise ArgumentError(f"one CSV file at a time, or files of one kind, got {len(paths)}: name one")
+    with show.bar() as progress:
+        task = progress.add_task("looking at rows", total=_size(paths[0], kind))
+        if tables:
+            return inspect_tables(paths, wanted, lambda rows: progress.advance(task, rows))
+        dialect = request.selection.dialect
+        return inspect_text(paths[0], dialect, wanted, lambda size: progress.advance(task, size))
+
+
+def _size(path: Path, kind: str) -> int | None:
+    """Return how many bytes of text there are, where that is known."""
+    return path.stat().st_size if kind in (".csv", ".tsv", ".tab", ".txt") else None
+
+
+def _expect(found: Findings, wanted: Asked, judged: Judgement) -> None:
+    """Find out whether there are enough rows, where these are not divided into groups."""
+    from dpmean.api import plan
+    from dpmean.enums import Verdict
+    from dpmean.errors import plural
+
+    rows, unit = found.rows, "row"
+    if wanted.unit is not None:
+        rows, unit = len(found.keys[wanted.unit].counts), "person"
+    if wanted.by is not None or judged.vectors or not judged.columns:
+        return
+    outlook = plan(max(rows, 1), len(judged.columns), rho=_RHO)
+    if outlook.verdict is Verdict.HOPELESS:
+        judged.obstacles.append(
+            f"{plural(rows, unit)} are too few for {plural(len(judged.columns), 'column')} and rho = {_RHO}: at least "
+            f"{outlook.rows_needed} are needed, or a larger rho"
+        )

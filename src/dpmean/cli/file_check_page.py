@@ -1,0 +1,182 @@
+"""What dpmean check prints: the columns of a file, what stands in the way of a mean, and the command that works."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from dpmean.cli import show
+from dpmean.cli.tables import table
+from dpmean.cli.typed import as_typed
+from dpmean.errors import plural
+from dpmean.rows.inspection.findings import Asked, Findings, KeyColumn
+from dpmean.rows.inspection.judgement import Judgement, where
+
+BANNER = "For the data holder only. Nothing below is private; do not publish it."
+_WAY = "What stands in the way\n"
+_MOST_COLUMNS = 60
+_BOUNDS = (
+    "LOWER and UPPER are what is possible by what is known of the subject, such as 0 and 130 for ages. They must not "
+    "come from these rows, nor from what stands above"
+)
+_VECTORS = "LONGEST is how long a vector can be (l2 norm), as is known without these rows"
+_GROUPS = "GROUPS are all labels that may occur, as is known without these rows"
+_MEANINGS = {"LOWER": _BOUNDS, "LONGEST": _VECTORS, "GROUPS": _GROUPS}
+_COMMA = (
+    "a name that is blank, or has a comma in it, cannot be given to --columns: list the columns in a file, --bounds CSV"
+)
+
+
+def begin() -> None:
+    """Say for whom the page is."""
+    show.warning(BANNER)
+    click.echo()
+
+
+def refuse(message: str) -> None:
+    """Say why a file cannot be opened."""
+    show.plan(f"{_WAY}  {as_typed(message)}")
+
+
+def tell(name: str, found: Findings, wanted: Asked, judged: Judgement) -> None:
+    """Print what there is, column by column, and what stands in the way."""
+    show.plan(f"{show.printable(name)}: {plural(found.rows, 'row')}, {plural(len(found.columns), 'column')}")
+    if found.read_as:
+        sure = f" (assumed from the first line: {' and '.join(found.assumed)})" if found.assumed else ""
+        show.sheet([("read with", found.read_as + sure)])
+    click.echo()
+    _put_columns(found, wanted)
+    if notes := list(_notes(found, wanted, judged)):
+        show.sheet(notes)
+        click.echo()
+    if judged.obstacles:
+        show.plan(_WAY + "\n".join(f"  {words}" for words in judged.obstacles))
+        click.echo()
+
+
+def _put_columns(found: Findings, wanted: Asked) -> None:
+    """Print a table of the columns, with the counts of which one at least is not zero."""
+    columns = list(found.columns.values())
+    counts = {
+        "missing": [column.missing.count for column in columns],
+        "infinite": [column.infinite.count for column in columns],
+        "no numbers": [sum(one.count for one in column.others.values()) * column.is_mixed for column in columns],
+        "below bounds": [column.below.count for column in columns],
+        "above bounds": [column.above.count for column in columns],
+    }
+    heads = [head for head, numbers in counts.items() if any(numbers)]
+    made = table(("column", "holds", *heads), right=heads)
+    for j, column in enumerate(columns[:_MOST_COLUMNS]):
+        role = " (persons)" if column.name == wanted.unit else " (groups)" if column.name == wanted.by else ""
+        made.add_row(column.name, column.words + role, *(str(counts[head][j] or "") for head in heads))
+    if len(columns) > _MOST_COLUMNS:
+        made.add_row("...", f"{len(columns) - _MOST_COLUMNS} more")
+    show.table("Columns", made)
+
+
+_CURES = "--nan impute puts the middle of the bounds there, --nan drop leaves such rows out"
+"""What becomes of values that are missing or infinite."""
+
+
+def _notes(found: Findings, wanted: Asked, judged: Judgement) -> Iterator[tuple[str, str]]:
+    """Yield what is good to know."""
+    for name in judged.columns:
+        column = found.columns[name]
+        for words, places in (("missing", column.missing), ("infinite", column.infinite)):
+            if places.count:
+                yield name, f"{words}: {where(places, found.place)}; {_CURES}"
+        for words, places in (("below", column.below), ("above", column.above)):
+            if places.count:
+                yield name, f"{words} the bounds: {where(places, found.place)}; clipped to them"
+    for name, keys in found.keys.items():
+        if keys.counts:
+            yield name, _count_keys(keys, "persons" if name == wanted.unit else "labels")
+    if wanted.groups is not None:
+        yield "groups", f"{found.listed} rows are of groups that are listed, {found.rows - found.listed} of others"
+    if wanted.unit is None:
+        yield "persons", "every row is protected by itself; if one person may have several rows, give --privacy-unit"
+    if judged.left_out:
+        yield "left out", ", ".join(judged.left_out)
+
+
+def _count_keys(keys: KeyColumn, what: str) -> str:
+    """Say how many rows the persons, or the groups, have."""
+    counts = sorted(keys.counts.values())
+    median, most = counts[len(counts) // 2], counts[-1]
+    many = sum(count > 10 * median for count in counts)
+    words = f"{'at least ' * keys.full}{len(counts)} {what}; rows of each: median {median}, at most {most}"
+    return words + (f"; more than ten times the median: {many} of them" if many else "")
+
+
+def suggest(command: str | None, judged: Judgement, *, rho: float) -> None:
+    """Print the command that works, and what its words stand for."""
+    if command is None:
+        return
+    show.plan("What works once that is mended" if judged.obstacles else "What works")
+    click.echo(f"  {command}\n")
+    notes = [note for word, note in _MEANINGS.items() if f" {word}" in command]
+    notes += [_COMMA] * any("," in name or not name.strip() for name in judged.columns)
+    show.sheet([("", note) for note in [*notes, f"rho = {rho} is an example: dpmean plan says what a budget buys"]])
+
+
+def make_command(data: str, found: Findings, judged: Judgement, typed: dict[str, Any], *, rho: float) -> str | None:
+    """Return the command that works, with words in it for what must not come from the rows; None if there is none."""
+    if not judged.columns:
+        return None
+    options = dict(typed)
+    for cure in found.assumed.values():
+        name, _, value = cure.partition("=")
+        options.setdefault(name, value.strip('"').replace("\\t", "tab"))
+    if judged.vectors:
+        options |= {"vector_column": judged.columns[0]}
+    elif "bounds" not in typed or "columns" in typed:
+        options |= {"columns": ",".join(judged.columns)}
+    if not {"bounds", "lower"} & set(typed):
+        options |= {"norm_bound": "LONGEST"} if judged.vectors else {"lower": "LOWER", "upper": "UPPER"}
+    options |= {"nan": "impute"} if judged.impute else {}
+    options |= {"groups": "GROUPS"} if "by" in typed and "groups" not in typed else {}
+    return " ".join(["dpmean", "mean", shlex.quote(data), *_as_options(options), "--rho", str(rho)])
+
+
+def document(found: Findings, judged: Judgement, command: str | None) -> dict[str, Any]:
+    """Return everything as JSON has it, the warning first."""
+    return {
+        "warning": BANNER,
+        "works": not judged.obstacles,
+        "obstacles": judged.obstacles,
+        "command": command,
+        "rows": found.rows,
+        "read_as": found.read_as or None,
+        "assumed": list(found.assumed),
+        "columns": [
+            {
+                "name": column.name,
+                "holds": column.words,
+                **{name: asdict(getattr(column, name)) for name in ("missing", "infinite", "below", "above")},
+                "others": {kind: asdict(places) for kind, places in column.others.items()},
+            }
+            for column in found.columns.values()
+        ],
+        "keys": [
+            {
+                "name": keys.name,
+                "different": len(keys.counts),
+                "all_counted": not keys.full,
+                "most_rows": max(keys.counts.values(), default=0),
+                "missing": asdict(keys.missing),
+            }
+            for keys in found.keys.values()
+        ],
+    }
+
+
+def _as_options(options: dict[str, Any]) -> Iterator[str]:
+    """Yield options as they are typed."""
+    for name, value in options.items():
+        said = "tab" if value == "\t" else f"{value:g}" if isinstance(value, float) else str(value)
+        yield f"--{name.replace('_', '-')}"
+        yield shlex.quote(show.printable(said))

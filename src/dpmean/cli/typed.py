@@ -1,0 +1,32 @@
+"""What the library says, with its cures as they are typed in a terminal."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+_TYPED = {
+    "allow_few_rows=True": "--allow-few-rows",
+    'pass nan="impute"': "give --nan impute",
+    "(zero with norm_bound)": "(zero with --norm-bound)",
+    "Give neighbours and privacy_unit as before": "Give --neighbours and --privacy-unit as before",
+    "Leave neighbours out in the central": "Leave --neighbours out in the central",
+    'with neighbours="replace-one" before its first release': "with --ledger-neighbours replace-one at its first use",
+    "exactly one of norm_bound and bounds is": "exactly one of --norm-bound and --bounds (or --lower and --upper) is",
+}
+"""What the library says, and how it is typed here."""
+
+
+def as_typed(message: str) -> str:
+    """Return a message of the library with its cures as they are typed here: rho=0.5 becomes --rho 0.5."""
+    said, give, cure = message.partition(": give ")
+    cure = re.sub(r"\bbounds=\((\S+), (\S+)\)", r"--lower \1 --upper \2", cure)
+    cure = re.sub(r"\b([a-z]+(?:_[a-z]+)?)=(?:\"([^\"]+)\"|([\w.-]+))", _option, cure)
+    message = said + give + cure
+    for words, typed in _TYPED.items():
+        message = message.replace(words, typed)
+    return re.sub(r"\bask for at most (rho|epsilon)=", r"ask for at most --\1 ", message)
+
+
+def _option(found: re.Match[str]) -> str:
+    return f"--{found[1].replace('_', '-')} {shlex.quote(found[2] or found[3])}"

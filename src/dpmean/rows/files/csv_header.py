@@ -1,0 +1,191 @@
+"""The first line of a CSV file: the names of its columns, and what it tells of how the file is written.
+
+Only that line and the names that the caller gives decide how records are read, and never a record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from dpmean.errors import DataError
+from dpmean.rows.column_names import UncertainNames
+from dpmean.rows.files.csv_records import MISSING, Fields, Marks, read_fields
+from dpmean.rows.files.dialect import SEPARATORS, Dialect, name_separator
+from dpmean.rows.files.text import Text, name_encoding
+
+_NO_NAME = re.compile(r"^[\W\d]*\d|[;|]")
+"""A name that begins with a digit, whatever signs are before it, may be a value: it must not be shown as a name."""
+_NUMBERED = re.compile(r"column \d+")
+"""What columns are called in a file without names: there the first line is a record, which must decide nothing."""
+_FIRST_LINE = (
+    "the first line of {} must name all columns, or hold numbers only: a name must not begin with a digit, nor contain "
+    "; or | or a line break, since it might be data; rename the column"
+)
+_SEMICOLONS = (
+    'the first line of {} seems to have semicolons between its columns: give sep=";", and decimal="," if there are '
+    "commas in numbers"
+)
+_SEVERAL = 'the first line of {} may have {} between its columns: give sep="{}", say'
+_TABS = 'the first line of {} seems to have tabs between its columns: give sep="\\t", or the names of columns'
+_NOT_DECODED = (
+    'the first line of {} is not {}: give encoding="latin-1", say, or whatever the file is written in, or save it as '
+    "UTF-8"
+)
+_ZEROS = 'the first line of {} is not UTF-8, but seems to be UTF-16: give encoding="utf-16-le", or "utf-16-be"'
+_NO_END = 'the first line of {} does not end, although the file begins as one in UTF-16: give encoding="utf-16"'
+_OLD_LINE_ENDS = "the first line of {} contains a carriage return: save the file with line feeds (\\n) at line ends"
+_TWICE = "two columns of {} have the same name: rename one"
+_USUAL_CODE_PAGE = "cp1252"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a first line tells."""
+
+    text: Text
+    marks: Marks
+    names: tuple[str, ...]
+    """Uncertain, unless the next line holds a number."""
+    named: bool
+    """Whether the first line names columns; otherwise it is a record."""
+    size: int
+    """How many bytes come before the first record."""
+    assumed: dict[str, str]
+    """What it alone says of the file, in words, and the argument that confirms it."""
+
+    @property
+    def read_as(self) -> str:
+        """How the file is read, in words."""
+        decimals = ", decimal commas" if self.marks.decimal == "," else ""
+        return f"{name_separator(self.marks.delimiter)} between columns{decimals}, {name_encoding(self.text.encoding)}"
+
+
+def read_header(text: Text, dialect: Dialect, declared: Sequence[str], size: int) -> Header:
+    """Read the first line, beside names that the caller gives; look at so many bytes."""
+    first, second = text.first_lines(size)
+    text, line, by_name = _decode(text, first, dialect, [name for name in declared if not _NUMBERED.fullmatch(name)])
+    if text.is_wide and dialect.encoding is None and not first.endswith(b"\n"):
+        raise DataError(_NO_END.format(text.path.name))
+    if "\0" in line:
+        raise DataError(_ZEROS.format(text.path.name))
+    if "\r" in line.rstrip("\r\n"):
+        raise DataError(_OLD_LINE_ENDS.format(text.path.name))
+    usual = _usual_marks(text, dialect)
+    marks = usual if dialect.sep is not None else _choose(line, usual, declared, text.path.name)
+    fields = split_line(line, marks)
+    if fields is None or not line.replace("\t", "").rstrip("\r\n").isprintable():
+        raise DataError(_FIRST_LINE.format(text.path.name))
+    named = not all(is_value(field, marks) for field in fields)
+    if len(fields) == 1 and fields[0].count(";") > 0:
+        raise DataError(_SEMICOLONS.format(text.path.name))
+    if named and any(_NO_NAME.search(field) for field in fields):  # a row of a file without names, perhaps
+        raise DataError(_FIRST_LINE.format(text.path.name))
+    names = tuple(fields) if named else tuple(f"column {j}" for j in range(len(fields)))
+    if named and not _is_named_by(text.as_utf8(second).decode("utf-8", "replace"), len(fields), marks):
+        names = UncertainNames(fields)
+    if len(set(names)) < len(names):
+        raise DataError(_TWICE.format(text.path.name))
+    assumed = {}
+    if dialect.sep is None and marks.delimiter != _plain_separator(text):
+        sep = marks.delimiter.replace("\t", "\\t")
+        assumed[f"{name_separator(marks.delimiter)} between columns"] = f'sep="{sep}"'
+    if by_name:
+        assumed[name_encoding(text.encoding)] = f'encoding="{text.encoding}"'
+    return Header(text, marks, names, named, len(first) * named, assumed)
+
+
+def split_line(line: str, marks: Marks) -> list[str] | None:
+    """Return the fields of the first line without the blanks around them; None if it cannot be divided."""
+    plain = line.removesuffix("\n")
+    raw = np.frombuffer(plain.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    width = "".join(plain.split(marks.quote)[::2]).count(marks.delimiter) + 1  # those outside of quotes, and one
+    found = read_fields(raw, np.array([[0, len(raw)]]), marks, np.ones(width, dtype=np.bool_), trim=True)
+    if not isinstance(found, Fields):
+        return None
+    return [str(field).strip().strip(marks.quote) for field in found.as_arrow().to_pylist()]
+
+
+def is_value(field: str, marks: Marks) -> bool:
+    """Whether a field is a number, or what is written in place of one that is missing."""
+    return _is_number(field, marks) or field in MISSING
+
+
+def _is_number(field: str, marks: Marks) -> bool:
+    """Whether a field is written as a number."""
+    if marks.decimal == ",":
+        field = field.translate({ord(","): ".", ord("."): ","})
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_named_by(second: str, width: int, marks: Marks) -> bool:
+    """Whether the first line names the columns for certain: the next one is as long, and holds a number."""
+    fields = second.split(marks.delimiter)
+    return len(fields) == width and any(_is_number(field, marks) for field in fields)
+
+
+def _usual_marks(text: Text, dialect: Dialect) -> Marks:
+    """Return how a file with such a name is written, unless the caller says otherwise."""
+    usual = _plain_separator(text)
+    if dialect.decimal == usual:
+        usual = ";"
+    return Marks(dialect.sep or usual, dialect.decimal, dialect.quotechar, dialect.newlines)
+
+
+def _plain_separator(text: Text) -> str:
+    """Return what stands between columns by the name of the file."""
+    tabs = any(suffix.lower() in (".tsv", ".tab") for suffix in text.path.suffixes[-2:])
+    return "\t" if tabs else ","
+
+
+def _decode(text: Text, first: bytes, dialect: Dialect, declared: list[str]) -> tuple[Text, str, bool]:
+    """Return the file with its encoding, its first line, and whether declared names told the encoding."""
+    try:
+        return text, first.decode("utf-8" if text.is_wide else text.encoding), False
+    except UnicodeDecodeError:
+        if b"\0" in first:
+            raise DataError(_ZEROS.format(text.path.name)) from None
+    if dialect.encoding is None and not text.marked and any(not name.isascii() for name in declared):
+        line = first.decode(_USUAL_CODE_PAGE, "replace")
+        for sep in SEPARATORS if dialect.sep is None else dialect.sep:
+            names = split_line(line, replace(_usual_marks(text, dialect), delimiter=sep)) or []
+            if set(declared) <= set(names):
+                return replace(text, encoding=_USUAL_CODE_PAGE), line, True
+    raise DataError(_NOT_DECODED.format(text.path.name, name_encoding(text.encoding)))
+
+
+def _choose(line: str, usual: Marks, declared: Sequence[str], name: str) -> Marks:
+    """Return the separator between names: the one with which all declared names are there, or the only one there is."""
+    ways = [
+        usual,
+        *(replace(usual, delimiter=sep) for sep in SEPARATORS if sep not in (usual.delimiter, usual.decimal)),
+    ]
+    found = {way.delimiter: fields for way in ways if (fields := split_line(line, way)) is not None}
+    fields = found.pop(usual.delimiter, [])
+    if all(is_value(field, usual) for field in fields) or any(_NUMBERED.fullmatch(one) for one in declared):
+        return usual  # the first line may be a record, which must decide nothing
+    if declared and set(declared) <= set(fields):
+        return usual
+    fits = [sep for sep, names in found.items() if declared and set(declared) <= set(names)]
+    if not fits and len(fields) < 2:
+        fits = [sep for sep, names in found.items() if len(names) > 1 and _are_names(names, usual)]
+        if fits == ["\t"]:  # which may stand before or behind a value, where it is no more than a blank
+            raise DataError(_TABS.format(name))
+    if len(fits) > 1:
+        words = " or ".join(name_separator(sep) for sep in fits)
+        raise DataError(_SEVERAL.format(name, words, fits[0].replace("\t", "\\t")))
+    return replace(usual, delimiter=fits[0]) if fits else usual
+
+
+def _are_names(fields: Sequence[str], marks: Marks) -> bool:
+    named = not all(is_value(field, marks) for field in fields)
+    return named and not any(_NO_NAME.search(field) for field in fields)

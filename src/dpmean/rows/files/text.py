@@ -1,0 +1,138 @@
+"""The text of a file, from the disk or out of an archive, in bytes in which every character of ASCII is one byte."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from dpmean.errors import ArgumentError
+from dpmean.rows.files.reader import guarded
+
+ARCHIVES = (".gz", ".zst")
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+"""Byte order marks."""
+_UNMARKED = (
+    '{} does not begin with a byte order mark, which encoding="utf-16" needs: give encoding="utf-16-le" (usual) or '
+    '"utf-16-be"'
+)
+_MARKED = "{} begins with the byte order mark of {}, got encoding={!r}: leave encoding out"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A file of text. UTF-16 is read as UTF-8; text with one byte per character as it is."""
+
+    path: Path
+    encoding: str
+    mark: int
+    """The length of its byte order mark."""
+    marked: bool
+    """Whether that mark alone says what the encoding is."""
+
+    @staticmethod
+    def open(path: Path, encoding: str | None) -> Text:
+        """Look at the first bytes of a file, and choose its encoding if nobody says it: UTF-8 without a mark."""
+        with closing(_opened(path)) as file:
+            start = _take(path, file, 3)
+        mark, found = next(((mark, name) for mark, name in _MARKS.items() if start.startswith(mark)), (b"", None))
+        if encoding == "utf-16" and found is None:
+            raise ArgumentError(_UNMARKED.format(path.name))
+        fits = encoding is None or encoding == found or (encoding == "utf-16" and found != "utf-8")
+        if found is not None and not fits:
+            raise ArgumentError(_MARKED.format(path.name, name_encoding(found), encoding))
+        return Text(path, found or encoding or "utf-8", len(mark), encoding is None and found is not None)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether it can only be read from its beginning."""
+        return self.path.suffix.lower() in ARCHIVES or self.is_wide
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a character has two bytes or more."""
+        return self.encoding.startswith("utf-16")
+
+    def first_lines(self, size: int) -> tuple[bytes, bytes]:
+        """Return the first line and the second one, as far as about so many bytes reach."""
+        held = b""
+        for piece in self.between(0, None, size):
+            held += piece
+            if len(held) > size or held.count(b"\n") > 1:
+                break
+        first, end, rest = held.partition(b"\n")
+        return first + end, b"".join(rest.partition(b"\n")[:2])
+
+    def between(self, start: int, stop: int | None, size: int) -> Iterator[bytes]:
+        """Yield the text between two places, counted behind the mark, about so many bytes at a time."""
+        at = 0
+        with closing(_opened(self.path)) as file:
+            if self.in_order:
+                _take(self.path, file, self.mark)
+            else:
+                file.seek(self.mark + start)
+                at = start
+            for piece in self._pieces(file, size):
+                first, last = max(start - at, 0), len(piece) if stop is None else max(stop - at, 0)
+                at += len(piece)
+                if found := piece[first:last]:
+                    yield found
+                if stop is not None and at >= stop:
+                    return
+
+    def span(self, start: int, stop: int) -> bytes:
+        """Return the text between two places of a file that can be read from anywhere."""
+        with open(self.path, "rb") as file:
+            file.seek(self.mark + start)
+            return file.read(stop - start)
+
+    def as_utf8(self, text: bytes) -> bytes:
+        """Return text in UTF-8; what is no character of the encoding is none of UTF-8 either, and changes no other."""
+        if self.is_wide or self.encoding == "utf-8":
+            return text
+        return text.decode(self.encoding, "surrogateescape").encode("utf-8", "surrogatepass")
+
+    def _pieces(self, file: Any, size: int) -> Iterator[bytes]:
+        if not self.is_wide:
+            while piece := _read(self.path, file, size):
+                yield piece
+            return
+        decoder = codecs.getincrementaldecoder(self.encoding)("surrogatepass")
+        while piece := _read(self.path, file, size):
+            yield guarded(decoder.decode, piece).encode("utf-8", "surrogatepass")
+        yield guarded(decoder.decode, b"", final=True).encode("utf-8", "surrogatepass")
+
+
+def name_encoding(encoding: str) -> str:
+    """Return what people call an encoding."""
+    return {"iso8859-1": "Latin-1"}.get(encoding, encoding.upper() if encoding.startswith("utf") else encoding)
+
+
+def _opened(path: Path) -> Any:
+    """Open a file, and unpack it while it is read."""
+    archive = path.suffix.lower()
+    if archive == ".zst":
+        import pyarrow as pa
+
+        return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+    return gzip.open(path, "rb") if archive == ".gz" else open(path, "rb")
+
+
+def _read(path: Path, file: Any, size: int) -> bytes:
+    """Read some bytes; of an archive that is damaged or cut off, say so."""
+    if path.suffix.lower() not in ARCHIVES:
+        return bytes(file.read(size))
+    return bytes(guarded(file.read, size))
+
+
+def _take(path: Path, file: Any, size: int) -> bytes:
+    """Read so many bytes, unless the file ends."""
+    held = b""
+    while len(held) < size and (more := _read(path, file, size - len(held))):
+        held += more
+    return held

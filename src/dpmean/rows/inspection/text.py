@@ -1,0 +1,162 @@
+"""A CSV file, looked at record by record: what cannot be read is written down, and the rest goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dpmean.enums import Newlines
+from dpmean.errors import ArgumentError, DataError
+from dpmean.queries.queries import Ints
+from dpmean.rows.files.csv import find_parts, split_pieces, without_last_end
+from dpmean.rows.files.csv_header import Header, read_header
+from dpmean.rows.files.csv_records import RAGGED, STRAY, UNCLOSED, Bytes, Fields, Marks, read_fields
+from dpmean.rows.files.dialect import Dialect
+from dpmean.rows.files.text import Text
+from dpmean.rows.inspection.cells import name_kinds, read_cells
+from dpmean.rows.inspection.findings import TEXT, Asked, Column, Findings, KeyColumn, Places
+
+_CHUNK_BYTES = 1 << 20
+_BLOCK_ROWS = 4096
+_SURELY_TEXT = 20_000
+"""So much text and no number: what else is in that column is not looked at any more."""
+_FAULTS = {
+    RAGGED: "more or fewer fields than the first line",
+    UNCLOSED: "a quoted field that does not end on its line (if fields may hold line breaks: --newlines quoted)",
+    STRAY: "a quote in the middle of a field",
+}
+_UNBALANCED = "a quote that is never closed, or one in the middle of a field"
+_NOT_TEXT = "text in the column {} that is not {}: give --encoding"
+
+
+def inspect_text(path: Path, dialect: Dialect, asked: Asked, progress: Callable[[int], None]) -> Findings:
+    """Look at a CSV file; ``progress`` is told how many bytes of text were seen."""
+    header = read_header(Text.open(path, dialect.encoding), dialect, asked.declared, _CHUNK_BYTES)
+    for name in asked.declared:
+        if name not in header.names:
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(header.names[:20])}")
+    found = Findings.of(header.names, asked)
+    found.read_as, found.assumed, found.named = header.read_as, header.assumed, header.named
+    walk = _Walk(header, asked, found)
+    if header.marks.quoted and not _balances(header):
+        found.fault(_UNBALANCED, np.empty(0, dtype=np.int64))
+        walk.marks = replace(header.marks, newlines=Newlines.RECORDS)  # which shows where
+    for held, records, lines in walk.records(progress):
+        for start in range(0, len(records), _BLOCK_ROWS):
+            end = start + _BLOCK_ROWS
+            for good, where, fields in walk.readable(held, records[start:end], lines[start:end]):
+                walk.look(held, good, where, fields)
+    return found
+
+
+def _balances(header: Header) -> bool:
+    """Whether every quote is closed in the end."""
+    try:
+        find_parts(header, blank=len(header.names) == 1)
+    except DataError:
+        return False
+    return True
+
+
+class _Walk:
+    """One way through the file."""
+
+    def __init__(self, header: Header, asked: Asked, found: Findings) -> None:
+        self.header, self.asked, self.found = header, asked, found
+        self.marks: Marks = header.marks
+        self.width = len(header.names)
+
+    def records(self, progress: Callable[[int], None]) -> Iterator[tuple[Bytes, Ints, Ints]]:
+        """Yield text, where records are in it, and on which lines these begin."""
+        text, line = self.header.text, 1 + self.header.named
+
+        def pieces() -> Iterator[bytes]:
+            for piece in without_last_end(text.between(self.header.size, None, _CHUNK_BYTES)):
+                progress(len(piece))
+                yield text.as_utf8(piece)
+
+        for held, records, rest in split_pieces(pieces(), self.marks, blank=self.width == 1):
+            ends = np.flatnonzero(held[:rest] == ord("\n"))
+            yield held, records, line + np.searchsorted(ends, records[:, 0])
+            line += len(ends)
+
+    def readable(self, held: Bytes, records: Ints, lines: Ints) -> Iterator[tuple[Ints, Ints, Fields]]:
+        """Yield the records that can be divided into columns, and write down the others."""
+        if not len(records):
+            return
+        fields = read_fields(held, records, self.marks, np.ones(self.width, dtype=np.bool_), trim=True)
+        if isinstance(fields, Fields):
+            yield records, lines, fields
+        elif len(records) == 1:
+            self.found.rows += 1
+            self.found.fault(_FAULTS[fields], lines)
+        else:
+            half = len(records) // 2
+            yield from self.readable(held, records[:half], lines[:half])
+            yield from self.readable(held, records[half:], lines[half:])
+
+    def look(self, held: Bytes, records: Ints, lines: Ints, fields: Fields) -> None:
+        """Look at records, column by column."""
+        import pyarrow as pa
+
+        self.found.rows += len(records)
+        whole = fields.as_arrow()
+        for j, column in enumerate(self.found.columns.values()):
+            cells = whole.take(pa.array(np.arange(j, len(fields), self.width)))
+            self._look_at_cells(column, cells, fields.odd[j :: self.width], lines)
+        listed = np.ones(len(records), dtype=np.bool_)
+        for name in dict.fromkeys(one for one in (self.asked.by, self.asked.unit) if one is not None):
+            mask = self._look_at_keys(self.found.keys[name], held, records, lines, listed)
+            if name == self.asked.by:
+                listed = mask
+                self.found.listed += int(listed.sum())
+
+    def _look_at_cells(self, column: Column, cells: object, odd: np.typing.NDArray[np.bool_], lines: Ints) -> None:
+        if not column.numbers and column.others.get(TEXT, Places()).count > _SURELY_TEXT:
+            column.others[TEXT].count += len(lines)
+            return
+        values, missing, others = read_cells(cells, odd, self.marks.decimal)
+        column.add_numbers(values, missing, lines)
+        for kind, places in name_kinds(cells, others, self.marks.decimal):
+            column.others.setdefault(kind, Places()).add(lines[places])
+
+    def _look_at_keys(
+        self, column: KeyColumn, held: Bytes, records: Ints, lines: Ints, listed: np.typing.NDArray[np.bool_]
+    ) -> np.typing.NDArray[np.bool_]:
+        """Count the keys of one column, as they are written; return which are among the groups that are asked for."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        wanted = np.zeros(self.width, dtype=np.bool_)
+        wanted[self.header.names.index(column.name)] = True
+        fields = read_fields(held, records, self.marks, wanted, trim=False)
+        if not isinstance(fields, Fields):  # it was readable before
+            return listed
+        empty = np.diff(fields.stops) == 0
+        keys = pa.LargeBinaryArray.from_buffers(
+            pa.large_binary(), len(fields), fields.as_arrow(empty).buffers(), null_count=int(empty.sum())
+        )
+        column.missing.add(lines[empty & listed])
+        broken = [place for place, key in enumerate(keys.to_pylist()) if key is not None and not _is_utf8(key)]
+        column.unreadable.add(lines[np.array(broken, dtype=np.int64)])
+        if broken:
+            encoding = self.header.text.encoding
+            self.found.fault(_NOT_TEXT.format(column.name, encoding), lines[np.array(broken, dtype=np.int64)])
+        counts = keys.filter(pa.array(listed & ~empty)).value_counts()
+        column.add(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))
+        if self.asked.groups is None:
+            return listed
+        labels = pa.array([label.encode() for label in self.asked.groups], pa.large_binary())
+        mask: np.typing.NDArray[np.bool_] = compute.is_in(keys, value_set=labels).to_numpy(zero_copy_only=False)
+        return mask
+
+
+def _is_utf8(key: bytes) -> bool:
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,36 @@
+"""Where the values of rows in memory lie among points: what searches of many counts ask again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.queries.queries import Ints
+from dpmean.rows import numba_kernels
+from dpmean.rows.threads import each
+
+_BUSY_BYTES = 8 << 20  # less than this is not worth several threads
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RowPlaces:
+    """For many values of each row, the first point not below it: one line of ``indices`` per value."""
+
+    indices: NDArray[Any]
+    threads: int
+
+    def count_at_most(self, index: Ints) -> Ints:
+        """Count in every line."""
+        counts = np.empty(len(index), dtype=np.int64)
+
+        def count(lines: slice) -> None:
+            numba_kernels.count_at_most(self.indices[lines], index[lines], counts[lines])
+
+        busy = self.indices.nbytes > _BUSY_BYTES
+        size = max(1, len(index) // 8) if busy else len(index)
+        each(count, [slice(start, start + size) for start in range(0, len(index), size)], self.threads)
+        return counts

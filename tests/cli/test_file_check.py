@@ -1,0 +1,171 @@
+"""dpmean check: what it says to the holder of the data, and that the command it prints works."""
+
+import json
+import re
+import shlex
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dpmean.cli import main
+from dpmean.cli.file_check_page import BANNER
+
+N = 3000
+WRITTEN = "83714"
+
+
+def call(*words, folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return CliRunner().invoke(main, [*words], prog_name="dpmean", terminal_width=80)
+
+
+@pytest.fixture
+def people():
+    """Return the lines of a file."""
+    chance = np.random.default_rng(3)
+    return ["who;age;einkommen;note;day"] + [
+        f"p{chance.integers(900)};{chance.integers(18, 90)};{chance.normal(30, 9):.2f};fine;2024-01-{i % 28 + 1:02d}"
+        for i in range(N)
+    ]
+
+
+def suggested(text):
+    """Return the command that a page prints, with what its placeholders stand for."""
+    line = re.search(r"^  (dpmean mean .*)$", text, re.MULTILINE)[1]
+    for word, value in (("LOWER", "0"), ("UPPER", "200"), ("GROUPS", "fine"), ("LONGEST", "9")):
+        line = line.replace(word, value)
+    return shlex.split(line)[1:]
+
+
+OPTIONS = [
+    "",
+    "--columns age",
+    "--columns einkommen,age --privacy-unit who",
+    "--lower 0 --upper 130 --columns age",
+    "--by note --columns age",
+    "--by note --groups fine,bad --columns age --privacy-unit who",
+    "--sep ; --encoding utf-8",
+    "--bounds bounds.csv",
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_command_that_is_printed_works(options, people, tmp_path):
+    (tmp_path / "a file.csv").write_text("\n".join(people))
+    (tmp_path / "bounds.csv").write_text("column,lower,upper\nage,0,130\neinkommen,0,200\n")
+    done = call("check", "a file.csv", *shlex.split(options), folder=tmp_path)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith(BANNER)
+    words = suggested(done.stdout)
+    assert words[:2] == ["mean", "a file.csv"]
+    found = call(*words, folder=tmp_path)
+    assert found.exit_code == 0, found.output
+    assert "judging" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "options"),
+    [
+        ("p1;<83714;3;fine;2024-01-01", "column 'age' has a number with a sign such as < before it: line 8", ""),
+        ("p1;83714 kg;3;fine;2024-01-01", "column 'age' has a number with a unit or a currency: line 8", ""),
+        ("p1;31.12.2024;3;fine;x", "column 'age' has a date: line 8", ""),
+        ("p1;3;3;fine", "more or fewer fields than the first line: line 8", ""),
+        ('p1;3;3;"fine;x', "a quoted field that does not end on its line", ""),
+        (";3;3;fine;x", "column 'who' is empty, but every row must say whose it is: line 8", "--privacy-unit who"),
+        ("p1;83,71;4;fine;x", "decimal comma (then give --decimal ,): line 8", "--columns age"),
+    ],
+)
+def test_what_stands_in_the_way_is_said_without_a_value(change, said, options, people, tmp_path):
+    people[7] = change
+    (tmp_path / "t.csv").write_text("\n".join(people))
+    done = call("check", "t.csv", *options.split(), folder=tmp_path)
+    assert done.exit_code == 1
+    assert said in " ".join(done.stdout.split())
+    assert WRITTEN not in done.output
+    asked = options or "--columns age,einkommen"
+    mean = f"mean t.csv {asked} --rho 0.5 --lower 0 --upper 200 --columns age".split()
+    assert call(*mean, folder=tmp_path).exit_code == 3
+
+
+def test_missing_values_and_values_outside_of_bounds_are_said(people, tmp_path):
+    people[7], people[9] = "p1;;300;fine;x", "p1;inf;-3;fine;x"
+    (tmp_path / "t.csv").write_text("\n".join(people))
+    done = call("check", "t.csv", "--columns", "age,einkommen", "--lower", "0", "--upper", "200", folder=tmp_path)
+    assert done.exit_code == 0
+    text = " ".join(done.stdout.split())
+    for words in ("missing: line 8", "infinite: line 10", "above the bounds: line 8", "below the bounds: line 10"):
+        assert words in text
+    words = suggested(done.stdout)
+    assert words[words.index("--nan") + 1] == "impute"
+    assert call(*words, folder=tmp_path).exit_code == 0
+
+
+def test_one_document_has_everything(people, tmp_path):
+    people[7] = ";;3;fine;x"
+    (tmp_path / "t.csv").write_text("\n".join(people))
+    (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
+    done = call("check", "t.csv", "--privacy-unit", "who", "--json", folder=tmp_path)
+    found = json.loads(done.stdout)
+    assert done.exit_code == 1
+    assert (found["warning"], found["works"], found["rows"]) == (BANNER, False, N)
+    assert found["keys"][0]["missing"] == {"count": 1, "lines": [8]}
+    assert {column["name"]: column["holds"] for column in found["columns"]}["day"] == "text"
+    assert shlex.split(found["command"])[:3] == ["dpmean", "mean", "t.csv"]
+    done = call("check", "twice.csv", "--json", folder=tmp_path)
+    assert json.loads(done.stdout)["obstacles"] == ["two columns of twice.csv have the same name: rename one"]
+
+
+def test_bounds_are_never_made_of_the_rows(people, tmp_path):
+    (tmp_path / "t.csv").write_text("\n".join(people))
+    done = call("check", "t.csv", folder=tmp_path)
+    assert "--lower LOWER --upper UPPER" in done.stdout
+    assert "must not come from these rows" in " ".join(done.stdout.split())
+
+
+def test_few_rows_are_said(people, tmp_path):
+    (tmp_path / "t.csv").write_text("\n".join(people[:20]))
+    done = call("check", "t.csv", folder=tmp_path)
+    assert done.exit_code == 1
+    assert re.search(
+        r"19 rows are too few for 2 columns and rho = 0.5: at least \d+ are", " ".join(done.stdout.split())
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("check t.csv --columns height", 2, "there is no column 'height': there are who, age"),
+        ("check t.csv --sep ;;", 2, "sep must be one ASCII character"),
+        ("check t.csv --lower 0", 2, "--lower and --upper go together"),
+        ("check t.csv --by note --privacy-unit note", 2, "are the same column"),
+        ("check none.csv", 3, "there is no file none.csv"),
+        ("check rows.npy", 2, "check is for CSV, Parquet and Arrow files"),
+        ("check t.parquet --sep ;", 2, "sep is for CSV files, got a .parquet file"),
+        ("check *.csv", 2, "one CSV file at a time"),
+        ("check twice.csv", 1, "two columns of twice.csv have the same name"),
+    ],
+)
+def test_wrong_usage_is_told_as_everywhere(line, code, said, people, tmp_path):
+    (tmp_path / "t.csv").write_text("\n".join(people))
+    (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
+    np.save(tmp_path / "rows.npy", np.ones((3, 3)))
+    (tmp_path / "t.parquet").write_bytes(b"")
+    done = call(*line.split(), folder=tmp_path)
+    assert done.exit_code == code
+    assert said in " ".join(done.output.split())
+
+
+def test_tables_and_vectors_are_checked_too(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    chance = np.random.default_rng(0)
+    parquet.write_table(pa.table({"x": chance.normal(0, 1, N), "name": ["a"] * N}), tmp_path / "t.parquet")
+    parquet.write_table(pa.table({"v": list(chance.normal(0, 1, (N, 3)))}), tmp_path / "v.parquet")
+    for name in ("t.parquet", "v.parquet"):
+        done = call("check", name, folder=tmp_path)
+        assert done.exit_code == 0, done.output
+        assert call(*suggested(done.stdout), folder=tmp_path).exit_code == 0
+    assert "read with" not in done.stdout
