@@ -27,6 +27,7 @@ STEPS = {
     "far pairs": "whether noise that follows the columns is smaller",
     "tails": "whether a column has more rows far out than its scale tells",
     "far": "how far out the farthest rows are",
+    "profile": "how fast the number of rows falls far out",
     "alarm": "whether some rows lie far beyond all others",
     "radius": "where to clip",
     "upper": "where to clip above",
