@@ -18,7 +18,6 @@ from typing import Any, final
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from scipy.stats import trim_mean
 
 import dpmean
 from bench.problem import Floats
@@ -121,6 +120,13 @@ def read_settings(kind: str) -> Iterator[Setting]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+def trim_mean(values: Any, share: float, axis: int = 0) -> Any:
+    """Return the mean without this share of the largest and of the smallest values."""
+    ordered = np.sort(np.moveaxis(np.asarray(values, dtype=np.float64), axis, 0), axis=0)
+    left_out = int(share * len(ordered))
+    return ordered[left_out : len(ordered) - left_out].mean(axis=0)
 
 
 def measured(job: tuple[Setting, float, int]) -> Line:
