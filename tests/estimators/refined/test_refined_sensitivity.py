@@ -92,7 +92,7 @@ def test_what_was_drawn_is_what_the_receipts_say(run):
             squares[name] = (2 * balls.pop(0).radius) ** 2
         elif name.startswith("bias"):
             squares[name] = layers.bias_gap_sensitivity(*gaps.pop(0)) ** 2
-        elif name == "mean" and run.d == 1:
+        elif name == "mean" and not shelled:
             squares[name] = (2 * balls.pop(0).radius) ** 2
         elif name == "mean":
             stretch = 1.0 if estimate.scales is None else estimate.scales.stretch
