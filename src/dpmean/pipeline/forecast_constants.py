@@ -13,12 +13,12 @@ COLUMNS = (1, 2, 3, 4, 16)
 """Up to so many columns an entry holds; the last entry is for all larger numbers."""
 REACHED: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {
-        "sharp": (1.01, 1.05, 1.07, 1.08, 1.20, 1.05),
-        "thin": (0.99, 1.14, 1.16, 1.12, 1.13, 1.02),
-        "skewed": (1.16, 1.40, 1.40, 1.52, 1.41, 1.08),
-        "long": (1.74, 1.47, 1.40, 1.52, 1.40, 1.30),
-        "correlated": (1.00, 1.14, 1.42, 1.30, 1.35, 1.20),
-        "heavy": (1.17, 1.05, 1.06, 1.03, 1.06, 1.22),
+        "sharp": (1.01, 1.02, 1.03, 1.03, 1.42, 1.05),
+        "thin": (1.11, 1.20, 1.24, 1.25, 1.28, 1.02),
+        "skewed": (1.25, 1.57, 1.59, 1.65, 1.60, 1.08),
+        "long": (1.24, 1.46, 1.56, 1.69, 1.50, 1.30),
+        "correlated": (1.00, 1.23, 1.57, 1.58, 1.68, 1.20),
+        "heavy": (1.11, 1.10, 1.16, 1.19, 1.41, 1.22),
     }
 )
 """By how the ends of rows look, and by the number of columns."""
