@@ -121,7 +121,7 @@ def test_bounds_scale_each_column_by_its_own_range():
     generator = np.random.default_rng(3)
     data = np.column_stack([generator.uniform(0, 1, 5000), generator.uniform(0, 1e6, 5000)])
     found = release(data, norm_bound=None, bounds=([0, 0], [1, 1e6]))
-    assert found.noise_std[1] == pytest.approx(1e6 * found.noise_std[0], rel=1e-4)  # the noise on n differs a little
+    assert found.noise_std[1] == pytest.approx(1e6 * found.noise_std[0], rel=3e-4)  # the noise on n differs a little
     assert np.all(np.abs(found.mean - data.mean(axis=0)) < 6 * found.noise_std)
 
 

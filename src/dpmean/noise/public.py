@@ -43,7 +43,7 @@ class PublicCoins:
     def order(self, n: int, size: int) -> Ints:
         """Return the same positions in a random order."""
         words = self._words("sample")
-        if 2 * size > n:
+        if 2 * size > n or n == 0:
             return np.argsort(words(n), kind="stable")[:size].astype(np.int64)
         drawn = words(size + size * size // n + 64)
         while True:

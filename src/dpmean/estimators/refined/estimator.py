@@ -115,7 +115,8 @@ def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     if few and far:
         return release_from(problem, extent, centre, seen, far.radius)
     if few:
-        return release_few_columns(problem, extent, centre, seen, look_within(problem, seen, outline), outline)
+        inner = look_within(problem, seen, outline)
+        return release_few_columns(problem, extent, centre, seen, inner, outline, noticed)
     end = far or upper_end(problem, seen.counts, centre.at, least, steep, shares.radius, "radius", noticed=noticed)
     return release_on_ladder(problem, extent, centre, seen, end)
 

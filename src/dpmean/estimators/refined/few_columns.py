@@ -123,10 +123,20 @@ def _index_between(inner: Inner, end: End) -> float:
 
 
 def release_few_columns(
-    problem: Problem, extent: Extent, centre: Centre, seen: Distances, inner: Inner | None, outline: End
+    problem: Problem,
+    extent: Extent,
+    centre: Centre,
+    seen: Distances,
+    inner: Inner | None,
+    outline: End,
+    noticed: float,
 ) -> Estimate:
-    """Search for the end with a slope that fits the rows, move it to where the bias is as wanted, and release."""
+    """Search for the end with a slope that fits the rows, move it to where the bias is as wanted, and release.
+
+    So many rows far out would have been ``noticed``.
+    """
     end = _search(problem, seen, extent.spread / 4, index_at(problem, extent, inner, outline))
+    end = replace(end, unseen=min(end.unseen, noticed))
     return _release(problem, extent, centre, seen, Tail(end, index_at(problem, extent, inner, end)))
 
 

@@ -32,7 +32,7 @@ def share(n: int, d: int, rho: float) -> float:
     Rows end at about sqrt(2 d) standard deviations, or sqrt(12) in one dimension. Their square is the noise on the sum
     of squares, but for 1 / sqrt(2 rho'); the noise matters beside the error of the mean and that of sampling.
     """
-    m, radius = plan.rows_to_locate(n, d, rho), 12.0 if d == 1 else 2.0 * d
+    m, radius = max(plan.rows_to_locate(n, d, rho), 1), 12.0 if d == 1 else 2.0 * d
     sampled = 2 * rho * n / (2 * rho * n + radius)  # what part of the squared error is due to sampling
     squared = (sampled * radius / m) ** 2 / (2 * rho)  # the relative variance, for the whole budget
     return min(MOST, max(LEAST, 1.21 * squared / WIDER))

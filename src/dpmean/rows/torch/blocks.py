@@ -252,6 +252,8 @@ class TensorRows:
         factors = self.does.there(numba_kernels.combining(view.signs, self.d, size, view.first // size) / view.step)
         indices = [torch.empty((0, size), dtype=torch.int32, device=self.does.device)]
         for block in self._blocks():
+            if not len(block):
+                continue
             wholes = (self.does.enter(block) * factors).round()
             padded = torch.nn.functional.pad(wholes, (0, -self.d % size))
             values = padded.view(len(block), -1, size).sum(dim=1)
