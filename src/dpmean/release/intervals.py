@@ -34,7 +34,8 @@ ROWS, POPULATION = "rows", "population"
 class Interval:
     """A confidence interval for each column, in its own unit.
 
-    Each holds for its column with this confidence; all of them together hold more rarely.
+    Each holds for its column with this confidence; all of them together hold more rarely. None covers a few rows that
+    are much farther out than all others, nor bounds that cut off rows.
 
     Attributes:
         lower: The lower ends, one per column.
