@@ -14,8 +14,9 @@ from dpmean.estimators.refined.problem import Problem
 from dpmean.numerics.grid import Grid
 from dpmean.queries.queries import Floats
 
-SAME_RADIUS = 0.85
-"""Releases that clip at less than this part of the last one's radius do not enter the mean."""
+SAME_RADIUS, SAME_RADIUS_OF_FEW = 0.85, 0.95
+"""Releases that clip at less than this part of the last one's radius do not enter the mean. With few columns, nobody
+measures the bias of what was clipped at less."""
 
 
 @final

@@ -19,6 +19,7 @@ from dpmean.estimators.refined import plan
 from dpmean.estimators.refined.centre import Centre, locate
 from dpmean.estimators.refined.extent import Extent, find_extent
 from dpmean.estimators.refined.few_columns import (
+    STEEP,
     look_within,
     release_few_columns,
     release_from,
@@ -94,7 +95,7 @@ def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     """Find the radius, in two steps with more locating in between, and release the mean of the clipped rows."""
     shares, few = problem.shares, problem.d <= plan.FEW
     least = extent.spread / 4 if few else extent.spread / 2
-    steep = 20.0 if few else 10 + 2 * math.sqrt(problem.d)
+    steep = STEEP if few else 10 + 2 * math.sqrt(problem.d)
     seen = measure(problem, extent, centre.at)
     outline = upper_end(problem, seen.counts, centre.at, least, steep, shares.outline, "outline")
     expected = math.hypot(extent.spread, centre.error)

@@ -29,12 +29,13 @@ lengthen its rows, and its values may be far apart."""
 TRUST, TRUST_IN_ONE = 0.7, 0.33
 """How much of the index beyond the least is believed."""
 _STEEPEST_INDEX = 50.0
+"""Of rows that end like a wall."""
 _GUARD = 1.3
 """The index near the end is at most so many times that between the spread and the end."""
 GOAL_OF_ONE, GOAL, GOAL_OF_MORE = 1.5, 1.9, 2.5
 """How far rows beyond the end may move the mean: in radii, times 1 / (n sqrt(rho)). For one column, for less than
 plan.LADDER_FROM, and for more."""
-_GENTLE, _STEEP_OF_ONE, _STEEP, _STEEPEST = 5.0, 8.0, 20.0, 100.0
+_GENTLE, _STEEP_OF_ONE, STEEP, _STEEPEST = 5.0, 8.0, 20.0, 100.0
 """The slopes of a search: where there is no tail to go by, at least in one column, at least in more, and at most."""
 _PART_OF_GOAL = 0.5
 """The slope is such that rows beyond the end exceed it by this part of the goal, if that is steep enough."""
@@ -115,10 +116,10 @@ def _index_between(inner: Inner, end: End) -> float:
     """Return the power that joins the rows beyond an inner radius to the pressure / index rows beyond an end."""
     if end.radius <= inner.radius:
         return _STEEPEST_INDEX
-    octaves, index = math.log(end.radius / inner.radius), _STEEPEST_INDEX
+    stretch, index = math.log(end.radius / inner.radius), _STEEPEST_INDEX
     for _ in range(60):
         fall = math.log(max(inner.rows * index / end.pressure, 1.01))
-        index = min(max(fall / octaves, 1.0), _STEEPEST_INDEX)
+        index = min(max(fall / stretch, 1.0), _STEEPEST_INDEX)
     return index
 
 
@@ -141,19 +142,19 @@ def release_few_columns(
 
 
 def release_interval(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
-    """Do so on both sides of the centre: the ends of an interval need not be equally far."""
+    """Search for an end on both sides of the centre, which need not be equally far, move both, and release."""
     sides, least = problem.curator.count(problem.rows, problem.grid.sides(centre.at)), extent.spread / 4
     tails = []
     for line, name in enumerate(("upper", "lower")):
         cost = problem.shares.outline / 2
-        outline = upper_end(problem, sides, centre.at, least, _STEEP, cost, f"{name} outline", line=line)
+        outline = upper_end(problem, sides, centre.at, least, STEEP, cost, f"{name} outline", line=line)
         end = _search_side(problem, centre, sides, line, least, index_at(problem, extent, None, outline))
         tails.append(Tail(end, index_at(problem, extent, None, end)))
     return _release_interval(problem, extent, centre, tails[0], tails[1])
 
 
 def release_from(problem: Problem, extent: Extent, centre: Centre, seen: Distances, least: float) -> Estimate:
-    """Release the mean of rows most of which are equal, and of which the others end about here."""
+    """Release the mean of rows that end about here, with no tail to go by: most are equal, or some are far out."""
     return _release(problem, extent, centre, seen, Tail(_search(problem, seen, least, None), _least_index(problem)))
 
 
@@ -180,14 +181,14 @@ def _goal(problem: Problem) -> float:
 
 
 def _slope(problem: Problem, index: float | None, goal: float, epsilon: float) -> float:
-    """Return the slope of the search: steep enough to tell the end well, and the bias is near the goal there."""
+    """Return the slope of the search: the steeper, the better it tells the end, and the more rows are beyond it."""
     if index is None:
         return _GENTLE
     most = epsilon * problem.n * (_ROWS_BEYOND_OF_ONE if problem.d == 1 else _ROWS_BEYOND * max(index / 5, 1.0))
     fitting = _PART_OF_GOAL * goal * epsilon * index * (index - 1)
     if problem.d == 1:
-        return min(max(2 * fitting, _STEEP_OF_ONE), _STEEP, max(most, 2.0))
-    return min(max(fitting, min(_STEEP, most)), _STEEPEST, max(most, 2.0))
+        return min(max(2 * fitting, _STEEP_OF_ONE), STEEP, max(most, 2.0))
+    return min(max(fitting, min(STEEP, most)), _STEEPEST, max(most, 2.0))
 
 
 def _search(problem: Problem, seen: Distances, least: float, index: float | None) -> End:

@@ -72,14 +72,13 @@ def part(rho: Fraction, share: float) -> Fraction:
 def divide(rho: Fraction, n: int, m: int, d: int) -> Shares:
     """Divide the budget, if m of n rows find spread and centre.
 
-    Counts are cheap when there are many rows, and noise on the radius matters less in many dimensions. With one, an
-    interval serves instead of a ball.
+    Counts are cheap when there are many rows, and noise on the radius matters less in many dimensions. With few, it
+    takes more to know what is beyond it. What is not spent in the end is left for the mean.
     """
     some, all_rows = float(rho) * m * m, float(rho) * n * n
     few = d <= FEW
     radius = 0.13 / d**0.4 if few else min(0.15, max(0.006, 0.1 / d, 600 / all_rows))
-    ladder = not few or d >= LADDER_FROM
-    none = Fraction(0)
+    ladder, none = d >= LADDER_FROM, Fraction(0)
     return Shares(
         spread=part(rho, min(0.05, 25600 / some)),
         extremes=part(rho, min(0.05, 25600 / some)),

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from dpmean.estimators.refined import plan
-from dpmean.estimators.refined.centre import SAME_RADIUS, Centre, Partial, combine
+from dpmean.estimators.refined.centre import SAME_RADIUS, SAME_RADIUS_OF_FEW, Centre, Partial, combine
 from dpmean.estimators.refined.extent import Extent
 from dpmean.estimators.refined.problem import Problem
 from dpmean.estimators.refined.radius import Distances, End
@@ -132,7 +132,7 @@ def _factors(problem: Problem, counts: Counts, indices: list[int]) -> list[int]:
 def _finish(problem: Problem, extent: Extent, centre: Centre, last: _Clipped, end: End) -> Estimate:
     """Combine the last release with earlier ones of about the same radius, if they saw all rows."""
     n, at = problem.n, last.partial.centre
-    same = 0.95 if problem.d <= plan.FEW else SAME_RADIUS  # what was clipped at less has a bias that nobody measured
+    same = SAME_RADIUS_OF_FEW if problem.d <= plan.FEW else SAME_RADIUS
     earlier = centre.alike(same * last.partial.radius) if problem.all_find_the_centre else []
     mean, moved, std = combine([*earlier, last.partial])
     tail, tail_std = _tail(problem, extent, at, last.ceiling, end)
