@@ -16,7 +16,7 @@ from dpmean.errors import DataError
 from dpmean.rows.column_names import UncertainNames
 from dpmean.rows.files.csv_records import MISSING, Fields, Marks, read_fields
 from dpmean.rows.files.dialect import SEPARATORS, Dialect, name_separator
-from dpmean.rows.files.text import Text, name_encoding
+from dpmean.rows.files.text import LONGEST_LINE, Text, name_encoding
 
 _NO_NAME = re.compile(r"^[\W\d]*\d|[;|]")
 """A name that begins with a digit, whatever signs are before it, may be a value: it must not be shown as a name."""
@@ -38,6 +38,7 @@ _NOT_DECODED = (
 )
 _ZEROS = 'the first line of {} is not UTF-8, but seems to be UTF-16: give encoding="utf-16-le", or "utf-16-be"'
 _NO_END = 'the first line of {} does not end, although the file begins as one in UTF-16: give encoding="utf-16"'
+_TOO_LONG = "the first line of {} does not end within 64 MB: save the file as CSV, with line feeds (\\n) at line ends"
 _OLD_LINE_ENDS = "the first line of {} contains a carriage return: save the file with line feeds (\\n) at line ends"
 _TWICE = "two columns of {} have the same name: rename one"
 _USUAL_CODE_PAGE = "cp1252"
@@ -69,6 +70,8 @@ class Header:
 def read_header(text: Text, dialect: Dialect, declared: Sequence[str], size: int) -> Header:
     """Read the first line, beside names that the caller gives; look at so many bytes."""
     first, second = text.first_lines(size)
+    if len(first) > LONGEST_LINE and not first.endswith(b"\n"):
+        raise DataError(_TOO_LONG.format(text.path.name))
     text, line, by_name = _decode(text, first, dialect, [name for name in declared if not _NUMBERED.fullmatch(name)])
     if text.is_wide and dialect.encoding is None and not first.endswith(b"\n"):
         raise DataError(_NO_END.format(text.path.name))

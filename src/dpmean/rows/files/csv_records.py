@@ -57,8 +57,15 @@ class Scan:
 
     @property
     def rest(self) -> range:
-        """What has not ended: a last record without a line break, or nothing."""
+        """What no line break has ended."""
         return range(int(self._state[1]), self._at)
+
+    @property
+    def last(self) -> range:
+        """A last record without a line break, if no text follows; empty if there is none."""
+        rest = self.rest
+        is_blank = len(rest) == 1 and self._state[3] == _RETURN
+        return rest[:0] if is_blank and not self._blank else rest
 
     @property
     def in_quotes(self) -> bool:
@@ -78,7 +85,7 @@ def find_records(text: Bytes, marks: Marks, *, blank: bool) -> Ints:
     """Return where each record of a text begins and ends, its line break left out."""
     scan = Scan(marks, 0, blank=blank)
     found = scan.feed(text, 1)
-    return np.concatenate((found, [[scan.rest.start, scan.rest.stop]])) if scan.rest else found
+    return np.concatenate((found, [[scan.last.start, scan.last.stop]])) if scan.last else found
 
 
 @final

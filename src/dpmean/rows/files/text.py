@@ -14,6 +14,8 @@ from dpmean.errors import ArgumentError
 from dpmean.rows.files.reader import guarded
 
 ARCHIVES = (".gz", ".zst")
+LONGEST_LINE = 64 << 20
+"""Bytes in which a first line must end."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 """Byte order marks."""
 _UNMARKED = (
@@ -59,13 +61,14 @@ class Text:
         return self.encoding.startswith("utf-16")
 
     def first_lines(self, size: int) -> tuple[bytes, bytes]:
-        """Return the first line and the second one, as far as about so many bytes reach."""
-        held = b""
+        """Return the first line, and the second one as far as about so many bytes reach."""
+        held, ends = bytearray(), 0
         for piece in self.between(0, None, size):
             held += piece
-            if len(held) > size or held.count(b"\n") > 1:
+            ends += piece.count(b"\n")
+            if ends > 1 or len(held) > (size if ends else LONGEST_LINE):
                 break
-        first, end, rest = held.partition(b"\n")
+        first, end, rest = bytes(held).partition(b"\n")
         return first + end, b"".join(rest.partition(b"\n")[:2])
 
     def between(self, start: int, stop: int | None, size: int) -> Iterator[bytes]:
