@@ -108,7 +108,7 @@ def test_an_empty_last_line_of_one_column_is_told_with_the_cure(people, tmp_path
     mean = ["mean", "t.csv", "--columns", "age", "--lower", "0", "--upper", "130", "--rho", "0.5"]
     refused = call(*mean, folder=tmp_path)
     assert refused.exit_code == 3
-    assert "An empty last line of a CSV file with one column is a missing value: remove it" in " ".join(refused.stderr.split())
+    assert "An empty last line of a CSV file with one column is a missing value: remove it" in refused.stderr
     done = call("check", "t.csv", folder=tmp_path)
     assert "empty at the end: line 3002; with one column, an empty line is a row" in " ".join(done.stdout.split())
     assert json.loads(call("check", "t.csv", "--json", folder=tmp_path).stdout)["empty_end"]["lines"] == [3002]
