@@ -18,6 +18,7 @@ from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.files.csv import TextReader
 from dpmean.rows.files.csv_records import MISSING
 from dpmean.rows.files.dialect import Dialect
+from tests.support.public import REPLACED
 from tests.support.saved import saved
 
 SETTINGS = {"rho": 0.5, "norm_bound": 60.0, "columns": ["x"], "allow_few_rows": True, "seed": 1}
@@ -47,6 +48,24 @@ WAYS = {
     "persons": lambda path, **more: dpmean.mean(path, privacy_unit="who", **SETTINGS, **more),
     "groups": lambda path, **more: dpmean.mean_by(path, by="group", groups=["a", "b"], **SETTINGS, **more),
 }
+
+
+@pytest.mark.parametrize("kind", [".csv", ".csv.gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_threads_do_not_show(kind, end, tmp_path, monkeypatch):
+    """Of many parts, of one column with empty lines at boundaries and at the end, of persons and of groups."""
+    numbers = [("" if i % 2048 in (0, 2047) else f"{i % 97}") for i in range(30_000)] + [""]
+    lines = [f"p{i % 900},{'ab'[i % 2]},{number},fine" for i, number in enumerate(numbers)]
+    one = saved(tmp_path / f"one{kind}", (end.join(["x", *numbers]) + end).encode())
+    several = saved(tmp_path / f"several{kind}", end.join(["who,group,x,note", "", *lines, "", "\r"]).encode())
+    found = []
+    for threads in ("1", "4"):
+        monkeypatch.setenv("DPMEAN_THREADS", threads)
+        releases = [dpmean.mean(one, nan="impute", **REPLACED, **SETTINGS)]
+        releases += [WAYS[way](several, nan="impute") for way in WAYS]
+        found.append([release.to_json() for release in releases])
+        assert releases[0].n == len(numbers)
+    assert found[0] == found[1]
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")

@@ -133,8 +133,13 @@ def test_one_column_is_read_as_others_read_it_that_skip_no_empty_line(tmp_path):
                 continue
             frame = pd.read_csv(
                 io.StringIO(text_of(data, drawn), newline=""),
-                **{"sep": drawn.sep, "decimal": drawn.decimal, "quotechar": drawn.quote, "index_col": False},
-                **{"float_precision": "round_trip", "keep_default_na": False, "na_values": sorted(MISSING)},
+                sep=drawn.sep,
+                decimal=drawn.decimal,
+                quotechar=drawn.quote,
+                index_col=False,
+                float_precision="round_trip",
+                keep_default_na=False,
+                na_values=sorted(MISSING),
                 skip_blank_lines=False,
             )
             _, *by_csv = csv.reader(
