@@ -140,6 +140,14 @@ def test_bounds_are_never_made_of_the_rows(people, tmp_path):
     assert "must not come from these rows" in " ".join(done.stdout.split())
 
 
+@pytest.mark.parametrize("text", ["", "age\n", "age,weight\r\n"])
+def test_a_file_without_rows_is_said(text, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    done = call("check", "t.csv", folder=tmp_path)
+    assert done.exit_code == 1
+    assert "What stands in the way there are no rows" in " ".join(done.stdout.split())
+
+
 def test_few_rows_are_said(people, tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(people[:20]))
     done = call("check", "t.csv", folder=tmp_path)

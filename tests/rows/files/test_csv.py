@@ -2,6 +2,7 @@
 
 import csv
 import io
+import random
 
 import numpy as np
 import pandas as pd
@@ -263,6 +264,37 @@ def test_numbers_are_written_as_they_were_before(tmp_path):
         else:
             assert np.array_equal(rows(TextReader.open(path, ["x"]))[:, 0], wanted, equal_nan=True)
     assert set(arrow_csv.ConvertOptions().null_values) == MISSING
+
+
+def test_a_number_is_what_python_takes_for_one(tmp_path):
+    """But for underscores, digits of other alphabets and other blanks, which no other reader takes either."""
+    chance, path = random.Random(0), tmp_path / "t.csv"
+    signs = [
+        *"0123456789+-.eEnaifINAFtyx() ",
+        "nan",
+        "inf",
+        "infinity",
+        "1e",
+        "nan(",
+        "e5",
+        "0x",
+        "1_",
+        "\u0661",
+        "\x0b",
+    ]
+    words = ["".join(chance.choice(signs) for _ in range(chance.randint(1, 5))) for _ in range(3000)]
+    for word in ["nan(1)", "NaN()", "-nan(x)", *words]:
+        path.write_text(f"x\n{word}\n")
+        try:
+            wanted = np.nan if word.strip(" ") in MISSING else float(word)
+            other = any(sign in word for sign in ("_", "\u0661", "\x0b"))
+        except ValueError:
+            other = True
+        if other:
+            with pytest.raises(DataError, match="non-numeric"):
+                rows(TextReader.open(path, ["x"]))
+        else:
+            assert np.array_equal(rows(TextReader.open(path, ["x"])), [[wanted]], equal_nan=True)
 
 
 def test_line_ends_of_old_are_refused_with_the_cure(tmp_path):

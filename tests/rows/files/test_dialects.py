@@ -229,6 +229,28 @@ def test_tabs_are_assumed_only_if_columns_are_named(tmp_path):
     assert saying(path, ["y"])[0] == [[5.0], [6.0]]
 
 
+NO_TABLES = [
+    (b"sep=;\nx;y\n1;2\n", 'says what stands between columns, and names none: remove it, and give sep=";"'),
+    (b'"sep=,"\r\nx,y\r\n1,2\r\n', 'names none: remove it, and give sep=","'),
+    ("sep=\t\nx\ty\n1\t2\n".encode("utf-16"), r'names none: remove it, and give sep="\\t"'),
+    (b"", "is empty, and names no columns"),
+    (b"\nx,y\n1,2\n", "is empty, and names no columns"),
+    (b" \r\nx,y\n1,2\n", "is empty, and names no columns"),
+    (gzip.compress(b"x\n1\n"), r"seems to be a gzip archive: let its name end in \.csv\.gz"),
+    (pa.compress(b"x\n1\n", "zstd", asbytes=True), r"seems to be a zstd archive: let its name end in \.csv\.zst"),
+    (b"PK\x03\x04\x14\x00x\n1\n", "seems to be a workbook or a zip archive: save it as CSV"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1", "seems to be a workbook: save it as CSV"),
+]
+
+
+@pytest.mark.parametrize(("data", "words"), NO_TABLES)
+def test_what_has_no_names_where_names_are_given_is_refused_with_the_cure(data, words, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=f"the first line of t.csv .*{words}"):
+        saying(path, ["x"])
+
+
 def test_names_decide_where_the_first_line_leaves_it_open(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"x;y\tx\n1;2\n")

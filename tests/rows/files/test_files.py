@@ -398,6 +398,28 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         dpmean.mean(np.zeros((3, 3)), columns=["a"], **SETTINGS)
 
 
+@pytest.mark.parametrize("text", [f"a,b\n{SECRET},2\n", f"a\n{SECRET}\n" * 1000, f"{SECRET}," * 1000, "a\0.csv"])
+def test_rows_in_place_of_the_name_of_a_file_are_not_repeated(text):
+    for way in ({}, {"privacy_unit": "a"}):
+        with pytest.raises(ArgumentError, match="text must be the name of a file") as caught:
+            dpmean.mean(text, **SETTINGS, **way)
+        assert SECRET not in str(caught.value)
+
+
+def test_what_cannot_be_read_twice_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "device.csv").symlink_to("/dev/zero")
+    for name in ("pipe.csv", "device.csv"):
+        with pytest.raises(ArgumentError, match="is a pipe or a device, which cannot be read twice: save it as a file"):
+            dpmean.mean(tmp_path / name, **SETTINGS)
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    with pytest.raises(DataError, match="there is no file"):
+        dpmean.mean(tmp_path / "loop.csv", **SETTINGS)
+    (tmp_path / "rows.csv").write_text("a\n" + "1\n" * 2000)
+    (tmp_path / "link.csv").symlink_to("rows.csv")
+    assert dpmean.mean(tmp_path / "link.csv", **SETTINGS).n == 2000
+
+
 def written(folder, *columns, names=None):
     """Write a folder of files, each with a column of its own type."""
     folder.mkdir()

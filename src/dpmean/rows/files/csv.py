@@ -179,14 +179,17 @@ def records_of(text: Text, marks: Marks, between: Sequence[int], *, blank: bool)
 
 def split_pieces(pieces: Iterator[bytes], marks: Marks, *, blank: bool) -> Iterator[tuple[Bytes, Ints, int]]:
     """Yield text as it comes, where records are in it, and where the rest begins that is yielded with the next."""
-    rest = b""
+    rest: list[bytes] = []
     for piece in pieces:
-        held = np.frombuffer(rest + piece, dtype=np.uint8)
+        rest.append(piece)
+        if b"\n" not in piece:
+            continue
+        held = np.frombuffer(b"".join(rest), dtype=np.uint8)
         scan = Scan(marks, 0, blank=blank)
         found = scan.feed(held, 1)
         yield held, found, scan.rest.start
-        rest = held[scan.rest.start :].tobytes()
-    last = np.frombuffer(rest, dtype=np.uint8)
+        rest = [held[scan.rest.start :].tobytes()]
+    last = np.frombuffer(b"".join(rest), dtype=np.uint8)
     yield last, find_records(last, marks, blank=blank), len(last)
 
 

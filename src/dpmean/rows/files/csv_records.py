@@ -110,14 +110,16 @@ class Fields:
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.stops), pa.py_buffer(self.packed), bits)
 
     def as_numbers(self, decimal: str) -> NDArray[np.float64]:
-        """Return the fields as numbers; raise an error of Arrow, which may quote a field, if one is not a number."""
+        """Return the fields as numbers; raise an error, which may quote a field, if one is not a number."""
         import pyarrow as pa
         import pyarrow.compute as compute
 
         missing, odd = self.odd.copy(), np.flatnonzero(self.odd)
         if len(odd):
-            words = pa.array(sorted(MISSING), pa.large_string())
-            missing[odd] = compute.is_in(self.as_arrow().take(pa.array(odd)), value_set=words)
+            cells = self.as_arrow().take(pa.array(odd))
+            if compute.any(compute.match_substring(cells, "(")).as_py():
+                raise ValueError("nan(1) is a number for Arrow, and for nobody else")
+            missing[odd] = compute.is_in(cells, value_set=pa.array(sorted(MISSING), pa.large_string()))
         fields = self if decimal == "." else replace(self, packed=_with_points(self.packed))
         found = fields.as_arrow(missing if len(odd) else None).cast(pa.float64())
         numbers: NDArray[np.float64] = found.to_numpy(zero_copy_only=False)
