@@ -345,7 +345,7 @@ def test_an_archive_is_read_as_often_as_it_takes_or_refused(kind, encoding, tmp_
     assert found.to_json() == dpmean.mean(tmp_path / "t.csv", **settings).to_json()
     whole = path.read_bytes()
     worse = [whole[:500] + b"x" * 40 + whole[540:]] * (kind == ".csv.gz")  # zstd has a checksum only if asked for one
-    for damaged in (whole[:-1], whole[: len(whole) // 2], whole + b"x" * 9, b"a,b\n1,2\n", *worse):
+    for damaged in (b"", whole[:-1], whole[: len(whole) // 2], whole + b"x" * 9, b"a,b\n1,2\n", *worse):
         path.write_bytes(damaged)
         with pytest.raises(DataError, match="check that they are whole"):
             dpmean.mean(path, **settings, encoding=encoding)

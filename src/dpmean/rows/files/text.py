@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.files.reader import guarded
 
 ARCHIVES = (".gz", ".zst")
@@ -23,6 +23,7 @@ _UNMARKED = (
     '"utf-16-be"'
 )
 _MARKED = "{} begins with the byte order mark of {}, got encoding={!r}: leave encoding out"
+_CUT_OFF = "the files cannot be read (an archive is empty), so nothing was released: check that they are whole"
 
 
 @final
@@ -40,6 +41,8 @@ class Text:
     @staticmethod
     def open(path: Path, encoding: str | None) -> Text:
         """Look at the first bytes of a file, and choose its encoding if nobody says it: UTF-8 without a mark."""
+        if path.suffix.lower() in ARCHIVES and not path.stat().st_size:
+            raise DataError(_CUT_OFF)
         with closing(_opened(path)) as file:
             start = _take(path, file, 3)
         mark, found = next(((mark, name) for mark, name in _MARKS.items() if start.startswith(mark)), (b"", None))
