@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from fuzz.lines import is_alone
 from fuzz.records import Change
 from fuzz.seen import Seen, Vector
 from fuzz.setting import Setting
@@ -38,9 +39,9 @@ def difference(before: Seen, after: Seen, change: Change, setting: Setting) -> s
 
 
 def _may_vanish(change: Change, setting: Setting) -> bool:
-    """Whether a line may be no record: an empty one, and the first one if it may be the names of the columns."""
+    """Whether a line may be no record: empty beside several columns, or the first one that may be their names."""
     line = None if change.new is None else change.new.line
-    empty = line is not None and not line.strip(b"\r")
+    empty = line is not None and not line.strip(b"\r") and not is_alone(setting)
     return empty or (setting.pick("nameless", False) and change.place == 0)
 
 

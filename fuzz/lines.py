@@ -78,9 +78,21 @@ class Written:
         return line if changed else line.decode("utf-8", "replace").encode(self.encoding, "replace")
 
 
+def is_alone(setting: Setting) -> bool:
+    """Whether a file of text has one column, in which an empty line is a missing value."""
+    return setting.path == "rows" and bool(setting.pick("one column", False, False, True))
+
+
+def _table(setting: Setting, records: tuple[Record, ...]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return records as columns by name, perhaps one alone, and the arguments that name those to use."""
+    if is_alone(setting):
+        return {setting.coordinates[0]: [one.values[0] for one in records]}, {}
+    return table(setting, records, vectors=False)
+
+
 def _text(setting: Setting, records: tuple[Record, ...], how: Written) -> Made:
     """Write a file with a line for each record."""
-    columns, named = table(setting, records, vectors=False)
+    columns, named = _table(setting, records)
     always = setting.pick("quotes", False, False, True)
     lines = [how.encode(how.line(list(columns), setting, always=False), changed=False)]
     for place, record in enumerate(records):
@@ -90,7 +102,7 @@ def _text(setting: Setting, records: tuple[Record, ...], how: Written) -> Made:
     if not named and setting.pick("nameless", True, False):
         lines = lines[1:]
     end = how.encode(setting.pick("end", "\n", "\n", "\r\n").encode(), changed=False)
-    text = end.join(lines) + (end if setting.pick("ended", True, True, False) else b"")
+    text = end.join(lines) + (end if is_alone(setting) or setting.pick("ended", True, True, False) else b"")
     path = setting.folder / f"rows{how.suffix}"
     path.write_bytes(_PACKS.get(path.suffix, bytes)(_BOMS.get(how.encoding, b"") + text))
     said: dict[str, Any] = {"newlines": "quoted"} if how.broken else {}
@@ -117,7 +129,9 @@ def mangled(draw: random.Random, change: Change, setting: Setting, how: Written)
     """Change bytes of the line, too."""
     if change.new is None or draw.random() < 0.25:
         return change
-    columns, _ = table(setting, (change.new,), vectors=False)
+    if is_alone(setting) and draw.random() < 0.2:
+        return Change(change.what, change.place, replace(change.new, line=b""))
+    columns, _ = _table(setting, (change.new,))
     delimiter = how.sep(setting)
     line = bytearray(how.line([one[0] for one in columns.values()], setting, always=False))
     for _ in range(draw.randint(1, 3)):

@@ -102,6 +102,22 @@ def test_missing_values_and_values_outside_of_bounds_are_said(people, tmp_path):
     assert call(*words, folder=tmp_path).exit_code == 0
 
 
+def test_an_empty_last_line_of_one_column_is_told_with_the_cure(people, tmp_path):
+    ages = [line.split(";")[1] for line in people]
+    (tmp_path / "t.csv").write_text("\n".join(ages) + "\n\n")
+    mean = ["mean", "t.csv", "--columns", "age", "--lower", "0", "--upper", "130", "--rho", "0.5"]
+    refused = call(*mean, folder=tmp_path)
+    assert refused.exit_code == 3
+    assert "An empty last line of a CSV file with one column is a missing value: remove it" in refused.stderr
+    done = call("check", "t.csv", folder=tmp_path)
+    assert "empty at the end: line 3002; with one column, an empty line is a row" in " ".join(done.stdout.split())
+    assert json.loads(call("check", "t.csv", "--json", folder=tmp_path).stdout)["empty_end"]["lines"] == [3002]
+    assert call(*suggested(done.stdout), folder=tmp_path).exit_code == 0
+    (tmp_path / "t.csv").write_text("\n".join(ages) + "\n")
+    assert "at the end" not in call("check", "t.csv", folder=tmp_path).stdout
+    assert call(*mean, folder=tmp_path).exit_code == 0
+
+
 def test_one_document_has_everything(people, tmp_path):
     people[7] = ";;3;fine;x"
     (tmp_path / "t.csv").write_text("\n".join(people))
@@ -122,6 +138,14 @@ def test_bounds_are_never_made_of_the_rows(people, tmp_path):
     done = call("check", "t.csv", folder=tmp_path)
     assert "--lower LOWER --upper UPPER" in done.stdout
     assert "must not come from these rows" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("text", ["", "age\n", "age,weight\r\n"])
+def test_a_file_without_rows_is_said(text, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    done = call("check", "t.csv", folder=tmp_path)
+    assert done.exit_code == 1
+    assert "What stands in the way there are no rows" in " ".join(done.stdout.split())
 
 
 def test_few_rows_are_said(people, tmp_path):

@@ -158,7 +158,5 @@ def _expect(found: Findings, wanted: Asked, judged: Judgement) -> None:
         return
     outlook = plan(max(rows, 1), len(judged.columns), rho=_RHO)
     if outlook.verdict is Verdict.HOPELESS:
-        judged.obstacles.append(
-            f"{plural(rows, unit)} are too few for {plural(len(judged.columns), 'column')} and rho = {_RHO}: at least "
-            f"{outlook.rows_needed} are needed, or a larger rho"
-        )
+        few = f"{plural(rows, unit)} {'is' if rows == 1 else 'are'} too few for {plural(len(judged.columns), 'column')}"
+        judged.obstacles.append(f"{few} and rho = {_RHO}: at least {outlook.rows_needed} are needed, or a larger rho")

@@ -81,6 +81,8 @@ def _put_columns(found: Findings, wanted: Asked) -> None:
 _CURES = "--nan impute puts the middle of the bounds there, --nan drop leaves such rows out"
 """What becomes of values that are missing or infinite."""
 
+_EMPTY = "with one column, an empty line is a row with a missing value: remove it if no row is meant"
+
 
 def _notes(found: Findings, wanted: Asked, judged: Judgement) -> Iterator[tuple[str, str]]:
     """Yield what is good to know."""
@@ -92,6 +94,8 @@ def _notes(found: Findings, wanted: Asked, judged: Judgement) -> Iterator[tuple[
         for words, places in (("below", column.below), ("above", column.above)):
             if places.count:
                 yield name, f"{words} the bounds: {where(places, found.place)}; clipped to them"
+    if found.empty_end.count:
+        yield next(iter(found.columns)), f"empty at the end: {where(found.empty_end, found.place)}; {_EMPTY}"
     for name, keys in found.keys.items():
         if keys.counts:
             yield name, _count_keys(keys, "persons" if name == wanted.unit else "labels")
@@ -152,6 +156,7 @@ def document(found: Findings, judged: Judgement, command: str | None) -> dict[st
         "rows": found.rows,
         "read_as": found.read_as or None,
         "assumed": list(found.assumed),
+        "empty_end": asdict(found.empty_end),
         "columns": [
             {
                 "name": column.name,

@@ -24,7 +24,8 @@ BLOCK_BYTES = 256 << 10
 _NOTHING = np.empty((0, 0))
 NOT_FINITE = (
     "the rows contain NaN or infinity, so nothing was released: "
-    'clean them, or pass nan="impute" to count them as the middle of the bounds (zero with norm_bound)'
+    'clean them, or pass nan="impute" to count them as the middle of the bounds (zero with norm_bound); dpmean check '
+    "shows where they are in a file. An empty last line of a CSV file with one column is a missing value: remove it"
 )
 
 

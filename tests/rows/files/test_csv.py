@@ -2,12 +2,13 @@
 
 import csv
 import io
+import random
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 
@@ -18,6 +19,8 @@ from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.files.csv import TextReader
 from dpmean.rows.files.csv_records import MISSING
 from dpmean.rows.files.dialect import Dialect
+from tests.support.public import REPLACED
+from tests.support.saved import saved
 
 SETTINGS = {"rho": 0.5, "norm_bound": 60.0, "columns": ["x"], "allow_few_rows": True, "seed": 1}
 OPEN = "does not end on its line"
@@ -33,11 +36,37 @@ def rows(reader):
     return np.concatenate([block for part in range(len(reader.parts)) for block in reader.blocks(part)])
 
 
+def records(reader):
+    """Yield the bytes of every record, as they are read part by part."""
+    for part, positions in enumerate(reader.parts):
+        found = [text[start:stop].tobytes() for text, spans in reader._records(part) for start, stop in spans]
+        assert len(found) == len(positions)
+        yield from found
+
+
 WAYS = {
     "mean": lambda path, **more: dpmean.mean(path, **SETTINGS, **more),
     "persons": lambda path, **more: dpmean.mean(path, privacy_unit="who", **SETTINGS, **more),
     "groups": lambda path, **more: dpmean.mean_by(path, by="group", groups=["a", "b"], **SETTINGS, **more),
 }
+
+
+@pytest.mark.parametrize("kind", [".csv", ".csv.gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_threads_do_not_show(kind, end, tmp_path, monkeypatch):
+    """Of many parts, of one column with empty lines at boundaries and at the end, of persons and of groups."""
+    numbers = [("" if i % 2048 in (0, 2047) else f"{i % 97}") for i in range(30_000)] + [""]
+    lines = [f"p{i % 900},{'ab'[i % 2]},{number},fine" for i, number in enumerate(numbers)]
+    one = saved(tmp_path / f"one{kind}", (end.join(["x", *numbers]) + end).encode())
+    several = saved(tmp_path / f"several{kind}", end.join(["who,group,x,note", "", *lines, "", "\r"]).encode())
+    found = []
+    for threads in ("1", "4"):
+        monkeypatch.setenv("DPMEAN_THREADS", threads)
+        releases = [dpmean.mean(one, nan="impute", **REPLACED, **SETTINGS)]
+        releases += [WAYS[way](several, nan="impute") for way in WAYS]
+        found.append([release.to_json() for release in releases])
+        assert releases[0].n == len(numbers)
+    assert found[0] == found[1]
 
 
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
@@ -98,6 +127,44 @@ def test_any_bytes_of_one_line_leave_all_other_rows_as_they_are(line, place, las
     assert np.array_equal(others, wanted)
     assert np.array_equal(picked, found, equal_nan=True)
     assert len(labels) == len(found) == 9 - blank
+
+
+LINE_TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\n") | st.sampled_from('"\r,; 1'), max_size=4)
+
+
+@settings(max_examples=400)
+@given(
+    lines=st.lists(LINE_TEXTS, min_size=1, max_size=9),
+    ends=st.lists(st.sampled_from(["\n", "\r\n"]), min_size=10, max_size=10),
+    text=LINE_TEXTS | st.sampled_from(["", "\r"]),
+    place=st.integers(0, 8) | st.just(8),
+    ended=st.booleans(),
+    head=st.sampled_from(["x", "x,y"]),
+    chunk=st.integers(1, 30),
+    block=st.integers(1, 4),
+    written=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-8 .gz", "utf-8 .zst", "utf-8 quoted"]),
+)
+def test_whether_a_line_is_a_record_is_decided_by_that_line_alone(
+    lines, ends, text, place, ended, head, chunk, block, written, tmp_path_factory
+):
+    """One column: every line that ends is a record, an empty one too, wherever it is. Several: unless it is empty."""
+    place, (encoding, *more) = min(place, len(lines) - 1), written.split()
+    if "quoted" in more:
+        text, *lines = (line.replace('"', "'") for line in (text, *lines))
+    if not ended:
+        assume(lines[-1] and (text or place < len(lines) - 1))
+        ends[len(lines)] = ""
+    path = tmp_path_factory.getbasetemp() / f"t.csv{''.join(kind for kind in more if '.' in kind)}"
+    dialect = Dialect(newlines=Newlines.QUOTED if "quoted" in more else Newlines.RECORDS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpmean.rows.files.csv._CHUNK_BYTES", chunk)
+        patch.setattr("dpmean.rows.files.csv.BLOCK_ROWS", block)
+        for there in (lines, [*lines[:place], text, *lines[place + 1 :]]):
+            ended_lines = [line + end for line, end in zip(there, ends[1:], strict=False)]
+            saved(path, "".join([head, ends[0], *ended_lines]).encode(encoding))
+            found = list(records(TextReader.open(path, None, dialect=dialect)))
+            bare = [line.removesuffix("\n") for line in ended_lines]
+            assert found == [line.encode() for line in bare if head == "x" or line not in ("", "\r")]
 
 
 FIELDS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r") | st.sampled_from('",\n'), max_size=8)
@@ -199,6 +266,37 @@ def test_numbers_are_written_as_they_were_before(tmp_path):
     assert set(arrow_csv.ConvertOptions().null_values) == MISSING
 
 
+def test_a_number_is_what_python_takes_for_one(tmp_path):
+    """But for underscores, digits of other alphabets and other blanks, which no other reader takes either."""
+    chance, path = random.Random(0), tmp_path / "t.csv"
+    signs = [
+        *"0123456789+-.eEnaifINAFtyx() ",
+        "nan",
+        "inf",
+        "infinity",
+        "1e",
+        "nan(",
+        "e5",
+        "0x",
+        "1_",
+        "\u0661",
+        "\x0b",
+    ]
+    words = ["".join(chance.choice(signs) for _ in range(chance.randint(1, 5))) for _ in range(3000)]
+    for word in ["nan(1)", "NaN()", "-nan(x)", *words]:
+        path.write_text(f"x\n{word}\n")
+        try:
+            wanted = np.nan if word.strip(" ") in MISSING else float(word)
+            other = any(sign in word for sign in ("_", "\u0661", "\x0b"))
+        except ValueError:
+            other = True
+        if other:
+            with pytest.raises(DataError, match="non-numeric"):
+                rows(TextReader.open(path, ["x"]))
+        else:
+            assert np.array_equal(rows(TextReader.open(path, ["x"])), [[wanted]], equal_nan=True)
+
+
 def test_line_ends_of_old_are_refused_with_the_cure(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"a,b\r1,2\r3,4\r")
     with pytest.raises(DataError, match=r"contains a carriage return: save the file with line feeds \(\\n\)"):
@@ -212,6 +310,17 @@ def test_text_that_is_not_utf_8_is_refused_as_a_key_and_no_matter_elsewhere(tmp_
     reader = TextReader.open(path, ["x"], ["who"])
     with pytest.raises(DataError, match="not UTF-8"):
         reader.keys("who")
+
+
+def test_a_first_line_may_be_long_but_must_end(tmp_path, monkeypatch):
+    names = [f"c{j}" for j in range(300)]
+    (tmp_path / "t.csv").write_text(",".join(names) + "\n" + ",".join("1" * 300) + "\n")
+    monkeypatch.setattr("dpmean.rows.files.csv._CHUNK_BYTES", 99)
+    assert TextReader.open(tmp_path / "t.csv", None).names == tuple(names)
+    monkeypatch.setattr("dpmean.rows.files.text.LONGEST_LINE", 999)
+    monkeypatch.setattr("dpmean.rows.files.csv_header.LONGEST_LINE", 999)
+    with pytest.raises(DataError, match=r"the first line of t\.csv does not end within 64 MB"):
+        TextReader.open(tmp_path / "t.csv", None)
 
 
 def test_semicolons_without_names_are_told(tmp_path):

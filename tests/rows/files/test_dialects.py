@@ -8,6 +8,7 @@ import io
 import json
 import random
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,12 @@ def told(drawn):
     return read_dialect(drawn.sep, drawn.decimal, encoding, drawn.quote, "records")
 
 
+def rows_of(reader):
+    """Return all rows."""
+    blocks = [block.copy() for part in range(len(reader.parts)) for block in reader.blocks(part)]
+    return np.concatenate(blocks) if blocks else np.empty((0, reader.shape[1]))
+
+
 def read(path, drawn, dialect):
     """Return the numbers of two columns, and the keys of two others; None if the file is refused."""
     columns, keys = list(drawn.names[1:3]), [drawn.names[0], drawn.names[3]]
@@ -43,12 +50,12 @@ def read(path, drawn, dialect):
         warnings.simplefilter("ignore")
         try:
             reader = TextReader.open(path, columns, keys, dialect)
-            blocks = [block.copy() for part in range(len(reader.parts)) for block in reader.blocks(part)]
+            numbers = rows_of(reader)
             labels = [reader.keys(name) for name in keys]
         except REFUSED:
             return None
     words = [[None if code < 0 else str(one.values[int(code)]) for code in one.codes] for one in labels]
-    return np.concatenate(blocks) if blocks else np.empty((0, 2)), words
+    return numbers, words
 
 
 def text_of(data, drawn):
@@ -110,6 +117,41 @@ def test_a_file_is_read_as_others_read_it_or_refused(drawn, tmp_path):
         assert any(same(found, one) for one in others)
 
 
+def test_one_column_is_read_as_others_read_it_that_skip_no_empty_line(tmp_path):
+    """Rows of one column of the corpus, in every dialect, with empty lines within and at the end."""
+    compared = 0
+    for drawn in CORPUS:
+        name, plain = drawn.names[1], replace(drawn, trouble="")
+        lines = [plain.line((name,)), *(plain.line((record[1],)) for record in drawn.records)]
+        for some in (lines, [*lines, ""], [*lines[:4], "", *lines[4:], "", ""]):
+            data = plain.write(some)
+            path = saved(tmp_path / f"t{drawn.number}{drawn.suffix}", data)
+            try:
+                found = rows_of(TextReader.open(path, [name], dialect=told(drawn)))[:, 0]
+            except REFUSED:
+                assert drawn.end == "\r" or drawn.missing not in MISSING
+                continue
+            frame = pd.read_csv(
+                io.StringIO(text_of(data, drawn), newline=""),
+                sep=drawn.sep,
+                decimal=drawn.decimal,
+                quotechar=drawn.quote,
+                index_col=False,
+                float_precision="round_trip",
+                keep_default_na=False,
+                na_values=sorted(MISSING),
+                skip_blank_lines=False,
+            )
+            _, *by_csv = csv.reader(
+                io.StringIO(text_of(data, drawn), newline=""), delimiter=drawn.sep, quotechar=drawn.quote
+            )
+            assert len(found) == len(some) - 1
+            assert np.array_equal(found, frame[name].to_numpy(float), equal_nan=True)
+            assert np.array_equal(found, [_number("".join(line), drawn) for line in by_csv], equal_nan=True)
+            compared += 1
+    assert compared > 300
+
+
 def test_most_of_the_corpus_is_read(tmp_path):
     """And what is refused is refused for a reason: a corpus of which nothing can be read would show nothing."""
     refused = set()
@@ -158,8 +200,7 @@ def saying(path, columns, **given):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         reader = TextReader.open(path, columns, (), Dialect(**given))
-    found = [block.copy() for part in range(len(reader.parts)) for block in reader.blocks(part)]
-    return np.concatenate(found).tolist(), [str(one.message) for one in caught]
+    return rows_of(reader).tolist(), [str(one.message) for one in caught]
 
 
 SAID = "t.csv is read with {}, judging by its first line alone: give {} to confirm it"
@@ -186,6 +227,28 @@ def test_tabs_are_assumed_only_if_columns_are_named(tmp_path):
     with pytest.raises(DataError, match=r'seems to have tabs between its columns: give sep="\\t", or the names'):
         saying(path, None)
     assert saying(path, ["y"])[0] == [[5.0], [6.0]]
+
+
+NO_TABLES = [
+    (b"sep=;\nx;y\n1;2\n", 'says what stands between columns, and names none: remove it, and give sep=";"'),
+    (b'"sep=,"\r\nx,y\r\n1,2\r\n', 'names none: remove it, and give sep=","'),
+    ("sep=\t\nx\ty\n1\t2\n".encode("utf-16"), r'names none: remove it, and give sep="\\t"'),
+    (b"", "is empty, and names no columns"),
+    (b"\nx,y\n1,2\n", "is empty, and names no columns"),
+    (b" \r\nx,y\n1,2\n", "is empty, and names no columns"),
+    (gzip.compress(b"x\n1\n"), r"seems to be a gzip archive: let its name end in \.csv\.gz"),
+    (pa.compress(b"x\n1\n", "zstd", asbytes=True), r"seems to be a zstd archive: let its name end in \.csv\.zst"),
+    (b"PK\x03\x04\x14\x00x\n1\n", "seems to be a workbook or a zip archive: save it as CSV"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1", "seems to be a workbook: save it as CSV"),
+]
+
+
+@pytest.mark.parametrize(("data", "words"), NO_TABLES)
+def test_what_has_no_names_where_names_are_given_is_refused_with_the_cure(data, words, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=f"the first line of t.csv .*{words}"):
+        saying(path, ["x"])
 
 
 def test_names_decide_where_the_first_line_leaves_it_open(tmp_path):
@@ -282,7 +345,7 @@ def test_an_archive_is_read_as_often_as_it_takes_or_refused(kind, encoding, tmp_
     assert found.to_json() == dpmean.mean(tmp_path / "t.csv", **settings).to_json()
     whole = path.read_bytes()
     worse = [whole[:500] + b"x" * 40 + whole[540:]] * (kind == ".csv.gz")  # zstd has a checksum only if asked for one
-    for damaged in (whole[:-1], whole[: len(whole) // 2], whole + b"x" * 9, b"a,b\n1,2\n", *worse):
+    for damaged in (b"", whole[:-1], whole[: len(whole) // 2], whole + b"x" * 9, b"a,b\n1,2\n", *worse):
         path.write_bytes(damaged)
         with pytest.raises(DataError, match="check that they are whole"):
             dpmean.mean(path, **settings, encoding=encoding)

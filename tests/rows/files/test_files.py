@@ -27,6 +27,7 @@ from dpmean.rows.files.formats import open_source
 from dpmean.rows.registry import Selection
 from tests.rows.conformance.problems import assert_same
 from tests.support.public import REPLACED
+from tests.support.saved import saved
 
 ROOT = Path(__file__).parents[3]
 SECRET = str(123456.789)
@@ -397,6 +398,28 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         dpmean.mean(np.zeros((3, 3)), columns=["a"], **SETTINGS)
 
 
+@pytest.mark.parametrize("text", [f"a,b\n{SECRET},2\n", f"a\n{SECRET}\n" * 1000, f"{SECRET}," * 1000, "a\0.csv"])
+def test_rows_in_place_of_the_name_of_a_file_are_not_repeated(text):
+    for way in ({}, {"privacy_unit": "a"}):
+        with pytest.raises(ArgumentError, match="text must be the name of a file") as caught:
+            dpmean.mean(text, **SETTINGS, **way)
+        assert SECRET not in str(caught.value)
+
+
+def test_what_cannot_be_read_twice_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "device.csv").symlink_to("/dev/zero")
+    for name in ("pipe.csv", "device.csv"):
+        with pytest.raises(ArgumentError, match="is a pipe or a device, which cannot be read twice: save it as a file"):
+            dpmean.mean(tmp_path / name, **SETTINGS)
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    with pytest.raises(DataError, match="there is no file"):
+        dpmean.mean(tmp_path / "loop.csv", **SETTINGS)
+    (tmp_path / "rows.csv").write_text("a\n" + "1\n" * 2000)
+    (tmp_path / "link.csv").symlink_to("rows.csv")
+    assert dpmean.mean(tmp_path / "link.csv", **SETTINGS).n == 2000
+
+
 def written(folder, *columns, names=None):
     """Write a folder of files, each with a column of its own type."""
     folder.mkdir()
@@ -508,7 +531,7 @@ def test_empty_lines_of_one_column_are_missing_values(end, head, last, empty, tm
     text = end.join("" if np.isnan(number) else f"{number:g}" for number in numbers)
     text += {"": "", "end": end, "empty line": end + end, "lone return": end + "\r"}[last]
     lines = text.removesuffix("\n").split("\n")
-    numbers = np.array([float(line.strip() or "nan") for line in lines[: -1 if not lines[-1].strip() else None]])
+    numbers = np.array([float(line.strip() or "nan") for line in lines])
     path = tmp_path / "rows.csv"
     path.write_bytes((head + text).encode())
     monkeypatch.setattr("dpmean.rows.files.csv._CHUNK_BYTES", 1013)
@@ -523,18 +546,38 @@ def test_empty_lines_of_one_column_are_missing_values(end, head, last, empty, tm
             assert np.array_equal(picked[:, 0], numbers[rows.start + places], equal_nan=True)
 
 
-@pytest.mark.parametrize("lines", ["\n", "\r\n", "\r", "a\n", "a", "a\n\n", "a\r\n\r\n", "a\n\r"])
-def test_one_empty_line_alone_is_no_row(lines, tmp_path):
-    (tmp_path / "rows.csv").write_bytes(lines.encode())
-    assert TextReader.open(tmp_path / "rows.csv", None).shape == (0, 1)
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        *[
+            ("", 0),
+            ("a", 0),
+            ("a\n", 0),
+            ("a\r\n", 0),
+            ("\ufeff", 0),
+            ("\n", 1),
+            ("\r\n", 1),
+            ("\r", 1),
+            ("\ufeff\n", 1),
+        ],
+        *[("a\n\n", 1), ("a\r\n\r\n", 1), ("a\n\r", 1), ("\n\n", 2), ("a\n\n\n", 2), ("1\n2", 2), ("1\n2\n", 2)],
+        *[("1\n2\n\n", 3), ("1\n2\n\r", 3), ("1\n\n2", 3)],
+    ],
+)
+@pytest.mark.parametrize("kind", [".csv", ".csv.gz"])
+def test_every_line_that_ends_is_a_row_of_one_column(text, count, kind, tmp_path):
+    reader = TextReader.open(saved(tmp_path / f"rows{kind}", text.encode()), None)
+    assert reader.shape == (count, 1)
+    assert sum(len(block) for part in range(len(reader.parts)) for block in reader.blocks(part)) == count
 
 
 @pytest.mark.parametrize("empty", ["", "\r"])
-def test_empty_lines_beside_several_columns_are_no_rows(empty, tmp_path):
-    (tmp_path / "rows.csv").write_bytes(f"a,b\n{empty}\n1,2\n{empty}\n{empty}\n3,4\n{empty}\n{empty}".encode())
-    reader = TextReader.open(tmp_path / "rows.csv", None)
+@pytest.mark.parametrize("kind", [".csv", ".csv.gz"])
+def test_empty_lines_beside_several_columns_are_no_rows(empty, kind, tmp_path):
+    text = f"a,b\n{empty}\n1,2\n{empty}\n{empty}\n3,4\n{empty}\n{empty}"
+    reader = TextReader.open(saved(tmp_path / f"rows{kind}", text.encode()), None)
     assert reader.shape == (2, 2)
-    assert next(reader.blocks(0)).tolist() == reader.pick(0, np.arange(2)).tolist() == [[1, 2], [3, 4]]
+    assert np.concatenate(list(reader.blocks(0))).tolist() == reader.pick(0, np.arange(2)).tolist() == [[1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize("word", csv.ConvertOptions().null_values)

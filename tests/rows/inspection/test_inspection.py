@@ -152,6 +152,30 @@ def test_lines_that_cannot_be_divided_are_told_by_number(kind, end, tmp_path, mo
     assert found.columns["x"].numbers == 2995
 
 
+@pytest.mark.parametrize("kind", [".csv", ".csv.gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("last", "told", "missing"),
+    [
+        ([], [], 1),
+        ([""], [], 1),
+        (["", ""], [3002], 2),
+        (["", "", ""], [3002, 3003], 3),
+        (["", "5", ""], [], 2),
+        (["", "5", "", "\r"], [3004, 3005], 4),
+        (["", '""', ""], [], 3),
+    ],
+)
+def test_empty_lines_at_the_end_of_one_column_are_told_by_number(kind, end, last, told, missing, tmp_path, monkeypatch):
+    lines = ["x", *map(str, range(3000)), *last]
+    lines[20] = ""
+    monkeypatch.setattr(text, "_CHUNK_BYTES", 999)
+    found = look(saved(tmp_path / f"t{kind}", end.join(lines).encode()))
+    assert found.empty_end.lines == told
+    assert found.columns["x"].missing.count == missing
+    assert not look(saved(tmp_path / f"w{kind}", end.join(["x,y", "1,2", *[""] * 3]).encode())).empty_end.count
+
+
 def test_line_breaks_in_quotes_are_counted_as_lines(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('x,note\n1,"two\nlines"\n?,fine\n2,"three\n\nlines"\n%,fine\n')

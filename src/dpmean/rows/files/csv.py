@@ -25,8 +25,6 @@ from dpmean.warning import warn_user
 
 _CHUNK_BYTES = 4 << 20
 _ONE_PART = 1 << 62
-_LAST = 3
-"""Bytes that tell whether a file ends with an empty line."""
 _NOT_A_NUMBER = (
     "{} holds a non-numeric value in a column that is used, so nothing was released: name the columns that hold "
     'numbers, columns=[...], or correct the file (a decimal comma is read with decimal="," (--decimal ,), thousands '
@@ -181,14 +179,17 @@ def records_of(text: Text, marks: Marks, between: Sequence[int], *, blank: bool)
 
 def split_pieces(pieces: Iterator[bytes], marks: Marks, *, blank: bool) -> Iterator[tuple[Bytes, Ints, int]]:
     """Yield text as it comes, where records are in it, and where the rest begins that is yielded with the next."""
-    rest = b""
+    rest: list[bytes] = []
     for piece in pieces:
-        held = np.frombuffer(rest + piece, dtype=np.uint8)
+        rest.append(piece)
+        if b"\n" not in piece:
+            continue
+        held = np.frombuffer(b"".join(rest), dtype=np.uint8)
         scan = Scan(marks, 0, blank=blank)
         found = scan.feed(held, 1)
         yield held, found, scan.rest.start
-        rest = held[scan.rest.start :].tobytes()
-    last = np.frombuffer(rest, dtype=np.uint8)
+        rest = [held[scan.rest.start :].tobytes()]
+    last = np.frombuffer(b"".join(rest), dtype=np.uint8)
     yield last, find_records(last, marks, blank=blank), len(last)
 
 
@@ -219,24 +220,11 @@ def find_parts(header: Header, *, blank: bool) -> tuple[int, Ints]:
     text, start = header.text, header.size
     scan, offsets, at = Scan(header.marks, start, blank=blank), [start], start
     every = _ONE_PART if text.in_order else BLOCK_ROWS
-    for piece in without_last_end(text.between(start, None, _CHUNK_BYTES)):
+    for piece in text.between(start, None, _CHUNK_BYTES):
         offsets += scan.feed(np.frombuffer(piece, dtype=np.uint8), every)[:, 0].tolist()
         at += len(piece)
     if scan.in_quotes:
         raise DataError(_UNBALANCED.format(text.path.name))
-    if scan.rest and scan.count % every == 0:
-        offsets.append(scan.rest.start)
-    return scan.count + bool(scan.rest), np.array([*offsets[1:], at], dtype=np.int64)
-
-
-def without_last_end(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Leave out one empty line after the last line: it is no row, whatever the columns."""
-    held = b"\n"  # before the first record is the end of a line, or nothing
-    first = 1
-    for piece in pieces:
-        held += piece
-        if len(held) > _LAST:
-            yield held[first:-_LAST]
-            held, first = held[-_LAST:], 0
-    end = next((len(line) for line in (b"\r\n", b"\n", b"\r") if held.endswith(b"\n" + line)), 0)
-    yield held[first : len(held) - end]
+    if scan.last and scan.count % every == 0:
+        offsets.append(scan.last.start)
+    return scan.count + bool(scan.last), np.array([*offsets[1:], at], dtype=np.int64)

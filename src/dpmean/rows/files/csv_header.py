@@ -16,7 +16,7 @@ from dpmean.errors import DataError
 from dpmean.rows.column_names import UncertainNames
 from dpmean.rows.files.csv_records import MISSING, Fields, Marks, read_fields
 from dpmean.rows.files.dialect import SEPARATORS, Dialect, name_separator
-from dpmean.rows.files.text import Text, name_encoding
+from dpmean.rows.files.text import LONGEST_LINE, Text, name_encoding
 
 _NO_NAME = re.compile(r"^[\W\d]*\d|[;|]")
 """A name that begins with a digit, whatever signs are before it, may be a value: it must not be shown as a name."""
@@ -38,6 +38,19 @@ _NOT_DECODED = (
 )
 _ZEROS = 'the first line of {} is not UTF-8, but seems to be UTF-16: give encoding="utf-16-le", or "utf-16-be"'
 _NO_END = 'the first line of {} does not end, although the file begins as one in UTF-16: give encoding="utf-16"'
+_TOO_LONG = "the first line of {} does not end within 64 MB: save the file as CSV, with line feeds (\\n) at line ends"
+_PACKED = {
+    b"\x1f\x8b": "a gzip archive: let its name end in .csv.gz",
+    b"\x28\xb5\x2f\xfd": "a zstd archive: let its name end in .csv.zst",
+    b"PK\x03\x04": "a workbook or a zip archive: save it as CSV, or unpack it",
+    b"\xd0\xcf\x11\xe0": "a workbook: save it as CSV",
+}
+"""How files begin that are no text, and what to do."""
+_NO_TEXT = "the first line of {} is no text, and the file seems to be {}"
+_HINT = re.compile(r'"?sep=([^\w\s]|\t)"?')
+"""What spreadsheets write before the names."""
+_HINTED = 'the first line of {} says what stands between columns, and names none: remove it, and give sep="{}"'
+_EMPTY = "the first line of {} is empty, and names no columns: remove it, or leave out the names of columns"
 _OLD_LINE_ENDS = "the first line of {} contains a carriage return: save the file with line feeds (\\n) at line ends"
 _TWICE = "two columns of {} have the same name: rename one"
 _USUAL_CODE_PAGE = "cp1252"
@@ -69,6 +82,11 @@ class Header:
 def read_header(text: Text, dialect: Dialect, declared: Sequence[str], size: int) -> Header:
     """Read the first line, beside names that the caller gives; look at so many bytes."""
     first, second = text.first_lines(size)
+    if len(first) > LONGEST_LINE and not first.endswith(b"\n"):
+        raise DataError(_TOO_LONG.format(text.path.name))
+    for sign, words in _PACKED.items():
+        if first.startswith(sign):
+            raise DataError(_NO_TEXT.format(text.path.name, words))
     text, line, by_name = _decode(text, first, dialect, [name for name in declared if not _NUMBERED.fullmatch(name)])
     if text.is_wide and dialect.encoding is None and not first.endswith(b"\n"):
         raise DataError(_NO_END.format(text.path.name))
@@ -76,6 +94,10 @@ def read_header(text: Text, dialect: Dialect, declared: Sequence[str], size: int
         raise DataError(_ZEROS.format(text.path.name))
     if "\r" in line.rstrip("\r\n"):
         raise DataError(_OLD_LINE_ENDS.format(text.path.name))
+    if hint := _HINT.fullmatch(line.rstrip("\r\n")):
+        raise DataError(_HINTED.format(text.path.name, hint[1].replace("\t", "\\t")))
+    if not line.strip() and any(not _NUMBERED.fullmatch(name) for name in declared):
+        raise DataError(_EMPTY.format(text.path.name))
     usual = _usual_marks(text, dialect)
     marks = usual if dialect.sep is not None else _choose(line, usual, declared, text.path.name)
     fields = split_line(line, marks)

@@ -57,8 +57,15 @@ class Scan:
 
     @property
     def rest(self) -> range:
-        """What has not ended: a last record without a line break, or nothing."""
+        """What no line break has ended."""
         return range(int(self._state[1]), self._at)
+
+    @property
+    def last(self) -> range:
+        """A last record without a line break, if no text follows; empty if there is none."""
+        rest = self.rest
+        is_blank = len(rest) == 1 and self._state[3] == _RETURN
+        return rest[:0] if is_blank and not self._blank else rest
 
     @property
     def in_quotes(self) -> bool:
@@ -78,7 +85,7 @@ def find_records(text: Bytes, marks: Marks, *, blank: bool) -> Ints:
     """Return where each record of a text begins and ends, its line break left out."""
     scan = Scan(marks, 0, blank=blank)
     found = scan.feed(text, 1)
-    return np.concatenate((found, [[scan.rest.start, scan.rest.stop]])) if scan.rest else found
+    return np.concatenate((found, [[scan.last.start, scan.last.stop]])) if scan.last else found
 
 
 @final
@@ -103,14 +110,16 @@ class Fields:
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.stops), pa.py_buffer(self.packed), bits)
 
     def as_numbers(self, decimal: str) -> NDArray[np.float64]:
-        """Return the fields as numbers; raise an error of Arrow, which may quote a field, if one is not a number."""
+        """Return the fields as numbers; raise an error, which may quote a field, if one is not a number."""
         import pyarrow as pa
         import pyarrow.compute as compute
 
         missing, odd = self.odd.copy(), np.flatnonzero(self.odd)
         if len(odd):
-            words = pa.array(sorted(MISSING), pa.large_string())
-            missing[odd] = compute.is_in(self.as_arrow().take(pa.array(odd)), value_set=words)
+            cells = self.as_arrow().take(pa.array(odd))
+            if compute.any(compute.match_substring(cells, "(")).as_py():
+                raise ValueError("nan(1) is a number for Arrow, and for nobody else")
+            missing[odd] = compute.is_in(cells, value_set=pa.array(sorted(MISSING), pa.large_string()))
         fields = self if decimal == "." else replace(self, packed=_with_points(self.packed))
         found = fields.as_arrow(missing if len(odd) else None).cast(pa.float64())
         numbers: NDArray[np.float64] = found.to_numpy(zero_copy_only=False)

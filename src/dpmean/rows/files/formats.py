@@ -22,6 +22,10 @@ _PLAIN = (".csv", ".tsv", ".tab")
 _TEXT = (*_PLAIN, *(f"{kind}{archive}" for kind in _PLAIN for archive in ARCHIVES))
 _KINDS = (".npy", *_TABLES, *_TEXT)
 _SHOWN = (".npy", *_TABLES, ".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".csv.zst")
+_LONGEST_NAME = 4096
+_NO_NAME = (
+    "text must be the name of a file, a folder or a pattern: write what it holds to a file, and give the name of that"
+)
 _BY_NAME = (".txt", *(f".txt{archive}" for archive in ARCHIVES))
 """What may be text of any kind, and is read only if a caller names the file."""
 
@@ -78,16 +82,20 @@ def is_table(path: Path) -> bool:
 
 def find_files(name: str | os.PathLike[str]) -> list[Path]:
     """Return the files that a name stands for, in the order of their names."""
-    path = Path(name).expanduser()
-    if path.is_dir():
+    path = Path(os.path.expanduser(name))
+    if os.path.isdir(path):
         found = [inner for inner in sorted(path.rglob("*")) if _is_data(inner, path)]
-    elif path.exists():
+    elif os.path.exists(path):
         found = [path]
         if find_kind(path) not in (*_KINDS, *_BY_NAME):
             raise ArgumentError(f"cannot read {path.name}: give a file that ends in {', '.join(_SHOWN)}")
+        if not path.is_file():
+            raise ArgumentError(f"{path.name} is a pipe or a device, which cannot be read twice: save it as a file")
     else:
         matching, home = sorted(map(Path, glob.glob(str(path), recursive=True))), _spelled_out(path)
         found = [inner for inner in matching if _is_data(inner, home)]
+    if not found and not (str(path).isprintable() and len(str(path)) < _LONGEST_NAME):
+        raise ArgumentError(_NO_NAME)
     if not found:
         raise DataError(f"there is no file {name}: give a file, a folder, or a pattern such as 'data/*.parquet'")
     return found

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, DataError
 from dpmean.rows.files.reader import guarded
 
 ARCHIVES = (".gz", ".zst")
+LONGEST_LINE = 64 << 20
+"""Bytes in which a first line must end."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 """Byte order marks."""
 _UNMARKED = (
@@ -21,6 +23,7 @@ _UNMARKED = (
     '"utf-16-be"'
 )
 _MARKED = "{} begins with the byte order mark of {}, got encoding={!r}: leave encoding out"
+_CUT_OFF = "the files cannot be read (an archive is empty), so nothing was released: check that they are whole"
 
 
 @final
@@ -38,6 +41,8 @@ class Text:
     @staticmethod
     def open(path: Path, encoding: str | None) -> Text:
         """Look at the first bytes of a file, and choose its encoding if nobody says it: UTF-8 without a mark."""
+        if path.suffix.lower() in ARCHIVES and not path.stat().st_size:
+            raise DataError(_CUT_OFF)
         with closing(_opened(path)) as file:
             start = _take(path, file, 3)
         mark, found = next(((mark, name) for mark, name in _MARKS.items() if start.startswith(mark)), (b"", None))
@@ -59,13 +64,14 @@ class Text:
         return self.encoding.startswith("utf-16")
 
     def first_lines(self, size: int) -> tuple[bytes, bytes]:
-        """Return the first line and the second one, as far as about so many bytes reach."""
-        held = b""
+        """Return the first line, and the second one as far as about so many bytes reach."""
+        held, ends = bytearray(), 0
         for piece in self.between(0, None, size):
             held += piece
-            if len(held) > size or held.count(b"\n") > 1:
+            ends += piece.count(b"\n")
+            if ends > 1 or len(held) > (size if ends else LONGEST_LINE):
                 break
-        first, end, rest = held.partition(b"\n")
+        first, end, rest = bytes(held).partition(b"\n")
         return first + end, b"".join(rest.partition(b"\n")[:2])
 
     def between(self, start: int, stop: int | None, size: int) -> Iterator[bytes]:

@@ -153,6 +153,8 @@ class Findings:
     """Rows whose label is among the groups that are asked for."""
     faults: dict[str, Places] = field(default_factory=dict)
     """What cannot be read at all, in words."""
+    empty_end: Places = field(default_factory=Places)
+    """The empty lines at the end of a CSV file of one column, each of which is a row."""
 
     @staticmethod
     def of(names: Iterable[str], asked: Asked) -> Findings:

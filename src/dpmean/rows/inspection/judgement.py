@@ -44,7 +44,9 @@ def judge(found: Findings, asked: Asked) -> Judgement:
             if _is_meant_as_numbers(column):
                 judged.obstacles += _in_the_way(column, found.place, alone=False)
             judged.left_out.append(name)
-    if not judged.columns:
+    if not found.rows:
+        judged.obstacles.append("there are no rows")
+    elif not judged.columns:
         judged.obstacles.append("no column holds only numbers and missing values")
     if asked.unit is not None and (missing := found.keys[asked.unit].missing).count:
         judged.obstacles.append(

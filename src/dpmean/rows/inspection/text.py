@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, DataError
 from dpmean.queries.queries import Ints
-from dpmean.rows.files.csv import find_parts, split_pieces, without_last_end
+from dpmean.rows.files.csv import find_parts, split_pieces
 from dpmean.rows.files.csv_header import Header, read_header
 from dpmean.rows.files.csv_records import RAGGED, STRAY, UNCLOSED, Bytes, Fields, Marks, read_fields
 from dpmean.rows.files.dialect import Dialect
@@ -45,6 +46,8 @@ def inspect_text(path: Path, dialect: Dialect, asked: Asked, progress: Callable[
         found.fault(_UNBALANCED, np.empty(0, dtype=np.int64))
         walk.marks = replace(header.marks, newlines=Newlines.RECORDS)  # which shows where
     for held, records, lines in walk.records(progress):
+        if walk.width == 1:
+            found.empty_end = _empty_end(found.empty_end, held, records, lines)
         for start in range(0, len(records), _BLOCK_ROWS):
             end = start + _BLOCK_ROWS
             for good, where, fields in walk.readable(held, records[start:end], lines[start:end]):
@@ -61,6 +64,15 @@ def _balances(header: Header) -> bool:
     return True
 
 
+def _empty_end(before: Places, held: Bytes, records: Ints, lines: Ints) -> Places:
+    """Return the empty lines with which a file ends, from those with which it ended before these records."""
+    lengths = records[:, 1] - records[:, 0]
+    others = np.flatnonzero((lengths > 1) | ((lengths == 1) & (held[records[:, 1] - 1] != ord("\r"))))
+    found = Places() if len(others) else before
+    found.add(lines[others[-1] + 1 :] if len(others) else lines)
+    return found
+
+
 class _Walk:
     """One way through the file."""
 
@@ -74,7 +86,7 @@ class _Walk:
         text, line = self.header.text, 1 + self.header.named
 
         def pieces() -> Iterator[bytes]:
-            for piece in without_last_end(text.between(self.header.size, None, _CHUNK_BYTES)):
+            for piece in text.between(self.header.size, None, _CHUNK_BYTES):
                 progress(len(piece))
                 yield text.as_utf8(piece)
 
@@ -114,7 +126,7 @@ class _Walk:
                 listed = mask
                 self.found.listed += int(listed.sum())
 
-    def _look_at_cells(self, column: Column, cells: object, odd: np.typing.NDArray[np.bool_], lines: Ints) -> None:
+    def _look_at_cells(self, column: Column, cells: object, odd: NDArray[np.bool_], lines: Ints) -> None:
         if not column.numbers and column.others.get(TEXT, Places()).count > _SURELY_TEXT:
             column.others[TEXT].count += len(lines)
             return
@@ -124,8 +136,8 @@ class _Walk:
             column.others.setdefault(kind, Places()).add(lines[places])
 
     def _look_at_keys(
-        self, column: KeyColumn, held: Bytes, records: Ints, lines: Ints, listed: np.typing.NDArray[np.bool_]
-    ) -> np.typing.NDArray[np.bool_]:
+        self, column: KeyColumn, held: Bytes, records: Ints, lines: Ints, listed: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
         """Count the keys of one column, as they are written; return which are among the groups that are asked for."""
         import pyarrow as pa
         import pyarrow.compute as compute
@@ -150,7 +162,7 @@ class _Walk:
         if self.asked.groups is None:
             return listed
         labels = pa.array([label.encode() for label in self.asked.groups], pa.large_binary())
-        mask: np.typing.NDArray[np.bool_] = compute.is_in(keys, value_set=labels).to_numpy(zero_copy_only=False)
+        mask: NDArray[np.bool_] = compute.is_in(keys, value_set=labels).to_numpy(zero_copy_only=False)
         return mask
 
 
