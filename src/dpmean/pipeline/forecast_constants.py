@@ -13,7 +13,8 @@ COLUMNS = (1, 2, 3, 4, 16)
 """Up to so many columns an entry holds; the last entry is for all larger numbers."""
 REACHED: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {
-        "sharp": (1.01, 1.02, 1.03, 1.03, 1.42, 1.05),
+        "sharp": (1.01, 1.02, 1.03, 1.03, 1.17, 1.04),
+        "line": (1.01, 1.02, 1.03, 1.03, 1.56, 1.06),
         "thin": (1.11, 1.20, 1.24, 1.25, 1.28, 1.02),
         "skewed": (1.25, 1.57, 1.59, 1.65, 1.60, 1.08),
         "long": (1.24, 1.46, 1.56, 1.69, 1.50, 1.30),

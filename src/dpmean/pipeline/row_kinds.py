@@ -57,7 +57,7 @@ KINDS: Mapping[RowKind, Appearance] = MappingProxyType(
         RowKind.CORRELATED: Appearance(row_lengths.NORMAL, "correlated", math.sqrt),
         RowKind.CLUSTERS: Appearance(points((-1.0, 0.0, 1.0), (1.0, 1.0, 1.0)), "sharp", lambda _: 1.0),
         RowKind.SMALL_CLUSTER: Appearance(points((0.0, 1.0), (9.0, 1.0)), "sharp", lambda _: 1.0),
-        RowKind.LINE: Appearance(row_lengths.UNIFORM, "sharp", lambda _: 1.0),
+        RowKind.LINE: Appearance(row_lengths.UNIFORM, "line", lambda _: 1.0),
     }
 )
 """All kinds, by name."""

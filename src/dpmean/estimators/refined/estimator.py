@@ -86,9 +86,16 @@ class RefinedMean:
 
 
 def rows_needed(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:
-    """Return how many rows the refined mean takes; for d = 1 twice as many to find both ends of an interval."""
+    """Return how many rows the refined mean takes.
+
+    With few columns, no fewer are tried than are recommended: where many rows are equal, ends may be missed, and no
+    margin of error would tell. Both ends of an interval are harder to find than the radius of a ball.
+    """
     need, root = rows_for_radius_and_mean(d, budget, neighbours), math.sqrt(budget.rho)
-    return need.and_also(Need(200 / root, 110 / root)) if d == 1 else need
+    if d > plan.FEW:
+        return need
+    least = (240 if neighbours.contributions == 2 else 200) if d == 1 else 140
+    return need.and_also(Need(least / root, least / root))
 
 
 def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:

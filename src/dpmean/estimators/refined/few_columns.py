@@ -36,11 +36,13 @@ GOAL_OF_ONE, GOAL, GOAL_OF_MORE = 1.5, 1.9, 2.5
 """How far rows beyond the end may move the mean: in radii, times 1 / (n sqrt(rho)). For one column, for less than
 plan.LADDER_FROM, and for more."""
 _GENTLE, _STEEP_OF_ONE, STEEP, _STEEPEST = 5.0, 8.0, 20.0, 100.0
-"""The slopes of a search: where there is no tail to go by, at least in one column, at least in more, and at most."""
+"""The slopes of a search: where there is no tail to go by, at least in one column, at least in more if a row is
+replaced, and at most."""
 _PART_OF_GOAL = 0.5
 """The slope is such that rows beyond the end exceed it by this part of the goal, if that is steep enough."""
-_ROWS_BEYOND_OF_ONE, _ROWS_BEYOND = 1 / 30, 1 / 22
-"""A search may leave so many times n / index rows beyond its end."""
+_ROWS_BEYOND_OF_ONE, _ROWS_BEYOND = 1 / 55, 1 / 22
+"""A search may leave so many times n / index rows beyond its end. One column may have few values: those beyond the end
+are then all equal, and more than the law of a tail says."""
 _FARTHER_OF_ONE, _FARTHER = 1.3, 1.8
 """The end moves out by this factor at most."""
 _HEAVY = 2.8
@@ -188,7 +190,8 @@ def _slope(problem: Problem, index: float | None, goal: float, epsilon: float) -
     fitting = _PART_OF_GOAL * goal * epsilon * index * (index - 1)
     if problem.d == 1:
         return min(max(2 * fitting, _STEEP_OF_ONE), STEEP, max(most, 2.0))
-    return min(max(fitting, min(STEEP, most)), _STEEPEST, max(most, 2.0))
+    steep = STEEP * problem.curator.neighbours.contributions / 2
+    return min(max(fitting, min(steep, most)), _STEEPEST, max(most, 2.0))
 
 
 def _search(problem: Problem, seen: Distances, least: float, index: float | None) -> End:
