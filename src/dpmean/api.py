@@ -34,7 +34,7 @@ def mean(
     rounds: str = "adaptive",
     honest: Number = 0.8,
     fidelity: str = "totals",
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     vector_column: str | None = None,
     sep: str | None = None,
     decimal: str = ".",
@@ -96,7 +96,7 @@ def mean(
             is enough for the guarantee.
         fidelity: How the shuffle model is simulated. ``"totals"`` draws what all messages add up to, and ``"messages"``
             makes and mixes every message. Both have the same distribution.
-        columns: The columns of a table to use. By default all of them are used.
+        columns: The columns of a table to use: several names, or one. By default all of them are used.
         vector_column: The column of a table that holds vectors, in place of ``columns``.
         sep: What stands between the columns of a CSV file: ``";"``, ``"|"``, or a tab. By default the first line tells,
             together with the names that you give, and a ``FormatWarning`` says what was assumed. Rows are never asked.
@@ -209,7 +209,7 @@ def mean_by(
     norm_bound: float | None = None,
     bounds: Bounds | None = None,
     method: str | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     vector_column: str | None = None,
     sep: str | None = None,
     decimal: str = ".",
@@ -245,7 +245,7 @@ def mean_by(
         norm_bound: A bound on the l2 norm of every row. Give either ``norm_bound`` or ``bounds``.
         bounds: Bounds on the columns, as for ``dpmean.mean``.
         method: The estimator, as for ``dpmean.mean``.
-        columns: The columns to use. By default all others are used.
+        columns: The columns to use: several names, or one. By default all others are used.
         vector_column: The column that holds vectors, in place of ``columns``.
         sep: What stands between the columns of a CSV file, as for ``dpmean.mean``.
         decimal: The mark before decimals in a CSV file, as for ``dpmean.mean``.

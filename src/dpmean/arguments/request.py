@@ -131,7 +131,7 @@ def read_request(
     rounds: str = "adaptive",
     honest: Number = 0.8,
     fidelity: str = "totals",
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     vector_column: str | None = None,
     sep: str | None = None,
     decimal: str = ".",

@@ -70,6 +70,26 @@ def test_a_frame_is_the_same_in_every_library_and_file(tmp_path):
         assert found.columns == ("age", "bmi")
 
 
+def test_one_column_needs_no_list(tmp_path):
+    frame = table()
+    asked = {"rho": 0.5, "bounds": {"age": (0, 120)}, "seed": 1}
+    wanted = dpmean.mean(frame, columns=["age"], **asked)
+    for given_as in [frame, *everywhere(frame, tmp_path)]:
+        found = dpmean.mean(given_as, columns="age", **asked)
+        assert found.to_json() == wanted.to_json()
+    persons = {"privacy_unit": "patient", **asked}
+    found = dpmean.mean(frame, columns="age", **persons)
+    assert found.to_json() == dpmean.mean(frame, columns=["age"], **persons).to_json()
+    groups = {"by": "clinic", "groups": ["A", "B"], **asked}
+    found = dpmean.mean_by(frame, columns="age", **groups)
+    assert found.to_json() == dpmean.mean_by(frame, columns=["age"], **groups).to_json()
+    vectors = pd.DataFrame({"v": list(frame[["age", "bmi"]].to_numpy())})
+    given = {"rho": 0.5, "norm_bound": 200.0, "seed": 1}
+    assert_same(dpmean.mean(vectors, columns="v", **given), dpmean.mean(vectors, vector_column="v", **given))
+    with pytest.raises(ArgumentError, match="columns is for tables, got ndarray"):
+        dpmean.mean(frame[["age"]].to_numpy(), columns="age", **given)
+
+
 def test_columns_keep_their_names():
     release = dpmean.mean(table(), seed=1, **SETTINGS)
     assert release["bmi"] == release.mean[1]
@@ -184,7 +204,7 @@ def test_frames_that_cannot_be_read_are_told_so():
         ({}, ArgumentTypeError, "values of several kinds"),
         ({"columns": ["clinic"]}, ArgumentTypeError, "column 'clinic' must hold real numbers"),
         ({"columns": ["weight"]}, ArgumentError, "there is no column 'weight': there are patient, clinic"),
-        ({"columns": "age"}, ArgumentError, "columns must be several names"),
+        ({"columns": "weight"}, ArgumentError, "there is no column 'weight': there are patient, clinic"),
     ):
         with pytest.raises(error, match=words) as caught:
             dpmean.mean(frame, rho=0.5, norm_bound=1.0, **arguments)

@@ -51,8 +51,8 @@ def open_source(X: Any, selection: Selection) -> Streamed:
 
 
 def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | None) -> DaskEngine:
-    if columns is not None and (vector_column is not None or isinstance(columns, str)):
-        raise ArgumentError("give columns=[...], several names, or vector_column, one name")
+    if columns is not None and vector_column is not None:
+        raise ArgumentError("give columns=[...] or vector_column, not both")
     names = [vector_column] if vector_column is not None else list(frame.columns if columns is None else columns)
     if len(set(names)) < len(names):
         raise ArgumentError("columns must differ: a name is given twice")

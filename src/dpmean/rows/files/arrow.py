@@ -48,8 +48,6 @@ class Columns:
             raise ArgumentError(
                 "give columns or vector_column, not both: a row is one vector, or one number per column"
             )
-        if isinstance(columns, str):
-            raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
         names = tuple(schema.names if columns is None else columns) if vector_column is None else (vector_column,)
         for name in names:
             if name not in schema.names:

@@ -48,8 +48,6 @@ class FrameTable:
         width: int | None = None,
     ) -> FrameTable:
         """Read a frame; columns that are set ``apart`` are no coordinates."""
-        if isinstance(columns, str):
-            raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
         wanted = columns if vector_column is None else [*(columns or ()), vector_column]
         table, objects = _as_arrow(frame, wanted, apart)
         if columns is None and vector_column is None and apart:
