@@ -10,6 +10,7 @@ import numpy as np
 
 from fuzz.frames import (
     arrow,
+    arrow_decimals,
     pandas,
     pandas_categories,
     pandas_decimals,
@@ -187,6 +188,7 @@ FORMS: dict[str, tuple[Form, tuple[str, ...]]] = {
     "pandas decimals": (pandas_decimals, PATHS),
     "polars": (polars, PATHS),
     "arrow": (arrow, PATHS),
+    "arrow decimals": (arrow_decimals, PATHS),
     "parquet": (parquet, PATHS),
     "ipc": (ipc, PATHS),
     "duckdb": (duckdb, PATHS),

@@ -219,7 +219,6 @@ def filled(connection, kind, values):
 @pytest.mark.parametrize(
     ("kind", "value", "words"),
     [
-        ("DECIMAL(10, 2)", "123456.78", "decimals"),
         ("DATE", "2024-02-29", "dates"),
         ("TIMESTAMP", "2024-02-29 12:30:00", "dates"),
         ("INTERVAL", "3 days", "durations"),

@@ -22,7 +22,7 @@ from dpmean.rows.registry import Selection
 _SMALL = 1 << 22  # bytes of partial totals that a driver takes as they are; more are added up on the cluster
 _ID, _ROW = "dpmean_position", "dpmean_row"
 _ID_SHIFT = 33  # Spark numbers rows by partition and place in it: partition * 2^33 + place
-_NUMBERS = {"byte", "short", "integer", "long", "float", "double", "boolean"}
+_NUMBERS = {"byte", "short", "integer", "long", "float", "double", "decimal", "boolean"}
 
 
 def open_source(frame: Any, selection: Selection) -> Streamed:
@@ -31,8 +31,6 @@ def open_source(frame: Any, selection: Selection) -> Streamed:
 
     columns, vector_column = selection.columns, selection.vector_column
     _insist_on_a_frame(frame)
-    if columns is not None and vector_column is not None:
-        raise ArgumentError("give columns=[...] or vector_column, not both")
     names = [vector_column] if vector_column is not None else list(frame.columns if columns is None else columns)
     if len(set(names)) < len(names):
         raise ArgumentError("columns must differ: a name is given twice")

@@ -45,6 +45,8 @@ class Keys:
         if pa.types.is_nested(kind) or (isinstance(kind, pa.BaseExtensionType) and not unique):
             refuse(words, in_words(kind))
         plain = column.cast(pa.string() if pa.types.is_null(kind) else kind)
+        if pa.types.is_decimal(kind) and kind.bit_width < 128:  # Arrow numbers the values of longer ones only
+            plain = plain.cast(pa.decimal128(kind.precision, kind.scale))
         if unique:
             plain = pa.chunked_array([chunk.storage for chunk in plain.chunks], kind.storage_type)
         if pa.types.is_floating(kind):
