@@ -63,9 +63,9 @@ def mean(
 
     Args:
         X: The rows: an (n, d) array, or an (n,) array for one column. It is neither changed nor copied as a whole.
-            Names of files (.npy, Parquet, Arrow, CSV), data frames (pandas, polars, pyarrow and others), sparse
-            matrices of SciPy, PyTorch tensors, DuckDB relations, Dask arrays and data frames, and Spark data frames are
-            read where they are, and give the same release.
+            Names of files (.npy, Parquet, Arrow, CSV), data frames (pandas, polars, also lazy, pyarrow and others),
+            sparse matrices of SciPy, PyTorch tensors, DuckDB relations, Hugging Face datasets, Dask arrays and data
+            frames, and Spark data frames are read where they are, and give the same release.
         rho: The privacy budget in zero-concentrated differential privacy (zCDP). Smaller is stronger: at delta = 1e-6,
             0.5 is epsilon = 5.2, and 0.024 is epsilon = 1. Give either ``rho`` or ``epsilon``.
         epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``,
@@ -236,7 +236,8 @@ def mean_by(
     tells whether there are any.
 
     Args:
-        X: Files, a data frame or an array. The columns that are used are held in memory.
+        X: Files, a data frame, a DuckDB relation, a Hugging Face dataset, an array or a tensor on a CPU. The columns
+            that are used are held in memory.
         by: The column that names the group, or one label per row.
         groups: The labels of the groups, listed by you. Labels found in the data would tell who is there.
         rho: The privacy budget of all groups together, in zCDP. Give either ``rho`` or ``epsilon``.

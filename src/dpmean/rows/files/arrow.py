@@ -41,16 +41,25 @@ class Columns:
 
     @staticmethod
     def choose(
-        schema: Any, columns: Sequence[str] | None, vector_column: str | None, width: int | None = None
+        schema: Any,
+        columns: Sequence[str] | None,
+        vector_column: str | None,
+        width: int | None = None,
+        apart: Sequence[str] = (),
     ) -> Columns:
-        """Choose columns of an Arrow schema by name, or all; ``width`` is that of vectors which declare none."""
+        """Choose columns of an Arrow schema by name, or all but those that are set ``apart``, which are keys.
+
+        ``width`` is that of vectors which declare none.
+        """
         import pyarrow.types as kinds
 
         if columns is not None and vector_column is not None:
             raise ArgumentError(
                 "give columns or vector_column, not both: a row is one vector, or one number per column"
             )
-        names = tuple(schema.names if columns is None else columns) if vector_column is None else (vector_column,)
+        if columns is None:
+            columns = [name for name in schema.names if name not in apart]
+        names = tuple(columns) if vector_column is None else (vector_column,)
         for name in names:
             if name not in schema.names:
                 raise ArgumentError(f"there is no column {name!r}: there are {', '.join(schema.names[:20])}")
