@@ -114,6 +114,15 @@ def lazy(setting: Setting, records: tuple[Record, ...]) -> Made:
     return found.lazy(), named
 
 
+def combinations(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a table whose groups are told apart by two columns, of which the second may hold anything."""
+    setting._picked.setdefault("chosen", True)  # of columns, so that there are others
+    make = setting.pick("library", pandas, pandas_objects, polars, arrow, parquet, duckdb, datasets)
+    found, named = make(setting, records)
+    labels = [(label, note) for label in setting.base.labels for note in ("ok", "fine")]
+    return found, named | {"by": [named["by"], "note"], "groups": labels}
+
+
 # --- arrays, lists, matrices, tensors ------------------------------------------------------------------------
 
 
@@ -231,6 +240,7 @@ FORMS: dict[str, tuple[Form, tuple[str, ...]]] = {
     "ipc": (ipc, PATHS),
     "duckdb": (duckdb, PATHS),
     "datasets": (datasets, PATHS),
+    "combinations": (combinations, ("groups", "persons in groups")),
     "npy": (npy, PATHS),
     "lists": (lists, PATHS),
     "numpy": (numpy, PATHS),

@@ -201,7 +201,7 @@ def mean(
 def mean_by(
     X: Any,
     *,
-    by: Key,
+    by: Key | Sequence[str],
     groups: Sequence[Any],
     rho: Number | None = None,
     epsilon: Number | None = None,
@@ -238,8 +238,10 @@ def mean_by(
     Args:
         X: Files, a data frame, a DuckDB relation, a Hugging Face dataset, an array or a tensor on a CPU. The columns
             that are used are held in memory.
-        by: The column that names the group, or one label per row.
-        groups: The labels of the groups, listed by you. Labels found in the data would tell who is there.
+        by: The column that names the group, or one label per row. With several columns, ``["clinic", "sex"]``, groups
+            are combinations of their values.
+        groups: The labels of the groups, listed by you. Labels found in the data would tell who is there. With several
+            columns a label is a tuple, ``("North", "f")``; ``list(itertools.product(clinics, sexes))`` lists all.
         rho: The privacy budget of all groups together, in zCDP. Give either ``rho`` or ``epsilon``.
         epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``.
         delta: The delta that belongs to ``epsilon``. It should be well below one over the number of rows.
