@@ -10,6 +10,7 @@ import numpy as np
 
 from fuzz.frames import (
     arrow,
+    arrow_decimals,
     pandas,
     pandas_categories,
     pandas_decimals,
@@ -71,18 +72,55 @@ def npy(setting: Setting, records: tuple[Record, ...]) -> Made:
 def duckdb(setting: Setting, records: tuple[Record, ...]) -> Made:
     """Make a relation of DuckDB: a table of the database, or a query that reads Arrow."""
     import duckdb as database
-    import pyarrow as pa
 
-    found, named = arrow(setting, records)
-    found = pa.Table.from_batches([found]) if isinstance(found, pa.RecordBatch) else found
-    found = found.rename_columns([name or "first" for name in found.column_names])  # DuckDB has no empty names
-    named |= {key: named[key] or "first" for key in {"privacy_unit", "by"} & set(named)}
+    found, named = _with_names(*arrow(setting, records))
     connection = database.connect(config={"threads": 1})
     relation = connection.from_arrow(found)
     if setting.pick("stored", True, False):
         relation.create("stored")
         relation = connection.table("stored")
     return relation, named
+
+
+def datasets(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a dataset of Hugging Face: a table, or one in another order that its indices undo."""
+    import datasets as library
+
+    found, named = _with_names(*arrow(setting, records))
+    if setting.pick("indices", True, False):
+        backwards = range(found.num_rows - 1, -1, -1)
+        return library.Dataset(found.take(list(backwards))).select(list(backwards)), named
+    return library.Dataset(found), named
+
+
+def _with_names(found: Any, named: dict[str, Any]) -> Made:
+    """Return a table of Arrow all of whose columns have names: DuckDB and datasets have no empty ones."""
+    import pyarrow as pa
+
+    found = pa.Table.from_batches([found]) if isinstance(found, pa.RecordBatch) else found
+    found = found.rename_columns([name or "first" for name in found.column_names])
+    return found, named | {key: named[key] or "first" for key in {"privacy_unit", "by"} & set(named)}
+
+
+def lazy(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a lazy frame of polars: of a frame, or of a Parquet file."""
+    import polars as pl
+
+    found, named = polars(setting, records)
+    if setting.pick("scanned", True, False):
+        path = setting.folder / "lazy.parquet"
+        found.write_parquet(path)
+        return pl.scan_parquet(path), named
+    return found.lazy(), named
+
+
+def combinations(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a table whose groups are told apart by two columns, of which the second may hold anything."""
+    setting._picked.setdefault("chosen", True)  # of columns, so that there are others
+    make = setting.pick("library", pandas, pandas_objects, polars, arrow, parquet, duckdb, datasets)
+    found, named = make(setting, records)
+    labels = [(label, note) for label in setting.base.labels for note in ("ok", "fine")]
+    return found, named | {"by": [named["by"], "note"], "groups": labels}
 
 
 # --- arrays, lists, matrices, tensors ------------------------------------------------------------------------
@@ -152,6 +190,9 @@ def numpy(setting: Setting, records: tuple[Record, ...]) -> Made:
     return np.asfortranarray(array) if setting.pick("order", True, False) else array, _beside(setting, records)
 
 
+_FIELDS = {"privacy_unit": "who", "by": "team"}
+
+
 def sparse(setting: Setting, records: tuple[Record, ...]) -> Made:
     """Make a sparse matrix of scipy."""
     from scipy import sparse as matrices
@@ -162,11 +203,17 @@ def sparse(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def torch(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a tensor of PyTorch."""
+    """Make a tensor of PyTorch, with keys beside it, perhaps in tensors, too."""
     import torch as tensors
 
     kinds = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
-    return tensors.tensor(_lines(records), dtype=getattr(tensors, setting.pick("tensor", *kinds))), {}
+    kinds = kinds[: -1 if setting.by_person or setting.by_group else None]  # the first number tells whose it is
+    keys = _beside(setting, records)
+    if setting.pick("tensors of keys", True, False):
+        for name in keys:
+            given, known = ([getattr(one, _FIELDS[name]) for one in some] for some in (records, setting.base.records))
+            keys[name] = tensors.tensor(given, dtype=tensors.tensor(known).dtype)
+    return tensors.tensor(_lines(records), dtype=getattr(tensors, setting.pick("tensor", *kinds))), keys
 
 
 def scikit_learn(setting: Setting, records: tuple[Record, ...]) -> Made:
@@ -186,15 +233,19 @@ FORMS: dict[str, tuple[Form, tuple[str, ...]]] = {
     "pandas categories": (pandas_categories, PATHS),
     "pandas decimals": (pandas_decimals, PATHS),
     "polars": (polars, PATHS),
+    "lazy": (lazy, PATHS),
     "arrow": (arrow, PATHS),
+    "arrow decimals": (arrow_decimals, PATHS),
     "parquet": (parquet, PATHS),
     "ipc": (ipc, PATHS),
     "duckdb": (duckdb, PATHS),
+    "datasets": (datasets, PATHS),
+    "combinations": (combinations, ("groups", "persons in groups")),
     "npy": (npy, PATHS),
     "lists": (lists, PATHS),
     "numpy": (numpy, PATHS),
     "sparse": (sparse, ("rows",)),
-    "torch": (torch, ("rows",)),
+    "torch": (torch, PATHS),
     "scikit-learn": (scikit_learn, ("rows", "groups")),
 }
 """Forms of this process but text, and the paths that they may go."""

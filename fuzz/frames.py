@@ -91,9 +91,34 @@ def arrow(setting: Setting, records: tuple[Record, ...]) -> Made:
     if any(isinstance(one, np.datetime64 | np.timedelta64) for column in columns.values() for one in column):
         raise TypeError("Arrow would crash")
     kinds = {name: pa.array(column).type if fixed else None for name, column in known.items()}
+    return _chunked(setting, records, columns, kinds), named
+
+
+def arrow_decimals(setting: Setting, records: tuple[Record, ...]) -> Made:
+    """Make a table of Arrow whose numbers are decimals: of one type, or of the one that they all fit in."""
+    import pyarrow as pa
+
+    vectors = setting.pick("vectors", False, False, False, True)
+    columns, named = table(setting, records, vectors=vectors)
+    kind = setting.pick("decimal", None, None, pa.decimal256(76, 30), pa.decimal128(38, 9), pa.decimal128(30, 0))
+    kinds: dict[str, Any] = dict.fromkeys(columns)
+    for name in {*setting.coordinates, "v"} & set(columns):
+        columns[name] = [[*map(_decimal, one)] if name == "v" else _decimal(one) for one in columns[name]]
+        kinds[name] = kind if kind is None or name != "v" else pa.list_(kind)
+    return _chunked(setting, records, columns, kinds), named
+
+
+def _decimal(value: Any) -> Decimal | None:
+    return None if value is None or value != value else Decimal(repr(value))
+
+
+def _chunked(setting: Setting, records: tuple[Record, ...], columns: dict[str, Any], kinds: dict[str, Any]) -> Any:
+    """Return columns as a table of Arrow, in chunks, or as a batch."""
+    import pyarrow as pa
+
     found = pa.table({name: pa.array(column, kinds[name]) for name, column in columns.items()})
     insist_on_others(setting, records, columns, found.to_pydict())
     size = setting.pick("chunk", 1, 2, 3, 100)
     if setting.pick("batch", True, False, False) and found.num_rows:
-        return found.combine_chunks().to_batches()[0], named
-    return pa.concat_tables([found.slice(start, size) for start in range(0, max(len(records), 1), size)]), named
+        return found.combine_chunks().to_batches()[0]
+    return pa.concat_tables([found.slice(start, size) for start in range(0, max(len(records), 1), size)])

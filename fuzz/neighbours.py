@@ -175,7 +175,7 @@ def _call(form: str, setting: Setting, X: Any, named: dict[str, Any], relation: 
     shared |= {"nan": "impute" if nan == "drop" and relation == "replace-one" else nan, "seed": 1}
     if setting.by_group:
         shared |= {"contributions": contributions(setting)}
-        return lambda: dpmean.mean_by(X, groups=list(setting.base.labels), **shared, **named)
+        return lambda: dpmean.mean_by(X, **{"groups": list(setting.base.labels), **shared, **named})
     return lambda: dpmean.mean(X, **shared, **named)
 
 

@@ -34,7 +34,7 @@ def mean(
     rounds: str = "adaptive",
     honest: Number = 0.8,
     fidelity: str = "totals",
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     vector_column: str | None = None,
     sep: str | None = None,
     decimal: str = ".",
@@ -63,9 +63,9 @@ def mean(
 
     Args:
         X: The rows: an (n, d) array, or an (n,) array for one column. It is neither changed nor copied as a whole.
-            Names of files (.npy, Parquet, Arrow, CSV), data frames (pandas, polars, pyarrow and others), sparse
-            matrices of SciPy, PyTorch tensors, DuckDB relations, Dask arrays and data frames, and Spark data frames are
-            read where they are, and give the same release.
+            Names of files (.npy, Parquet, Arrow, CSV), data frames (pandas, polars, also lazy, pyarrow and others),
+            sparse matrices of SciPy, PyTorch tensors, DuckDB relations, Hugging Face datasets, Dask arrays and data
+            frames, and Spark data frames are read where they are, and give the same release.
         rho: The privacy budget in zero-concentrated differential privacy (zCDP). Smaller is stronger: at delta = 1e-6,
             0.5 is epsilon = 5.2, and 0.024 is epsilon = 1. Give either ``rho`` or ``epsilon``.
         epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``,
@@ -96,7 +96,7 @@ def mean(
             is enough for the guarantee.
         fidelity: How the shuffle model is simulated. ``"totals"`` draws what all messages add up to, and ``"messages"``
             makes and mixes every message. Both have the same distribution.
-        columns: The columns of a table to use. By default all of them are used.
+        columns: The columns of a table to use: several names, or one. By default all of them are used.
         vector_column: The column of a table that holds vectors, in place of ``columns``.
         sep: What stands between the columns of a CSV file: ``";"``, ``"|"``, or a tab. By default the first line tells,
             together with the names that you give, and a ``FormatWarning`` says what was assumed. Rows are never asked.
@@ -201,7 +201,7 @@ def mean(
 def mean_by(
     X: Any,
     *,
-    by: Key,
+    by: Key | Sequence[str],
     groups: Sequence[Any],
     rho: Number | None = None,
     epsilon: Number | None = None,
@@ -209,7 +209,7 @@ def mean_by(
     norm_bound: float | None = None,
     bounds: Bounds | None = None,
     method: str | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     vector_column: str | None = None,
     sep: str | None = None,
     decimal: str = ".",
@@ -236,16 +236,19 @@ def mean_by(
     tells whether there are any.
 
     Args:
-        X: Files, a data frame or an array. The columns that are used are held in memory.
-        by: The column that names the group, or one label per row.
-        groups: The labels of the groups, listed by you. Labels found in the data would tell who is there.
+        X: Files, a data frame, a DuckDB relation, a Hugging Face dataset, an array or a tensor on a CPU. The columns
+            that are used are held in memory.
+        by: The column that names the group, or one label per row. With several columns, ``["clinic", "sex"]``, groups
+            are combinations of their values.
+        groups: The labels of the groups, listed by you. Labels found in the data would tell who is there. With several
+            columns a label is a tuple, ``("North", "f")``; ``list(itertools.product(clinics, sexes))`` lists all.
         rho: The privacy budget of all groups together, in zCDP. Give either ``rho`` or ``epsilon``.
         epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``.
         delta: The delta that belongs to ``epsilon``. It should be well below one over the number of rows.
         norm_bound: A bound on the l2 norm of every row. Give either ``norm_bound`` or ``bounds``.
         bounds: Bounds on the columns, as for ``dpmean.mean``.
         method: The estimator, as for ``dpmean.mean``.
-        columns: The columns to use. By default all others are used.
+        columns: The columns to use: several names, or one. By default all others are used.
         vector_column: The column that holds vectors, in place of ``columns``.
         sep: What stands between the columns of a CSV file, as for ``dpmean.mean``.
         decimal: The mark before decimals in a CSV file, as for ``dpmean.mean``.

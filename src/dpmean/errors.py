@@ -70,9 +70,17 @@ def hide_sizes(work: Callable[[], _Result]) -> _Result:
     )
 
 
-def display_name(name: str) -> str:
-    """Return the name of a column as people read it; a blank one is a name too, and stands in quotes."""
+def display_name(name: str | tuple[str, ...]) -> str:
+    """Return the name of a column, or of several, as people read it; a blank one is a name, too, and is quoted."""
+    if isinstance(name, tuple):
+        *first, last = map(display_name, name)
+        return f"{', '.join(first)} and {last}" if first else last
     return name if name.strip() else repr(name)
+
+
+def display_label(label: object) -> str:
+    """Return the label of a group as people read it; of a group by several columns it is one value for each."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def plural(count: int, one: str, several: str | None = None) -> str:

@@ -87,7 +87,7 @@ ALSO_WRONG = {
     "honest": [None, 2],
     "passes": [None, "2"],
     "method": ["Refined", "mean"],
-    "columns": [["age", "no such"], ["age", "age"], "age"],
+    "columns": [["age", "no such"], ["age", "age"], "no such"],
     "vector_column": ["age"],
     "groups": [None, [0, 0], [[0]], "01"],
     "by": ["no such"],

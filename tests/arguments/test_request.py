@@ -143,7 +143,6 @@ def test_a_local_release_that_the_ledger_cannot_pay_is_refused_before_rows_are_r
 
 MALFORMED = [
     {"columns": 5},
-    {"columns": "age"},
     {"columns": []},
     {"columns": ["age", "age"]},
     {"columns": ["age", 3]},

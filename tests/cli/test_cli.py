@@ -44,8 +44,8 @@ def home(tmp_path_factory):
     (folder / "patients.csv").write_text("\n".join(["age,height", *lines, ""]))
     german = [f"{a:.3f};{h:.3f}".replace(".", ",") for a, h in zip(age, height, strict=True)]
     (folder / "german.csv").write_text("\n".join(["age;height", *german, ""]))
-    visits = [f"p{i // 2},{'ABC'[i // 2 % 3]},{line}" for i, line in enumerate(lines)]
-    (folder / "visits.csv").write_text("\n".join(["patient,clinic,age,height", *visits, ""]))
+    visits = [f"p{i // 2},{'ABC'[i // 2 % 3]},{'fm'[i // 6 % 2]},{line}" for i, line in enumerate(lines)]
+    (folder / "visits.csv").write_text("\n".join(["patient,clinic,sex,age,height", *visits, ""]))
     (folder / "bounds.csv").write_text("column,lower,upper\nage,0,130\nheight,50,250\n")
     return folder
 
@@ -482,6 +482,32 @@ def test_groups_and_persons(run, home):
     assert re.search(r"\n  Z +no mean: ", text)
     assert "no mean" not in text.partition("privacy")[2]
     assert "several rows" not in text
+
+
+def test_groups_by_several_columns(run, home):
+    command = "mean visits.csv --columns age --lower 0 --upper 130 --by clinic --by sex --rho 0.5"
+    found = dpmean.GroupedRelease.from_json(run(f"{command} --groups A:f,B:m,Z:f --json").stdout)
+    assert found.by == ("clinic", "sex")
+    assert set(found.released) == {("A", "f"), ("B", "m")}
+    (home / "pairs.txt").write_text('A,f\n"B", m\n\nZ,"x,y"\n')
+    table = run(f"{command} --groups pairs.txt --format csv").stdout.splitlines()
+    assert table[0] == "clinic,sex,column,mean,lower,upper,noise_std,within,scale,n,refused"
+    assert [line.split(",")[:3] for line in table[1:3]] == [["A", "f", "age"], ["B", "m", "age"]]
+    assert table[3].startswith('Z,"x,y",,')
+    text = run(f"{command} --groups A:f,Z:m").stdout
+    assert re.search(r"clinic, sex +rows +column", text)
+    assert re.search(r"\n  A, f +about \d+ +age", text)
+    assert re.search(r"\n  Z, m +no\b", text)
+    for groups, words in (
+        ("A:f,B", "--groups B should have 2 values with colons between them, one for each --by"),
+        ("A:f:x", "--groups A:f:x should have 2 values"),
+    ):
+        assert words in " ".join(run(f"{command} --groups {groups}", 2).stderr.split())
+    (home / "odd.txt").write_text("A,f\nB\n")
+    assert "'B' should have 2 values, one for each --by" in run(f"{command} --groups odd.txt", 2).stderr
+    (home / "open.txt").write_text('A,"f\n')
+    assert "must be CSV, with a line for each group" in run(f"{command} --groups open.txt", 2).stderr
+    assert "give --by once" in run("check visits.csv --by clinic --by sex --groups A:f", 2).stderr
 
 
 def test_a_ledger_is_charged_before_anything_is_shown(run):

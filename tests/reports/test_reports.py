@@ -507,6 +507,12 @@ def test_names_can_be_given_later(releases, tmp_path):
     assert _held(path) == releases["seeded"].to_json()
 
 
+def test_one_name_is_that_of_the_only_column(tmp_path):
+    rows = np.random.default_rng(0).normal(45, 12, (5000, 1))
+    release = dpmean.mean(rows, rho=0.5, bounds=(0, 130), seed=1)
+    assert "<bdi>age</bdi>" in dpmean.report(release, tmp_path / "page.html", columns="age").read_text()
+
+
 def test_names_that_do_not_fit_are_left_out(releases, tmp_path):
     for names in (("a", "b"), (), None):
         odd = _set(releases["columns"], columns=names)
@@ -521,7 +527,7 @@ def test_names_that_do_not_fit_are_left_out(releases, tmp_path):
         ({"image": (8.0, 8.0)}, TypeError, "whole numbers"),
         ({"image": "square"}, TypeError, "whole numbers"),
         ({"columns": ["a", "b"]}, ValueError, "columns must be 64 names, one for each column, got 2"),
-        ({"columns": "ab"}, TypeError, "columns must be a list of names, got 'ab'"),
+        ({"columns": "ab"}, ValueError, "columns must be 64 names, one for each column, got 1"),
         ({"columns": 5}, TypeError, "columns must be a list of names, got 5"),
         ({"title": 5}, TypeError, "title must be text"),
         ({"date": 2025}, TypeError, "date must be text"),

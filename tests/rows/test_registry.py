@@ -33,6 +33,7 @@ INPUTS = {
     "dask": [From("dask.array.core", __array__=None), From("dask_expr._collection", columns=["a"], __dataframe__=None)],
     "opened": [InMemory(np.ones((2, 2))), Streamed(None)],
     "duckdb": [From("duckdb._relation", columns=["a"], __arrow_c_stream__=None), From("_duckdb")],
+    "datasets": [From("datasets.arrow_dataset", column_names=["a"], __len__=None, __getitem__=None)],
     "frames": [pd.DataFrame({"a": [1]}), From("polars.dataframe.frame", __dataframe__=None, __array__=None)],
     "sparse": [From("scipy.sparse._csr", __len__=None, __getitem__=None)],
     "torch": [From("torch", __array__=None, __len__=None, __getitem__=None)],
@@ -88,7 +89,8 @@ def test_what_an_engine_cannot_do_is_refused_before_it_is_loaded(entry, monkeypa
             dpmean.mean(X, **SETTINGS, newlines="quoted")
     if not entry.keys:
         words = (
-            "told apart in files, DuckDB relations, data frames and arrays, got .*: average each person's rows there"
+            "told apart in files, DuckDB relations, Hugging Face datasets, data frames, PyTorch tensors and arrays, "
+            "got .*: average each person's rows there"
         )
         with pytest.raises(ArgumentTypeError, match=words):
             dpmean.mean(X, **SETTINGS, privacy_unit="a")

@@ -159,8 +159,9 @@ def columns_bounded(
     """Return the columns of a table to use: those with bounds, if nobody said otherwise."""
     if columns is not None or vector_column is not None or not isinstance(bounds, Mapping):
         return columns
-    tabular = isinstance(X, str | os.PathLike) and not str(X).endswith(".npy")
-    return list(bounds) if tabular or hasattr(X, "columns") else None
+    file = isinstance(X, str | os.PathLike) and not str(X).endswith(".npy")
+    tabular = any(hasattr(type(X), name) for name in ("columns", "column_names"))  # of a lazy frame, to ask costs
+    return list(bounds) if file or tabular else None
 
 
 @final

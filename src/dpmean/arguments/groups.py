@@ -12,8 +12,9 @@ import numpy as np
 from dpmean.arguments.choices import read_integer
 from dpmean.arguments.selection import read_key
 from dpmean.enums import Sizes, read_name
-from dpmean.errors import ArgumentError
-from dpmean.rows.tables.keyed_table import Key
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe, plural
+from dpmean.rows.tables.combinations import SeveralColumns
+from dpmean.rows.tables.keyed_table import By, Key
 from dpmean.rows.tables.keys import written_labels
 
 
@@ -22,7 +23,7 @@ from dpmean.rows.tables.keys import written_labels
 class Groups:
     """Which groups to release a mean of, and in how many of them a person counts."""
 
-    by: Key
+    by: By
     labels: tuple[Any, ...]
     sizes: Sizes
     contributions: int = 1
@@ -30,21 +31,57 @@ class Groups:
 
 
 def read_groups(by: Key, groups: Sequence[Any], sizes: str = "private", contributions: int = 1) -> Groups:
-    """Read which groups are asked for; ``dpmean.mean_by`` explains the arguments."""
+    """Read which groups are asked for; ``dpmean.mean_by`` explains the arguments.
+
+    Whether names in a list are those of columns, or labels of rows, the labels say that are listed: tuples name
+    combinations of the values of columns.
+    """
     most, labels = read_integer(contributions, "contributions"), _read_labels(groups)
-    return Groups(read_key(by, "by"), labels, read_name(Sizes, sizes, "sizes"), min(most, len(labels)))
+    several = any(isinstance(label, tuple) for label in labels)
+    apart = _read_columns(by, labels) if several else read_key(by, "by")
+    return Groups(apart, labels, read_name(Sizes, sizes, "sizes"), min(most, len(labels)))
+
+
+def _read_columns(by: Key, labels: tuple[Any, ...]) -> SeveralColumns:
+    """Read the columns that labels have a value for."""
+    if not isinstance(by, list | tuple) or not by or not all(isinstance(name, str) for name in by):
+        raise ArgumentError(
+            f"groups lists tuples, and so names groups by several columns, got by={describe(by)}: give their names, "
+            'by=["clinic", "sex"], say'
+        )
+    names = tuple(map(str, by))
+    if len(set(names)) < len(names):
+        raise ArgumentError("by: columns must differ, and a name is given twice")
+    for label in labels:
+        if not isinstance(label, tuple) or len(label) != len(names):
+            raise ArgumentError(
+                f"groups: {label!r} should be a tuple of {plural(len(names), 'value')}, one for each column in by"
+            )
+    return SeveralColumns(names)
 
 
 def _read_labels(groups: Sequence[Any]) -> tuple[Any, ...]:
     if isinstance(groups, str | bytes | Mapping) or not hasattr(groups, "__iter__"):
         raise ArgumentError(f"groups must be several labels, got {groups!r}: give a list")
-    labels = [key.item() if isinstance(key, np.number | np.bool_ | np.str_) else key for key in groups]
+    labels = [tuple(map(_plain, key)) if isinstance(key, tuple) else _plain(key) for key in groups]
     if not labels:
         raise ArgumentError("groups is empty: list the labels of the groups, all that may occur")
     written_labels(labels)
     for label in labels:
-        if isinstance(label, float) and not math.isfinite(label):
-            raise ArgumentError(f"groups: {label!r} is not a finite number: leave it out")
-        if isinstance(label, str) and label.encode("utf-8", "replace").decode() != label:
-            raise ArgumentError(f"groups: {label!r} is not text that can be written as UTF-8: leave it out")
+        for part in label if isinstance(label, tuple) else (label,):
+            _check(part)
     return tuple(labels)
+
+
+def _plain(label: Any) -> Any:
+    """Return a label without the type of NumPy."""
+    if isinstance(label, list):
+        raise ArgumentTypeError(f"groups: {label!r} is a list: give a tuple, {tuple(label)!r}")
+    return label.item() if isinstance(label, np.number | np.bool_ | np.str_) else label
+
+
+def _check(label: Any) -> None:
+    if isinstance(label, float) and not math.isfinite(label):
+        raise ArgumentError(f"groups: {label!r} is not a finite number: leave it out")
+    if isinstance(label, str) and label.encode("utf-8", "replace").decode() != label:
+        raise ArgumentError(f"groups: {label!r} is not text that can be written as UTF-8: leave it out")

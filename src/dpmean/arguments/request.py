@@ -32,7 +32,8 @@ from dpmean.ledger.ledger import Ledger
 from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 from dpmean.rows.engine import Source
 from dpmean.rows.registry import Selection
-from dpmean.rows.tables.keyed_table import Key
+from dpmean.rows.tables.combinations import SeveralColumns
+from dpmean.rows.tables.keyed_table import Key, names_of
 from dpmean.trust.registry import TrustModel
 
 SMALLEST_TO_COUNT = Fraction(1, 10**6)
@@ -77,7 +78,8 @@ class Request:
         if self.ledger is None:
             return
         unit, groups = self.privacy_unit, self.groups
-        name = "group" if groups is None or not isinstance(groups.by, str) else groups.by
+        by = None if groups is None else groups.by
+        name = by.names if isinstance(by, SeveralColumns) else by if isinstance(by, str) else "group"
         relation = relation_of(self.terms.neighbours, None if groups is None else groups.sizes, name)
         person = unit if unit is None or isinstance(unit, str) else "privacy_unit"
         budget = self.terms.budget
@@ -131,7 +133,7 @@ def read_request(
     rounds: str = "adaptive",
     honest: Number = 0.8,
     fidelity: str = "totals",
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     vector_column: str | None = None,
     sep: str | None = None,
     decimal: str = ".",
@@ -216,8 +218,9 @@ def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:
             )
         return
     by = groups.by
-    if by is privacy_unit or (isinstance(by, str) and isinstance(privacy_unit, str) and by == privacy_unit):
-        which = f" {by!r}" if isinstance(by, str) else ""
+    named = isinstance(privacy_unit, str)
+    if by is privacy_unit or (named and privacy_unit in names_of(by)):
+        which = f" {privacy_unit!r}" if named else ""
         raise ArgumentError(
             f"by and privacy_unit are the same column{which}, so that every group would be one person: give the column "
             "that tells persons apart as privacy_unit, or leave it out"

@@ -11,7 +11,7 @@ from dpmean.rows.registry import Selection
 from dpmean.rows.tables.keyed_table import Key
 
 
-def read_selection(columns: Sequence[str] | None, vector_column: str | None, dialect: Dialect) -> Selection:
+def read_selection(columns: str | Sequence[str] | None, vector_column: str | None, dialect: Dialect) -> Selection:
     """Read which columns to use; whether they are there is checked when the input is opened."""
     if vector_column is not None and not isinstance(vector_column, str):
         raise ArgumentTypeError(f"vector_column must be the name of a column, got {describe(vector_column)}")
@@ -29,9 +29,10 @@ def read_key(key: Key, argument: str) -> Key:
     raise ArgumentTypeError(f"{argument} must name a column, or hold one key per row, got {describe(key)}")
 
 
-def _read_names(columns: Sequence[str]) -> tuple[str, ...]:
+def _read_names(columns: str | Sequence[str]) -> tuple[str, ...]:
+    """Read names of columns; text is one name."""
     if isinstance(columns, str):
-        raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
+        return (columns,)
     names = tuple(columns) if isinstance(columns, Iterable) else None
     if names is None or not all(isinstance(name, str) for name in names):
         odd = columns if names is None else next(name for name in names if not isinstance(name, str))

@@ -191,4 +191,16 @@ def dialect(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def _as_one(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> str | list[str] | None:  # noqa: ARG001  click's signature
+    """Return the column that is named, or several, or nothing."""
+    return list(names) if len(names) > 1 else next(iter(names), None)
+
+
+by = click.option(
+    "--by",
+    multiple=True,
+    metavar="NAME",
+    callback=_as_one,
+    help="The column that names the group of a row; or several.",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, also for errors.")

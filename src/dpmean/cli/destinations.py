@@ -17,7 +17,7 @@ import numpy as np
 
 import dpmean
 from dpmean.cli import show, tables
-from dpmean.errors import DataError, DpMeanError
+from dpmean.errors import DataError, DpMeanError, display_label
 from dpmean.privacy.renyi import renyi_of
 from dpmean.release.statistics import Statistic, in_files
 from dpmean.release.text import PROTECTED
@@ -140,12 +140,14 @@ def _document(release: Releases, kind: str | None) -> bytes:
         lines.writerow(("column", *names, *head))
         lines.writerows((*line, *mark) for line in _lines(release, statistics))
     else:
-        lines.writerow((release.by, "column", *names, "n", "refused", *head))
+        several = isinstance(release.by, tuple)
+        lines.writerow((*(release.by if several else (release.by,)), "column", *names, "n", "refused", *head))
         for label, found in release.items():
+            group = label if several else (label,)
             if isinstance(found, dpmean.Release):
-                lines.writerows((label, *line, found.n, "", *mark) for line in _lines(found, statistics))
+                lines.writerows((*group, *line, found.n, "", *mark) for line in _lines(found, statistics))
             else:
-                lines.writerow((label, "", *("" for _ in names), "", found.reason, *mark))
+                lines.writerow((*group, "", *("" for _ in names), "", found.reason, *mark))
     return text.getvalue().encode()
 
 
@@ -171,7 +173,7 @@ def _print(found: Releases) -> None:
         facts.append(("paid for", _shares(found)))
     else:
         unit = found.unit
-        small = [str(label) for label, one in found.released.items() if one.settings.few_rows]
+        small = [display_label(label) for label, one in found.released.items() if one.settings.few_rows]
         if small:
             show.warning(f"FEW ROWS: these means may be worthless, and no error can be given: {', '.join(small)}")
         show.table(found.title(), tables.grouped_table(found))

@@ -38,7 +38,7 @@ _RHO = 0.5
 @click.option("--lower", type=float, metavar="X", help="Lower bound of every column.")
 @click.option("--upper", type=float, metavar="X", help="Upper bound of every column.")
 @click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
-@click.option("--by", metavar="NAME", help="The column that names the group of a row.")
+@arguments.by
 @click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
 @arguments.dialect
 @arguments.as_json
@@ -62,10 +62,12 @@ def check(
     from dpmean.cli import release
 
     asked = {name: value for name, value in given.items() if value is not None}
+    if isinstance(asked.get("by"), list):
+        raise click.UsageError("check looks at one column of groups: give --by once, for each of them in turn")
     options = {"bounds": bounds, "lower": lower, "upper": upper, "groups": groups}
     typed = asked | {name: value for name, value in options.items() if value is not None}
     if groups is not None:
-        asked["groups"] = release.read_labels(groups)
+        asked["groups"] = release.read_labels(groups, asked.get("by"))
     elif "by" in asked:
         asked["groups"] = ["any"]  # they are not asked for yet
     asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))

@@ -52,6 +52,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
         "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --population --format csv",
         "dpmean mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B,C "
         "--privacy-unit patient --rho 0.5 --format csv",
+        "dpmean mean visits.csv --columns age --lower 0 --upper 130 --by clinic --by sex --groups A:f,A:m,B:f,B:m "
+        "--rho 0.5",
         "dpmean mean german.csv --sep ';' --decimal , --bounds bounds.csv --rho 0.5",
     ],
 )
@@ -82,8 +84,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--count-values", is_flag=True, help="Tell how many values each column has.")
 @click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")
 @click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
-@click.option("--by", metavar="NAME", help="The column that names the group of a row.")
-@click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
+@arguments.by
+@click.option(
+    "--groups", metavar="A,B,C", help="All of them, or a file with one on a line; with --by twice, A:x,A:y,B:x."
+)
 @click.option("--sizes", type=click.Choice(["private", "public"]), metavar="WHAT", help="private (default) or public.")
 @click.option("--contributions", type=int, metavar="K", help="A person counts in K groups at most (default: 1).")
 @click.option(
@@ -150,7 +154,7 @@ def mean(
     if "=" in asked.get("nan", ""):
         asked["nan"] = release.read_nan(asked["nan"], data)
     if groups is not None:
-        asked["groups"] = release.read_labels(groups)
+        asked["groups"] = release.read_labels(groups, asked.get("by"))
     labels = None if groups is None else Path(groups)
     check_apart(
         data, written={"--out": out, "--report": report}, read={"--bounds": bounds, "--groups": labels}, ledger=ledger

@@ -49,15 +49,47 @@ def make(data: str, request: Request, ledger: dpmean.Ledger | None) -> Releases:
     return run(data, request) if request.groups is None else run_groups(data, request)
 
 
-def read_labels(given: str) -> list[str]:
-    """Read labels: a file with one on a line, or labels separated by commas."""
+def read_labels(given: str, by: str | list[str] | None) -> list[str] | list[tuple[str, ...]]:
+    """Read labels: a file with one on a line, or labels separated by commas.
+
+    With several columns each label has several values: with colons between them, or in a file as in CSV.
+    """
     file = Path(given)
-    if not file.is_file():
-        if "," not in given and _FILE_NAME.search(given):
-            raise click.UsageError(f"there is no file {given}: give a file with one label on a line, or A,B,C")
-        return [label.strip() for label in given.split(",") if label.strip()]
+    if file.is_file():
+        lines = _lines(file)
+        return (
+            [line.strip() for line in lines if line.strip()] if not isinstance(by, list) else _values(file, lines, by)
+        )
+    if "," not in given and _FILE_NAME.search(given):
+        raise click.UsageError(f"there is no file {given}: give a file with one label on a line, or A,B,C")
+    labels = [label.strip() for label in given.split(",") if label.strip()]
+    if not isinstance(by, list):
+        return labels
+    pairs = [tuple(value.strip() for value in label.split(":")) for label in labels]
+    for label, pair in zip(labels, pairs, strict=True):
+        if len(pair) != len(by):
+            raise click.UsageError(
+                f"--groups {label} should have {len(by)} values with colons between them, one for each --by; where "
+                "values have colons, give a file, with a line such as A,x for each group"
+            )
+    return pairs
+
+
+def _values(file: Path, lines: list[str], by: list[str]) -> list[tuple[str, ...]]:
+    """Read a line for each group, with a value for each column."""
     try:
-        return [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+        found = [tuple(map(str.strip, line)) for line in csv.reader(lines, strict=True, skipinitialspace=True) if line]
+    except csv.Error:
+        raise ArgumentError(f"{file} must be CSV, with a line for each group") from None
+    for label in found:
+        if len(label) != len(by):
+            raise ArgumentError(f"{file}: {','.join(label)!r} should have {len(by)} values, one for each --by")
+    return found
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise ArgumentError(f"{file} must be text, with one label on a line") from None
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpmean.cli.show import printable
+from dpmean.errors import display_label
 from dpmean.ledger.account import Account, digits
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import GroupedRelease
@@ -58,7 +59,7 @@ def grouped_table(grouped: GroupedRelease) -> Table:
     number = "rows" if all(found.unit is None for found in grouped.released.values()) else "persons"
     shown = [statistic for statistic in STATISTICS if statistic.of_groups and statistic.shown]
     heads = [statistic.words for statistic in shown]
-    made = table((grouped.by, number, "column", *heads), right=(number, *heads))
+    made = table((display_label(grouped.by), number, "column", *heads), right=(number, *heads))
     count = 0
     for label, found in grouped.items():
         if count > _MOST:
@@ -68,11 +69,11 @@ def grouped_table(grouped: GroupedRelease) -> Table:
             about = "about " * (found.neighbours == Neighbours.ADD_OR_REMOVE_ONE)
             cells = [_cells(statistic, statistic.reliable(found)) or [""] * found.d for statistic in shown]
             for i, line in enumerate(list(zip(_names(found), *cells, strict=True))[:_MOST]):
-                first = (str(label), f"{about}{found.n}") if i == 0 else ("", "")
+                first = (display_label(label), f"{about}{found.n}") if i == 0 else ("", "")
                 made.add_row(*first, *line)
                 count += 1
         else:
-            made.add_row(str(label), "", f"no mean: {found.reason}")
+            made.add_row(display_label(label), "", f"no mean: {found.reason}")
             count += 1
     return made
 

@@ -86,12 +86,13 @@ def _relation(release: Recordable) -> str | None:
     found: str | None = _said_by(release, "neighbours", str)
     if found is None:
         return None
-    return relation_of(found, getattr(release, "sizes", None), str(getattr(release, "by", "group")))
+    return relation_of(found, getattr(release, "sizes", None), getattr(release, "by", "group"))
 
 
-def relation_of(neighbours: str, sizes: Sizes | None, by: str) -> str:
+def relation_of(neighbours: str, sizes: Sizes | None, by: str | tuple[str, ...]) -> str:
     """Return which neighbours a cost is about, of groups that have such sizes, if there are groups."""
-    return f"{neighbours}{WITHIN}{by}" if sizes is Sizes.PUBLIC else str(neighbours)
+    name = " and ".join(map(repr, by)) if isinstance(by, tuple) else by
+    return f"{neighbours}{WITHIN}{name}" if sizes is Sizes.PUBLIC else str(neighbours)
 
 
 def _names(release: Recordable) -> tuple[str, ...] | None:

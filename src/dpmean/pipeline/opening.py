@@ -11,7 +11,7 @@ from dpmean.arguments.request import Request
 from dpmean.arguments.rows import read_array, read_rows
 from dpmean.rows.engine import Source
 from dpmean.rows.registry import Selection
-from dpmean.rows.tables.keyed_table import Key, Table, open_table, people
+from dpmean.rows.tables.keyed_table import By, Table, open_table, people
 
 
 def open_rows(X: Any, request: Request) -> Source:
@@ -21,7 +21,7 @@ def open_rows(X: Any, request: Request) -> Source:
     return read_rows(X, _select(X, request), fewest=request.fewest)
 
 
-def open_keyed(X: Any, request: Request, *keys: Key) -> Table:
+def open_keyed(X: Any, request: Request, *keys: By) -> Table:
     """Return a table whose rows have keys: those given, and whose row it is."""
     read = partial(read_array, fewest=request.fewest)
     return open_table(X, _select(X, request), *keys, request.privacy_unit, read=read)

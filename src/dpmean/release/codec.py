@@ -93,12 +93,16 @@ def _to_builtins(release: Release) -> dict[str, Any]:
 
 
 def _encode_group(label: Any, found: Release | Refusal) -> dict[str, Any]:
-    name = label if label is None or isinstance(label, str | int | float) else str(label)
+    name = tuple(map(_plain, label)) if isinstance(label, tuple) else _plain(label)
     if isinstance(found, Release):
         return {"label": name, "release": _to_builtins(found)}
     receipts = tuple(encode_receipt(receipt) for receipt in found.receipts)
     document = GroupDocument(label=None, refused=found.reason, receipts=receipts, rows_needed=int(found.rows_needed))
     return {**msgspec.to_builtins(document), "label": name}
+
+
+def _plain(label: Any) -> str | int | float | None:
+    return label if label is None or isinstance(label, str | int | float) else str(label)
 
 
 # --- in --------------------------------------------------------------------------------------------------------------

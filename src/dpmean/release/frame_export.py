@@ -24,10 +24,12 @@ def frame_of_groups(grouped: GroupedRelease, library: str) -> Any:
     """Return a line per group and column; what one group does not know is None."""
     statistics = in_files(grouped.released.values())
     names = ("column", *(statistic.name for statistic in statistics), "n")
-    group = f"{grouped.by} (group)" if grouped.by in names else grouped.by
-    lines: dict[str, list[Any]] = {group: [], **{name: [] for name in names}}
+    by = grouped.by if isinstance(grouped.by, tuple) else (grouped.by,)
+    groups = [f"{name} (group)" if name in names else name for name in by]
+    lines: dict[str, list[Any]] = {name: [] for name in (*groups, *names)}
     for label, release in grouped.released.items():
-        lines[group] += [label] * release.d
+        for group, value in zip(groups, label if isinstance(label, tuple) else (label,), strict=True):
+            lines[group] += [value] * release.d
         lines["column"] += _names(release)
         for statistic in statistics:
             numbers = statistic.compute(release)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NoReturn, final
 
 from dpmean.enums import Sizes, Trust, read_name
-from dpmean.errors import ArgumentError, ArgumentTypeError, display_name, plural
+from dpmean.errors import ArgumentError, ArgumentTypeError, display_label, display_name, plural
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.conversions import rounded_up, tight_epsilon
 from dpmean.privacy.neighbours import Neighbours
@@ -70,8 +70,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     """The private means of publicly listed groups. All of it may be published.
 
     Attributes:
-        by: What groups are told apart by.
-        groups: For every listed label, a ``Release`` or a ``Refusal``.
+        by: What groups are told apart by; a tuple where that is several columns.
+        groups: For every listed label, a ``Release`` or a ``Refusal``. Labels are tuples where ``by`` is one.
         sizes: Whether the numbers of rows in the groups are ``"private"`` or ``"public"``.
         neighbours: Which pairs of data sets the guarantee makes hard to tell apart.
         seeded: True when the noise came from a seed. Such a release is an experiment and protects nobody.
@@ -82,7 +82,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     """
 
-    by: str
+    by: str | tuple[str, ...]
     groups: Mapping[Any, Release | Refusal]
     sizes: Sizes
     neighbours: Neighbours
@@ -104,6 +104,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
                 raise ArgumentError("a group has another seed, other neighbours or another unit than all together say")
         if self.contributions < 1 or (self.contributions > 1 and self.unit is None):
             raise ArgumentError("contributions must be at least 1, and more are for persons: a row is in one group")
+        if {len(label) if isinstance(label, tuple) else None for label in self.groups} - {self._columns}:
+            raise ArgumentError("labels must have a value for each of the columns that groups are told apart by")
         if len({release.d for release in self.released.values()}) > 1:
             raise ArgumentError("all groups must have the same number of columns")
 
@@ -130,6 +132,11 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             "the means of groups are not one array, since a group may have none: take one group, as in "
             "np.asarray(release[label]), or all of them with release.to_frame()"
         )
+
+    @property
+    def _columns(self) -> int | None:
+        """How many values a label has, if it is a tuple."""
+        return len(self.by) if isinstance(self.by, tuple) else None
 
     @property
     def cost(self) -> Zcdp:
@@ -162,7 +169,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     def receipts(self) -> tuple[Receipt, ...]:
         """The receipts of all groups; not all of them add up, see ``cost``."""
         return tuple(
-            replace(receipt, step=f"{label}: {receipt.step}")
+            replace(receipt, step=f"{display_label(label)}: {receipt.step}")
             for label, found in self.groups.items()
             for receipt in found.receipts
         )
@@ -252,7 +259,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         lines = [*summary.wrapped("", self.title(), 2), *summary.lines_of(facts)]
         for label, found in self.groups.items():
             words = str(found) if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
-            lines += summary.wrapped("  ", f"{label}: {words}", 4)
+            lines += summary.wrapped("  ", f"{display_label(label)}: {words}", 4)
         return "\n".join([*lines, *summary.lines_of(remarks)])
 
     def title(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.enums import Trust
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, display_label
 from dpmean.numerics.error_quantiles import error_quantiles, normal_quantile
 from dpmean.release.arrays import keep_arrays
 from dpmean.release.scales import SILENT
@@ -90,7 +90,7 @@ class Difference:
     columns: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
-        first, second = self.groups
+        first, second = map(display_label, self.groups)
         means = "means of the populations" if self.of == POPULATION else "means of their rows"
         title = f"{first} minus {second}: difference of the {means}, with {100 * self.confidence:g} % confidence"
         return "\n".join([title, *_lines(self.columns, self.lower, self.upper, self.estimate)])

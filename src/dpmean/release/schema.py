@@ -12,7 +12,9 @@ from dpmean.privacy.codec import ReceiptDocument
 FORMAT, GROUPED_FORMAT = "dpmean.release/1", "dpmean.grouped/1"
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
 _Length = Annotated[float, Meta(ge=0)]
-_Label = str | bool | int | float | None
+_Value = str | bool | int | float | None
+_Label = _Value | tuple[_Value, ...]
+"""A tuple is a group by several columns."""
 
 
 class BoundDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -138,7 +140,7 @@ class GroupedDocument(msgspec.Struct, forbid_unknown_fields=True):
     """The releases of groups."""
 
     format: str
-    by: str
+    by: str | Annotated[tuple[str, ...], Meta(min_length=1)]
     sizes: str
     neighbours: str
     seeded: bool

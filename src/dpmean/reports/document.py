@@ -24,7 +24,7 @@ def report(
     release: Release | GroupedRelease,
     path: str | os.PathLike[str],
     *,
-    columns: Iterable[str] | None = None,
+    columns: str | Iterable[str] | None = None,
     image: bool | Shape | None = None,
     title: str | None = None,
     date: str | None = None,
@@ -38,7 +38,8 @@ def report(
     Args:
         release: What ``dpmean.mean`` or ``dpmean.mean_by`` returned. One page has all groups.
         path: Where to write the page.
-        columns: The names of the columns, if the release does not know them (``release.settings.columns``).
+        columns: The names of the columns, or that of the only one, if the release does not know them
+            (``release.settings.columns``).
         image: True to draw the estimate as a square image, or its (height, width). By default none is drawn.
         title: The title of the page.
         date: A date to print, in any form. By default the page has none.
@@ -95,12 +96,12 @@ def document(title: str, body: Html, data: str) -> str:
     return "<!doctype html>\n" + tag("html", head, tag("body", body, held, raw("script", script)), lang="en") + "\n"
 
 
-def _names(columns: Iterable[str] | None, d: int) -> tuple[str, ...] | None:
+def _names(columns: str | Iterable[str] | None, d: int) -> tuple[str, ...] | None:
     if columns is None:
         return None
-    if isinstance(columns, str) or not isinstance(columns, Iterable):
+    if not isinstance(columns, Iterable):
         raise ArgumentTypeError(f"columns must be a list of names, got {columns!r}")
-    names = tuple(map(str, columns))
+    names = (columns,) if isinstance(columns, str) else tuple(map(str, columns))
     if len(names) != d:
         raise ArgumentError(f"columns must be {d} names, one for each column, got {len(names)}")
     return names

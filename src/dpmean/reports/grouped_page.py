@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpmean.errors import display_name, plural
+from dpmean.errors import display_label, display_name, plural
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
 from dpmean.release.value_counts import for_each_percent
@@ -74,7 +74,7 @@ def _subtitle(release: GroupedRelease, promise: Promise) -> str:
 
 def _remarks(release: GroupedRelease) -> list[Html]:
     found = []
-    small = [str(label) for label, one in release.released.items() if one.settings.few_rows]
+    small = [display_label(label) for label, one in release.released.items() if one.settings.few_rows]
     if small:
         text = (
             "These groups have too few rows for this budget to find out where they lie, or how far off their estimates "
@@ -83,7 +83,7 @@ def _remarks(release: GroupedRelease) -> list[Html]:
         found.append(remark("Few rows: some of this may be worthless.", text))
     for label, one in release.released.items():
         if one.settings.note:
-            found.append(remark(f"{label}.", one.settings.note))
+            found.append(remark(f"{display_label(label)}.", one.settings.note))
     return found
 
 
@@ -107,7 +107,7 @@ def _estimates(release: GroupedRelease, groups: Mapping[Any, Columns], image: tu
         greys = Scale(min(means), max(means))
         drawings = [picture(columns, image, greys, f"{_TABLE}-{j}") for j, columns in enumerate(groups.values())]
         how = f"{drawings[0][1]} All groups share these greys."
-        panels = [_panel(str(label), drawing) for label, (drawing, _) in zip(groups, drawings, strict=True)]
+        panels = [_panel(display_label(label), drawing) for label, (drawing, _) in zip(groups, drawings, strict=True)]
     elif few(first):
         panels = [_panel(name, _compared(j, list(release), groups)) for j, name in enumerate(first.names)]
         how = how_to_read(next((c for c in groups.values() if not c.few), first), one=False)
@@ -115,7 +115,7 @@ def _estimates(release: GroupedRelease, groups: Mapping[Any, Columns], image: tu
         scale = Scale.around([end for columns in groups.values() for end in reached(columns)])
         drawings = [curve(columns, scale, f"{_TABLE}-{j}") for j, columns in enumerate(groups.values())]
         how = f"{drawings[0][1]} All groups share one scale."
-        panels = [_panel(str(label), drawing) for label, (drawing, _) in zip(groups, drawings, strict=True)]
+        panels = [_panel(display_label(label), drawing) for label, (drawing, _) in zip(groups, drawings, strict=True)]
     sizes = {label: " ".join(wording.number_of(found)) for label, found in release.released.items()}
     return join(
         tag("div", *panels, class_="multiples" if image is None else "multiples pictures"),
@@ -135,17 +135,17 @@ def _compared(j: int, labels: Sequence[Any], groups: Mapping[Any, Columns]) -> H
     scale, items = Scale.around(ends), []
     for label in labels:
         if label in groups:
-            items.append(dot(groups[label], j, str(label), scale, ticks=_TICKS))
+            items.append(dot(groups[label], j, display_label(label), scale, ticks=_TICKS))
         else:
             nothing = tag("span", "no number", class_="soft value")
-            items.append(tag("li", tag("span", tag("bdi", str(label)), class_="name"), nothing))
+            items.append(tag("li", tag("span", tag("bdi", display_label(label)), class_="name"), nothing))
     return tag("ul", *items, axis(scale, _TICKS), class_="dots")
 
 
 def _without(release: GroupedRelease) -> Html | None:
     if not release.refused:
         return None
-    reasons = [(str(label), f"{reason}." if reason else "") for label, reason in release.refused.items()]
+    reasons = [(display_label(label), f"{reason}." if reason else "") for label, reason in release.refused.items()]
     return join(tag("h3", "Groups without a number"), entries(reasons, "sizes"))
 
 
@@ -160,7 +160,7 @@ def _accuracy(release: GroupedRelease, names: Sequence[str] | None) -> Html:
     confidence = f"At 95 % confidence; in brackets, to the mean of a population of which {one}s are independent draws."
     return join(
         tag("p", f"{length}{unit}{' ' if unit else ''}{confidence}", class_="soft") if measured else None,
-        entries(((str(label), _error(one)) for label, one in release.released.items()), "sizes"),
+        entries(((display_label(label), _error(one)) for label, one in release.released.items()), "sizes"),
         _scales(release, names),
         uncovered(
             max(unseen) if measured else None, found[0].settings, for_each_percent(found[0].settings, found[0].d)
@@ -170,7 +170,7 @@ def _accuracy(release: GroupedRelease, names: Sequence[str] | None) -> Html:
 
 def _scales(release: GroupedRelease, names: Sequence[str] | None) -> Html | None:
     """Return what is known of the scales of columns, group by group."""
-    pairs = [(str(label), sentences(one, names or one.columns)) for label, one in release.released.items()]
+    pairs = [(display_label(label), sentences(one, names or one.columns)) for label, one in release.released.items()]
     known = [(label, words) for label, words in pairs if words]
     if not known:
         return None
@@ -192,9 +192,9 @@ def _receipts(release: GroupedRelease) -> list[Html]:
         total = f"rho {plain(float(found.rho), 6)}"
         if found.receipts:
             listed = receipts(found.receipts, total)
-            tables.append(tag("details", tag("summary", tag("bdi", str(label)), f": {total}"), listed))
+            tables.append(tag("details", tag("summary", tag("bdi", display_label(label)), f": {total}"), listed))
         else:
-            tables.append(tag("p", tag("bdi", str(label)), ": nothing was asked."))
+            tables.append(tag("p", tag("bdi", display_label(label)), ": nothing was asked."))
     return [tag("p", f"All groups together cost rho {plain(float(release.rho), 6)}; group by group:"), *tables]
 
 

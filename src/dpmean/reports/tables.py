@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dpmean.errors import display_label
 from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, tag
 from dpmean.reports.numbers import between, plain, with_error
@@ -35,7 +36,13 @@ def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], n
         head = tag(
             "tr",
             tag(
-                "th", tag("bdi", str(label)), " ", about, colspan=len(_heads(columns)), scope="rowgroup", class_="group"
+                "th",
+                tag("bdi", display_label(label)),
+                " ",
+                about,
+                colspan=len(_heads(columns)),
+                scope="rowgroup",
+                class_="group",
             ),
         )
         bodies.append(tag("tbody", head, *_lines(columns), id=f"{name}-{place}"))

@@ -32,7 +32,6 @@ def in_words(kind: Any) -> str:
         (kinds.is_nested, "records"),
         (kinds.is_boolean, "truth values"),
         (is_number, "numbers"),
-        (kinds.is_decimal, "decimals"),
         (kinds.is_duration, "durations"),
         (kinds.is_interval, "durations"),
         (kinds.is_temporal, "dates"),
@@ -51,10 +50,11 @@ def is_list(kind: Any) -> bool:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a type is one of numbers; that of a column all of which is missing is as good."""
+    """Whether a type is one of numbers, binary or decimal; that of a column all of which is missing is as good."""
     import pyarrow.types as kinds
 
-    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind) or kinds.is_null(kind))
+    tests = (kinds.is_integer, kinds.is_floating, kinds.is_decimal, kinds.is_boolean, kinds.is_null)
+    return any(tell(kind) for tell in tests)
 
 
 def _is_text(kind: Any) -> bool:

@@ -1,39 +1,29 @@
-"""Relations of DuckDB: streamed in batches of Arrow; every pass must see the same rows in the same order.
+"""Relations of DuckDB: streamed in batches of Arrow.
 
-A relation is a query that runs anew for every pass, and DuckDB promises an order for some queries only. So each pass
-computes a fingerprint of all rows and their positions, and one that differs ends the call.
+A relation is a query that runs anew for every pass, and DuckDB promises an order for some queries only.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, final
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.queries.queries import Floats, Ints
-from dpmean.rows.block_query import Kernel, copy_as_floats
 from dpmean.rows.duckdb_types import read_coordinate, read_key
 from dpmean.rows.engine import CHANGED, Streamed
-from dpmean.rows.files.arrow import RAGGED, Columns, find_width
-from dpmean.rows.fingerprint import fingerprint
+from dpmean.rows.files.arrow import Columns, find_width
+from dpmean.rows.files.arrow_stream import StreamEngine
 from dpmean.rows.registry import Selection
 from dpmean.rows.tables.dataframes import FrameTable
-from dpmean.rows.threads import each, threads_to_use
 
-_Held = TypeVar("_Held")
 _BATCH_ROWS = 1 << 16
-MOVED = (
-    "the rows changed or came in another order while they were read, so nothing was released: store the result of the "
-    'query in a table, with X.create("name"), and give that table; nobody may write to it meanwhile, and '
-    "preserve_insertion_order must be true, as it is by default"
+_CURE = (
+    'store the result of the query in a table, with X.create("name"), and give that table; nobody may write to it '
+    "meanwhile, and preserve_insertion_order must be true, as it is by default"
 )
-"""What is said when passes over a relation do not agree."""
+"""What to do when passes over a relation do not agree."""
 
 
 def open_source(X: Any, selection: Selection) -> Streamed:
@@ -41,7 +31,7 @@ def open_source(X: Any, selection: Selection) -> Streamed:
     query, columns = _choose(X, selection)
     n = int(_run(lambda: query.relation().aggregate("count(*)").fetchall())[0][0])
     width = find_width(columns, _first_vectors(query))
-    engine = RelationEngine(query, replace(columns, width=width), (n, width))
+    engine = StreamEngine(lambda: _run(query.reader), replace(columns, width=width), (n, width), _run, _CURE)
     return Streamed(engine, None if columns.is_vector else columns.names)
 
 
@@ -110,114 +100,13 @@ def _choose(X: Any, selection: Selection) -> tuple[_Query, Columns]:
     for name in selection.keys:
         if name not in names:
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(names[:20])}")
-    coordinates: Sequence[str] | None = selection.columns
-    if coordinates is None and selection.vector_column is None and selection.keys:
-        coordinates = [name for name in names if name not in selection.keys]
-    columns = Columns.choose(schema, coordinates, selection.vector_column, selection.width)
+    columns = Columns.choose(schema, selection.columns, selection.vector_column, selection.width, selection.keys)
     return _Query(X, tuple(dict.fromkeys((*columns.names, *selection.keys))), casts), columns
 
 
 def _first_vectors(query: _Query) -> Iterator[Any]:
     """Yield the first vector that is not missing, if there is one."""
     yield from _run(lambda: _as_table(query.relation().filter("#1 IS NOT NULL").limit(1))).column(0).chunks
-
-
-@final
-@dataclass(slots=True, eq=False)
-class RelationEngine:
-    """Reads a relation anew for every question, on all cores, in constant memory."""
-
-    query: _Query
-    columns: Columns
-    shape: tuple[int, int]
-    threads: int = field(default_factory=threads_to_use)
-    mark: int | None = None
-    """The fingerprint of all rows and their positions, once they were read."""
-
-    def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
-        """Read all rows once."""
-        found = self._read(kernel.zeros, lambda total, rows, _: kernel.add(rows, total))
-        return sum(found, start=kernel.zeros()), self.shape[0]
-
-    def gather(self, positions: Ints) -> NDArray[Any]:
-        """Return the rows at some positions."""
-
-        def pick(found: dict[int, Floats], rows: Floats, start: int) -> None:
-            first, last = np.searchsorted(positions, [start, start + len(rows)])
-            if last > first:
-                found[start] = rows[positions[first:last] - start]
-
-        parts: dict[int, Floats] = {}
-        for found in self._read(dict[int, Floats], pick):
-            parts |= found
-        return np.concatenate([parts[start] for start in sorted(parts)])
-
-    def _read(self, make: Callable[[], _Held], use: Callable[[_Held, Floats, int], None]) -> list[_Held]:
-        """Let every thread use blocks of rows, and return what each made of them; a pass that differs is refused."""
-        batches = _Batches(_run(self.query.reader))
-
-        def work(_: int) -> tuple[_Held, int]:
-            held, mark = make(), 0
-            try:
-                for start, batch in batches:
-                    for rows in self._blocks(batch):
-                        mark += int(fingerprint(rows.view(np.uint64), start))
-                        use(held, rows, start)
-                        start += len(rows)
-            except BaseException:
-                batches.stop()
-                raise
-            return held, mark
-
-        try:
-            found = each(work, list(range(self.threads)), self.threads)
-        finally:
-            batches.stop()
-        if batches.start != self.shape[0]:
-            raise DataError(CHANGED)
-        mark = sum(mark for _, mark in found) % 2**64
-        self.mark = mark if self.mark is None else self.mark
-        if mark != self.mark:
-            raise DataError(MOVED)
-        return [held for held, _ in found]
-
-    def _blocks(self, batch: Any) -> Iterator[Floats]:
-        """Yield the rows of a batch as float64, so that a batch with a missing value gives the others the same bits."""
-        for block in self.columns.blocks(batch):
-            if len(block) and block.shape[1] != self.shape[1]:
-                raise DataError(RAGGED)
-            rows = np.empty(block.shape)
-            copy_as_floats(block, rows)
-            yield rows
-
-
-@final
-@dataclass(slots=True, eq=False)
-class _Batches:
-    """The batches of a reader, for several threads; each comes with the position of its first row."""
-
-    reader: Any
-    start: int = 0
-    ended: bool = False
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __iter__(self) -> _Batches:
-        return self
-
-    def __next__(self) -> tuple[int, Any]:
-        with self.lock:
-            batch = None if self.ended else _run(lambda: next(self.reader, None))
-            if batch is None:
-                self.ended = True
-                raise StopIteration
-            start, self.start = self.start, self.start + batch.num_rows
-            return start, batch
-
-    def stop(self) -> None:
-        """Read no more, and let the connection go: no other query can run on it while this one is open."""
-        with self.lock:
-            self.ended = True
-            self.reader.close()
 
 
 def _run(work: Callable[[], Any]) -> Any:

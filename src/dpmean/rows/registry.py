@@ -88,9 +88,14 @@ def _is_dask(X: Any) -> bool:
     return _package(X).startswith("dask")  # dask_expr, too
 
 
+def _is_dataset(X: Any) -> bool:
+    return _package(X) == "datasets" and hasattr(X, "column_names")
+
+
 def _is_frame(X: Any) -> bool:
-    tabular = hasattr(X, "__arrow_c_stream__") and hasattr(X, "columns")
-    return type(X).__name__ == "LazyFrame" or tabular or hasattr(X, "__dataframe__")
+    if type(X).__name__ == "LazyFrame":
+        return True
+    return (hasattr(X, "__arrow_c_stream__") and hasattr(X, "columns")) or hasattr(X, "__dataframe__")
 
 
 def _is_array(X: Any) -> bool:
@@ -134,6 +139,15 @@ ENGINES: list[EngineEntry] = [
         extra="duckdb",
     ),
     EngineEntry(
+        "datasets",
+        "Hugging Face datasets",
+        _is_dataset,
+        module=f"{_ROWS}.huggingface",
+        columns=True,
+        keys=True,
+        extra="datasets",
+    ),
+    EngineEntry(
         "frames",
         "data frames",
         _is_frame,
@@ -143,7 +157,9 @@ ENGINES: list[EngineEntry] = [
         extra="frames",
     ),
     EngineEntry("sparse", "sparse matrices", comes_from("scipy"), module=f"{_ROWS}.sparse", extra="sparse"),
-    EngineEntry("torch", "PyTorch tensors", comes_from("torch"), module=f"{_ROWS}.torch.source", extra="torch"),
+    EngineEntry(
+        "torch", "PyTorch tensors", comes_from("torch"), module=f"{_ROWS}.torch.source", keys=True, extra="torch"
+    ),
     EngineEntry("memory", "arrays", _is_array, keys=True),
 ]
 """All engines. The first one that recognises an input reads it."""

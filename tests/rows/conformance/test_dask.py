@@ -84,6 +84,7 @@ def test_frames_of_vectors_and_some_columns():
 
     X = dd.from_pandas(frame, npartitions=3, sort=False)
     assert_same(release(X, "clipped", 2, columns=NAMES), expected("float64", "clipped", 2, FEW))
+    assert_same(release(X, "clipped", 2, columns="c1"), release(array[:, [1]], "clipped", 2))
     vectors = X.map_partitions(as_vectors, meta={"v": object})
     assert_same(release(vectors, "refined", 2, vector_column="v"), expected("float64", "refined", 2, FEW))
     with pytest.raises(ArgumentTypeError, match="column 'name' must hold real numbers"):

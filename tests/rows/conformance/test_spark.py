@@ -56,6 +56,8 @@ def test_columns_give_the_same_bits(wide, dtype):
     frame = wide(rows(dtype), parts=1)
     for method, passes in METHODS if dtype == "float64" else METHODS[::2]:
         assert_same(release(frame, method, passes), expected(dtype, method, passes))
+    one = release(frame, "clipped", 2, columns="c1")
+    assert_same(one, release(rows(dtype)[:, [1]], "clipped", 2))
 
 
 @pytest.mark.parametrize(("method", "passes"), [("refined", 2), ("shifted", 1)])
@@ -68,6 +70,7 @@ def test_several_partitions_and_vectors(wide, method, passes):
     assert_same(release(frame, method, passes), wanted)
     vectors = frame.select(functions.array(*NAMES).alias("v"), functions.lit("x").alias("name"))
     assert_same(release(vectors, method, passes, vector_column="v"), wanted)
+    assert_same(release(vectors, method, passes, columns="v"), wanted)
 
 
 def test_noise_that_follows_columns_is_the_same(wide):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpmean
-from dpmean.errors import ArgumentTypeError, DataError
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.numerics.grid import Grid
 from dpmean.queries.domain import Domain
 from dpmean.rows import opening
@@ -208,6 +208,39 @@ def test_what_cannot_be_read_is_refused():
         release(torch.zeros(0, 3), "clipped", 2)
     with pytest.raises(ArgumentTypeError, match="move X to a CPU or CUDA device"):
         release(torch.zeros(3, 3, device="meta"), "clipped", 2)
+
+
+def test_persons_and_groups_are_those_of_an_array():
+    draw = np.random.default_rng(6)
+    who, place = draw.integers(0, 200, FEW), draw.integers(0, 3, FEW)
+    settings = {"rho": 4.0, "norm_bound": 64.0, "seed": 1, "allow_few_rows": True}
+    for dtype in DTYPES:
+        array, X = rows(dtype, FEW), tensor(dtype, FEW)
+        wanted = dpmean.mean(array, privacy_unit=who, nan="impute", **settings).to_json()
+        for keys in (who, torch.tensor(who), torch.tensor(who).double()):
+            assert dpmean.mean(X, privacy_unit=keys, nan="impute", **settings).to_json() == wanted
+        asked = {"groups": [0, 2], "nan": "impute", **settings}
+        for persons in ({}, {"privacy_unit": who}):
+            wanted = dpmean.mean_by(array, by=place, **asked, **persons).to_json()
+            for keys in (place, torch.tensor(place)):
+                assert dpmean.mean_by(X, by=keys, **asked, **persons).to_json() == wanted
+    one = dpmean.mean_by(X[:, 0].requires_grad_() if X.is_floating_point() else X[:, 0], by=place, **asked)
+    assert one.to_json() == dpmean.mean_by(array[:, 0], by=place, **asked).to_json()
+
+
+def test_keys_that_would_be_merged_or_are_not_beside_rows_are_refused():
+    X, settings = torch.zeros(3, 2), {"rho": 1.0, "norm_bound": 1.0}
+    for keys, error, words in (
+        (torch.tensor([2.0**24, 1.0, 2.0]), DataError, r"holds floats of 2\^24 or more"),
+        (torch.tensor([1.0, 2.0, 3.0]).bfloat16(), ArgumentTypeError, "to tell rows apart, got bfloat16 numbers"),
+        (torch.tensor([1, 2]), ArgumentError, "as many keys as X has rows, in one dimension"),
+        (torch.ones(3, 1), ArgumentError, "as many keys as X has rows, in one dimension"),
+        ("who", ArgumentError, "there is no column 'who': X is an array; pass one key per row"),
+    ):
+        with pytest.raises(error, match=words):
+            dpmean.mean(X, privacy_unit=keys, **settings)
+    with pytest.raises(ArgumentTypeError, match=r"told apart on a CPU, got a tensor on meta: give X.cpu\(\)"):
+        dpmean.mean(X.to("meta"), privacy_unit=[1, 2, 3], **settings)
 
 
 def test_the_bench_says_that_it_needs_a_gpu(monkeypatch, capsys):

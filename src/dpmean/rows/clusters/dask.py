@@ -14,7 +14,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.queries.queries import Ints
 from dpmean.rows.block_query import Kernel
 from dpmean.rows.clusters.worker import Partial, fault_of, merged, partial
-from dpmean.rows.dtype_names import KINDS
+from dpmean.rows.dtype_names import KINDS, is_number
 from dpmean.rows.engine import CHANGED, Streamed
 from dpmean.rows.files.arrow import RAGGED
 from dpmean.rows.registry import Selection
@@ -51,15 +51,13 @@ def open_source(X: Any, selection: Selection) -> Streamed:
 
 
 def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | None) -> DaskEngine:
-    if columns is not None and (vector_column is not None or isinstance(columns, str)):
-        raise ArgumentError("give columns=[...], several names, or vector_column, one name")
     names = [vector_column] if vector_column is not None else list(frame.columns if columns is None else columns)
     if len(set(names)) < len(names):
         raise ArgumentError("columns must differ: a name is given twice")
     for name in names:
         if name not in frame.columns:
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, frame.columns[:20]))}")
-        if vector_column is None and getattr(frame.dtypes[name], "kind", "O") not in "fiub":
+        if vector_column is None and not _is_number(frame.dtypes[name]):
             raise ArgumentTypeError(
                 f"column {name!r} must hold real numbers, got {frame.dtypes[name]}: name the columns to use, "
                 "columns=[...], or the one that holds vectors, vector_column=..."
@@ -146,11 +144,17 @@ def _as_rows(block: Any, vector_column: str | None, width: int) -> NDArray[Any]:
     if vector_column is not None:
         return _vectors(block[vector_column].tolist(), width)
     kinds = list(block.dtypes) if hasattr(block, "columns") else [block.dtype]
-    if any(getattr(kind, "kind", "O") not in "fiub" for kind in kinds):
+    if not all(map(_is_number, kinds)):
         raise DataError("X must hold real numbers, so nothing was released: a block holds something else than it says")
     plain = all(isinstance(kind, np.dtype) for kind in kinds)
     found: NDArray[Any] = np.asarray(block) if plain else block.to_numpy(dtype=np.float64, na_value=np.nan)
     return found
+
+
+def _is_number(kind: Any) -> bool:
+    """Whether a type of pandas or NumPy is one of numbers, binary or decimal."""
+    arrow = getattr(kind, "pyarrow_dtype", None)
+    return getattr(kind, "kind", "O") in "fiub" if arrow is None else is_number(arrow)
 
 
 def _vectors(given: list[Any], width: int) -> NDArray[Any]:

@@ -22,7 +22,7 @@ from dpmean.rows.registry import Selection
 _SMALL = 1 << 22  # bytes of partial totals that a driver takes as they are; more are added up on the cluster
 _ID, _ROW = "dpmean_position", "dpmean_row"
 _ID_SHIFT = 33  # Spark numbers rows by partition and place in it: partition * 2^33 + place
-_NUMBERS = {"byte", "short", "integer", "long", "float", "double", "boolean"}
+_NUMBERS = {"byte", "short", "integer", "long", "float", "double", "decimal", "boolean"}
 
 
 def open_source(frame: Any, selection: Selection) -> Streamed:
@@ -31,14 +31,14 @@ def open_source(frame: Any, selection: Selection) -> Streamed:
 
     columns, vector_column = selection.columns, selection.vector_column
     _insist_on_a_frame(frame)
-    if columns is not None and (vector_column is not None or isinstance(columns, str)):
-        raise ArgumentError("give columns=[...], several names, or vector_column, one name")
     names = [vector_column] if vector_column is not None else list(frame.columns if columns is None else columns)
     if len(set(names)) < len(names):
         raise ArgumentError("columns must differ: a name is given twice")
     for name in names:
         if name not in frame.columns:
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(frame.columns[:20])}")
+    if columns is not None and len(names) == 1 and _holds_vectors(frame, names[0]):
+        vector_column = names[0]
     chosen = frame.select(*[_column(frame, name, is_vector=vector_column is not None) for name in names])
     counted = _ran(chosen.groupBy(functions.spark_partition_id().alias("part")).count().collect)
     sizes = {int(row["part"]): int(row["count"]) for row in counted}
@@ -70,6 +70,12 @@ def _together(frame: Any) -> Any:
     from pyspark.sql import functions
 
     return functions.array(*[frame[name].cast("double") for name in frame.columns]).alias(_ROW)
+
+
+def _holds_vectors(frame: Any, name: str) -> bool:
+    """Whether a column holds arrays, or the vectors of Spark's own library."""
+    kind = frame.schema[name].dataType
+    return bool(kind.typeName() == "array" or type(kind).__name__ == "VectorUDT")
 
 
 def _column(frame: Any, name: str, *, is_vector: bool) -> Any:

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
-from dpmean.queries.queries import Ints
+from dpmean.queries.queries import Floats, Ints
 from dpmean.rows.dtype_names import in_words, is_list, is_number
 
+_EXACT, _EXACT_POWER = 2**53, 22
+"""Up to here every integer is a float64, and every power of ten."""
 _LAYOUT_BYTES = 1 << 20  # columns are put side by side in pieces that a cache holds until they are worked on
 RAGGED = (
     "the vectors in the rows differ in length, or bounds has another number of columns, so nothing was released: pad "
@@ -39,18 +41,25 @@ class Columns:
 
     @staticmethod
     def choose(
-        schema: Any, columns: Sequence[str] | None, vector_column: str | None, width: int | None = None
+        schema: Any,
+        columns: Sequence[str] | None,
+        vector_column: str | None,
+        width: int | None = None,
+        apart: Sequence[str] = (),
     ) -> Columns:
-        """Choose columns of an Arrow schema by name, or all; ``width`` is that of vectors which declare none."""
+        """Choose columns of an Arrow schema by name, or all but those that are set ``apart``, which are keys.
+
+        ``width`` is that of vectors which declare none.
+        """
         import pyarrow.types as kinds
 
         if columns is not None and vector_column is not None:
             raise ArgumentError(
                 "give columns or vector_column, not both: a row is one vector, or one number per column"
             )
-        if isinstance(columns, str):
-            raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
-        names = tuple(schema.names if columns is None else columns) if vector_column is None else (vector_column,)
+        if columns is None:
+            columns = [name for name in schema.names if name not in apart]
+        names = tuple(columns) if vector_column is None else (vector_column,)
         for name in names:
             if name not in schema.names:
                 raise ArgumentError(f"there is no column {name!r}: there are {', '.join(schema.names[:20])}")
@@ -103,7 +112,7 @@ class Columns:
         import pyarrow.types as kinds
 
         known = column.drop_null() if column.null_count else column
-        flat, count = _numbers(known.flatten()), len(known)
+        flat, count = read_numbers(known.flatten()), len(known)
         width = self.width if self.width is not None or not count else len(flat) // count
         if width is None and len(column):
             raise DataError(_NO_VECTOR)
@@ -118,7 +127,7 @@ class Columns:
         return whole
 
     def _arrays(self, batch: Any) -> list[NDArray[Any]]:
-        return [_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.names]
+        return [read_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.names]
 
 
 def find_width(columns: Columns, vectors: Iterable[Any]) -> int:
@@ -165,11 +174,33 @@ def _number(name: str, kind: Any) -> None:
         )
 
 
-def _numbers(array: Any) -> NDArray[Any]:
-    """Return an Arrow array of numbers; copies nothing if nothing is missing."""
+def read_numbers(array: Any) -> NDArray[Any]:
+    """Return an Arrow array of numbers, NaN for what is missing; copies nothing if nothing is, and of no decimals."""
     import pyarrow as pa
 
+    if pa.types.is_decimal(array.type):
+        return _decimals(array)
     if pa.types.is_null(array.type) or (array.null_count and not pa.types.is_floating(array.type)):
         array = array.cast(pa.float64(), safe=False)
     found: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _decimals(array: Any) -> Floats:
+    """Return decimals as the nearest floats: a number is read alike in columns of any precision, which Arrow is not.
+
+    What is below 2^53 in units of the last digit, and these units, are floats, so that one division rounds once.
+    """
+    if not len(array):
+        return np.empty(0)
+    scale, size = array.type.scale, array.type.bit_width // 8
+    cells = np.frombuffer(array.buffers()[1], dtype=f"<i{min(size, 8)}").reshape(-1, max(size // 8, 1))
+    cells = cells[array.offset : array.offset + len(array)]
+    low, valid = cells[:, 0].astype(np.int64), array.is_valid().to_numpy(zero_copy_only=False)
+    short = (low >= -_EXACT) & (low <= _EXACT) & np.all(cells[:, 1:] == (low >> 63)[:, np.newaxis], axis=1)
+    if not 0 <= scale <= _EXACT_POWER:
+        short[:] = False
+    found = np.where(valid, low / float(10 ** min(max(scale, 0), _EXACT_POWER)), np.nan)
+    for place in np.flatnonzero(valid & ~short).tolist():
+        found[place] = float(f"{int.from_bytes(cells[place].tobytes(), 'little', signed=True)}e{-scale}")
     return found

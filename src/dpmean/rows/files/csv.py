@@ -73,7 +73,7 @@ class TextReader:
         path: Path, columns: Sequence[str] | None, apart: Sequence[str] = (), dialect: Dialect = USUAL
     ) -> TextReader:
         """Read the first line and find the records; columns set ``apart`` are no coordinates."""
-        declared = (*((columns,) if isinstance(columns, str) else columns or ()), *apart)
+        declared = (*(columns or ()), *apart)
         header = read_header(Text.open(path, dialect.encoding), dialect, declared, _CHUNK_BYTES)
         names = header.names
         if columns is None:
@@ -204,8 +204,6 @@ def _unknown(name: str, names: tuple[str, ...]) -> ArgumentError:
 
 
 def _choose(names: tuple[str, ...], columns: Sequence[str]) -> Columns:
-    if isinstance(columns, str):
-        raise ArgumentError(f"columns must be several names, got {columns!r}: give a list")
     chosen = columns if isinstance(columns, tuple) else tuple(columns)
     for name in chosen:
         if name not in names:

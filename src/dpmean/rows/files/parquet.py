@@ -48,9 +48,7 @@ class TableReader:
         """Read the ends of all files, where they say what is in them; columns set ``apart`` are no coordinates."""
         files = tuple(_File(path) for path in paths)
         first = files[0].schema
-        if columns is None and vector_column is None and apart:
-            columns = [name for name in first.names if name not in apart]
-        chosen = Columns.choose(first, columns, vector_column, width)
+        chosen = Columns.choose(first, columns, vector_column, width, apart)
         for file in files[1:]:
             schema = file.schema
             for name in chosen.names:

@@ -11,6 +11,7 @@ import numpy as np
 from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Ints
 from dpmean.rows.dtype_names import in_words, is_list, is_number
+from dpmean.rows.files.arrow import read_numbers
 from dpmean.rows.files.reader import guarded
 from dpmean.rows.inspection.findings import Asked, Column, Findings
 
@@ -52,14 +53,15 @@ def _begin(schema: Any, asked: Asked) -> Findings:
 
 
 def _look(column: Column, array: Any, rows: Ints) -> None:
-    import pyarrow as pa
+    import pyarrow.types as kinds
 
     if column.kind is not None:
         column.missing.add(rows[array.is_null().to_numpy(zero_copy_only=False)])
         return
-    values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    values = read_numbers(array).astype(np.float64)
     column.add_numbers(values, np.isnan(values), rows)
-    column.whole = column.whole and not pa.types.is_floating(array.type)
+    decimal = kinds.is_decimal(array.type) and array.type.scale > 0
+    column.whole = column.whole and not (decimal or kinds.is_floating(array.type))
 
 
 def _look_at_keys(found: Findings, asked: Asked, batch: Any, rows: Ints) -> None:

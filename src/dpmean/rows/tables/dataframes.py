@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any, final
@@ -48,15 +48,11 @@ class FrameTable:
         width: int | None = None,
     ) -> FrameTable:
         """Read a frame; columns that are set ``apart`` are no coordinates."""
-        if isinstance(columns, str):
-            raise ArgumentError(f"columns must be several names, got {columns!r}: for one vector, give vector_column")
         wanted = columns if vector_column is None else [*(columns or ()), vector_column]
         table, objects = _as_arrow(frame, wanted, apart)
-        if columns is None and vector_column is None and apart:
-            columns = [name for name in table.column_names if name not in apart]
         if vector_column is not None:
             table = _with_vectors(table, vector_column)
-        return FrameTable(table, Columns.choose(table.schema, columns, vector_column, width), objects=objects)
+        return FrameTable(table, Columns.choose(table.schema, columns, vector_column, width, apart), objects=objects)
 
     @property
     def n(self) -> int:
@@ -111,14 +107,12 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
             f"data frames need {error.name}: pip install 'dpmean[frames]', or pass frame.to_numpy(dtype=float)"
         ) from None
     if type(frame).__name__ == "LazyFrame":
-        raise ArgumentTypeError("X is a lazy frame: pass X.collect(), or the name of the file it reads")
+        frame = _collected(frame, wanted, apart)
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
     pandas = type(frame).__module__.partition(".")[0] == "pandas"
     known = narwhals.from_native(_with_names(frame) if pandas else frame, eager_only=True)
-    for name in (*(wanted or ()), *apart):
-        if name not in known.columns:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, known.columns[:20]))}")
+    _insist_on((*(wanted or ()), *apart), known.columns)
     objects = {name: known[name].to_list() for name in apart if _is_untyped(known[name].to_native())}
     names = known.columns if wanted is None else dict.fromkeys([*wanted, *apart])
     chosen = known.select(*(name for name in names if name not in objects or name in (wanted or ())))
@@ -132,6 +126,42 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
     raise ArgumentTypeError(
         "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
         "columns=[...], or convert it, with frame[columns].astype(float), say"
+    )
+
+
+def _insist_on(names: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse names that no column has."""
+    for name in names:
+        if name not in known:
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, known[:20]))}")
+
+
+def _collected(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> Any:
+    """Run the query of a lazy frame of polars, for the columns that are used: once, as it may give others next time."""
+    if type(frame).__module__.partition(".")[0] != "polars":
+        raise ArgumentTypeError("X is a lazy frame of another library than polars: pass X.collect()")
+    names = _ran(lambda: frame.collect_schema().names())
+    _insist_on((*(wanted or ()), *apart), names)
+    chosen = frame if wanted is None else frame.select(list(dict.fromkeys([*wanted, *apart])))
+    return _ran(lambda: chosen.collect(**({"engine": "streaming"} if _streams() else {})))
+
+
+def _streams() -> bool:
+    """Whether this version of polars can run queries that need more memory than there is."""
+    import polars
+
+    return tuple(map(int, polars.__version__.split(".")[:2])) >= (1, 25)
+
+
+def _ran(work: Callable[[], Any]) -> Any:
+    """Let polars work; what it says of an error may quote a row, so it is not passed on."""
+    try:
+        return work()
+    except Exception as error:
+        kind = type(error).__name__
+    raise DataError(
+        f"polars could not run the query ({kind}), so nothing was released: run it by itself, with X.collect(), to see "
+        "why"
     )
 
 

@@ -13,6 +13,7 @@ from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Ints
 from dpmean.rows.opening import InMemory, refuse_names
 from dpmean.rows.registry import Selection, find_engine
+from dpmean.rows.tables.combinations import SeveralColumns, places_of_combinations
 from dpmean.rows.tables.keys import ABSENT, Keys, groups_of_each
 from dpmean.rows.tables.persons import means_of_persons
 
@@ -83,14 +84,23 @@ class ArrayTable:
 
 Key = str | ArrayLike
 """What tells rows apart: the name of a column, or one key per row."""
+By = Key | SeveralColumns
+"""What tells groups apart."""
 
 
-def open_table(X: Any, selection: Selection, *keys: Key | None, read: Callable[[Any], Any]) -> Table:
+def open_table(X: Any, selection: Selection, *keys: By | None, read: Callable[[Any], Any]) -> Table:
     """Open an input as a table; an array is read by ``read``. Columns that are keys are no coordinates."""
     refuse_names(X)
-    selection = replace(selection, keys=tuple(key for key in keys if isinstance(key, str)))
+    selection = replace(selection, keys=tuple(dict.fromkeys(name for key in keys for name in names_of(key))))
     engine = find_engine(X, selection, keys=True).load()
     return ArrayTable(read(X)) if engine is None else engine.open_table(X, selection)
+
+
+def names_of(by: By | None) -> tuple[str, ...]:
+    """Return the columns that tell rows apart; none if that is told beside the rows."""
+    if isinstance(by, SeveralColumns):
+        return by.names
+    return (by,) if isinstance(by, str) else ()
 
 
 def keys_of(table: Table, key: Key, name: str) -> Keys:
@@ -107,14 +117,13 @@ def people(table: Table, unit: Key, strict: Strict) -> InMemory:
 
 
 def groups(
-    table: Table, by: Key, labels: Sequence[Any], unit: Key | None, strict: Strict, salt: str, contributions: int = 1
-) -> tuple[str, list[InMemory]]:
+    table: Table, by: By, labels: Sequence[Any], unit: Key | None, strict: Strict, salt: str, contributions: int = 1
+) -> tuple[str | tuple[str, ...], list[InMemory]]:
     """Return what groups are told apart by, and the rows of each listed one; rows of others are left out.
 
     With a unit, one vector for each person and group: a person counts in so many of the listed groups at most.
     """
-    keys = keys_of(table, by, "group")
-    places = keys.among(labels)
+    name_of_groups, places = _places(table, by, labels)
     persons = None if unit is None else keys_of(table, unit, "privacy_unit")
     listed = places != ABSENT
     part = table.only(listed)
@@ -130,9 +139,17 @@ def groups(
         pairs = _pair_of_each_row(persons.codes, places, who, where, len(labels))
         array = _averages(table, pairs, len(who), strict)
         places = where
-    return keys.name, [
+    return name_of_groups, [
         InMemory(array, table.names, np.flatnonzero(places == place), name) for place in range(len(labels))
     ]
+
+
+def _places(table: Table, by: By, labels: Sequence[Any]) -> tuple[str | tuple[str, ...], Ints]:
+    """Return what groups are told apart by, and for every row the place of its label in the list, or ABSENT."""
+    if isinstance(by, SeveralColumns):
+        return by.names, places_of_combinations([table.keys(name) for name in by.names], labels)
+    keys = keys_of(table, by, "group")
+    return keys.name, keys.among(labels)
 
 
 def _pair_of_each_row(persons: Ints, places: Ints, who: Ints, where: Ints, size: int) -> Ints:

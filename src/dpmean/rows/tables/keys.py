@@ -45,6 +45,8 @@ class Keys:
         if pa.types.is_nested(kind) or (isinstance(kind, pa.BaseExtensionType) and not unique):
             refuse(words, in_words(kind))
         plain = column.cast(pa.string() if pa.types.is_null(kind) else kind)
+        if pa.types.is_decimal(kind) and kind.bit_width < 128:  # Arrow numbers the values of longer ones only
+            plain = plain.cast(pa.decimal128(kind.precision, kind.scale))
         if unique:
             plain = pa.chunked_array([chunk.storage for chunk in plain.chunks], kind.storage_type)
         if pa.types.is_floating(kind):
@@ -64,7 +66,8 @@ class Keys:
         """Read one key per row from an array, a column or a sequence."""
         keys = _read(name, given)
         if keys is None or len(keys.codes) != n:
-            raise ArgumentError(f"{name} must hold as many keys as X has rows, in one dimension: give one key per row")
+            cure = "give one key per row" + "; by several columns, list tuples in groups" * (name == "group")
+            raise ArgumentError(f"{name} must hold as many keys as X has rows, in one dimension: {cure}")
         return keys
 
     def checked(self, words: str) -> Keys:
@@ -90,7 +93,11 @@ class Keys:
 
         A label names the keys that are written like it: 1 names 1, 1.0 and "1". Nothing else in the column matters.
         """
-        table: Ints = np.append(_places(self.values, written_labels(listed), self.name), ABSENT)
+        return self.among_written(written_labels(listed))
+
+    def among_written(self, labels: list[bytes]) -> Ints:
+        """Return the same for labels as they are written, which differ."""
+        table: Ints = np.append(_places(self.values, labels, self.name), ABSENT)
         return table[self.codes]
 
 
@@ -98,14 +105,24 @@ def written_labels(listed: Sequence[Any]) -> list[bytes]:
     """Return how labels are written, and insist that they differ: in any column, whatever is in it."""
     found: dict[bytes, Any] = {}
     for label in listed:
-        exact = int(label) if isinstance(label, float) and label.is_integer() else label
-        code = encode(exact, "groups")
-        if code == MISSING:
-            raise ArgumentError(f"groups: {label!r} is a missing value, and rows without a label are in no group")
-        if code[1:] in found:
-            raise ArgumentError(f"groups must differ: a label is listed twice, as {found[code[1:]]!r} and as {label!r}")
-        found[code[1:]] = label
+        code = b"".join(map(framed, map(written, label))) if isinstance(label, tuple) else written(label)
+        if code in found:
+            raise ArgumentError(f"groups must differ: a label is listed twice, as {found[code]!r} and as {label!r}")
+        found[code] = label
     return list(found)
+
+
+def written(label: Any) -> bytes:
+    """Return how the keys are written that a label names in one column."""
+    code = encode(int(label) if isinstance(label, float) and label.is_integer() else label, "groups")
+    if code == MISSING:
+        raise ArgumentError(f"groups: {label!r} is a missing value, and rows without a label are in no group")
+    return code[1:]
+
+
+def framed(word: bytes) -> bytes:
+    """Return a word after its length, so that words one after another are told apart."""
+    return len(word).to_bytes(8) + word
 
 
 def _places(values: Any, labels: list[bytes], name: str) -> Ints:
@@ -133,6 +150,10 @@ def _read(name: str, given: Any) -> Keys | None:
         import pyarrow as pa
 
         return Keys.of_column(name, given if isinstance(given, pa.ChunkedArray) else pa.chunked_array([given]))
+    if hasattr(given, "detach"):  # PyTorch
+        if str(given.dtype) == "torch.bfloat16":
+            refuse(name, "bfloat16 numbers")
+        given = given.detach().cpu().numpy()
     if not hasattr(given, "__array__"):
         if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__iter__"):
             kind = type(given).__name__  # and no more of it: it may hold keys
@@ -219,5 +240,5 @@ def groups_of_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str,
 
 
 def _hash(salt: str, key: bytes, label: bytes) -> bytes:
-    words = (salt.encode(), key, label)
-    return hashlib.blake2b(b"".join(len(word).to_bytes(8) + word for word in words), digest_size=16).digest()
+    words = map(framed, (salt.encode(), key, label))
+    return hashlib.blake2b(b"".join(words), digest_size=16).digest()

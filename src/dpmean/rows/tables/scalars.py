@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from dpmean.queries.queries import Floats
 
-_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+_NUMBERS = (bool, int, float, Decimal, np.bool_, np.integer, np.floating)
 _VECTORS = (list, tuple, np.ndarray)
 
 
@@ -38,10 +39,10 @@ def vector(value: Any) -> Floats:
 
 
 def _number(value: Any) -> float:
-    if _is_number(value):
-        return float(value)
     if is_missing(value):
         return np.nan
+    if _is_number(value):
+        return float(value)
     raise TypeError("not a number")
 
 
@@ -51,4 +52,6 @@ def _is_number(value: Any) -> bool:
 
 def is_missing(value: Any) -> bool:
     """Whether an object stands for a missing value."""
+    if isinstance(value, Decimal):
+        return value.is_nan()
     return value is None or type(value).__name__ in ("NAType", "NaTType") or (type(value) is float and value != value)

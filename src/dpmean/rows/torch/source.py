@@ -15,6 +15,7 @@ from dpmean.rows.engine import Source
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.opening import InMemory
 from dpmean.rows.registry import Selection
+from dpmean.rows.tables.keyed_table import ArrayTable
 from dpmean.rows.torch.arithmetic import Tensor
 from dpmean.rows.torch.blocks import TensorRows
 
@@ -23,6 +24,32 @@ def open_source(tensor: Any, selection: Selection) -> Source:  # noqa: ARG001  o
     """Read a tensor on a CPU or a CUDA device."""
     import torch
 
+    tensor = _rows_of(tensor)
+    if not len(tensor):
+        return InMemory(np.empty(tuple(tensor.shape)))
+    if tensor.device.type == "cuda":
+        return TensorSource(tensor)
+    if tensor.device.type != "cpu":
+        raise ArgumentTypeError(
+            f"tensors on {tensor.device.type} have no exact float64: move X to a CPU or CUDA device"
+        )
+    return TensorSource(tensor) if tensor.dtype == torch.bfloat16 else InMemory(tensor.numpy())
+
+
+def open_table(tensor: Any, selection: Selection) -> ArrayTable:  # noqa: ARG001
+    """Read a tensor on a CPU as a table: keys are given beside it."""
+    import torch
+
+    rows = _rows_of(tensor)
+    if rows.device.type != "cpu":
+        raise ArgumentTypeError(
+            f"people and groups are told apart on a CPU, got a tensor on {rows.device.type}: give X.cpu()"
+        )
+    return ArrayTable((rows.float() if rows.dtype == torch.bfloat16 else rows).numpy())
+
+
+def _rows_of(tensor: Any) -> Tensor:
+    """Return a tensor as rows of numbers; anything else is refused."""
     if fault := _unlike_rows(tensor):
         raise ArgumentTypeError(f"X must be a dense tensor of real numbers, got {fault}")
     tensor = tensor.detach()
@@ -34,15 +61,7 @@ def open_source(tensor: Any, selection: Selection) -> Source:  # noqa: ARG001  o
     tensor = tensor[:, None] if tensor.ndim == 1 else tensor
     if not tensor.shape[1]:
         raise DataError("X must have shape (n, d) with at least one column, got none")
-    if not len(tensor):
-        return InMemory(np.empty(tuple(tensor.shape)))
-    if tensor.device.type == "cuda":
-        return TensorSource(tensor)
-    if tensor.device.type != "cpu":
-        raise ArgumentTypeError(
-            f"tensors on {tensor.device.type} have no exact float64: move X to a CPU or CUDA device"
-        )
-    return TensorSource(tensor) if tensor.dtype == torch.bfloat16 else InMemory(tensor.numpy())
+    return tensor
 
 
 def _unlike_rows(tensor: Any) -> str:

@@ -115,19 +115,22 @@ class ShuffleAnalyzer:
         """Whether there is an estimate."""
         return self.estimate is not None
 
-    def release(self, *, coins: str | None = None, columns: Sequence[str] | None = None, note: str = "") -> Release:
+    def release(
+        self, *, coins: str | None = None, columns: str | Sequence[str] | None = None, note: str = ""
+    ) -> Release:
         """Return the estimate as a release, with everything that may be published about the collection.
 
         Args:
             coins: Public coins, ``secrets.token_hex(16)``, by which a ledger knows the release when it is recorded
                 again. By default it is charged every time.
-            columns: The names of the columns.
+            columns: The names of the columns; of one column, its name.
             note: What went wrong on the way, as far as others may know.
 
         """
         if self.estimate is None:
             raise ArgumentError(f"the collection is not complete: round {self.round.round} is open")
         c, found = self.collection, self.estimate
+        names = (columns,) if isinstance(columns, str) else columns
         return Release(
             mean=found.mean,
             noise_std=np.full(c.d, found.noise_std),
@@ -145,7 +148,7 @@ class ShuffleAnalyzer:
                 step=math.ldexp(1.0, c.step),
                 coins=coins,
                 collection=self.traffic(),
-                columns=None if columns is None else tuple(columns),
+                columns=None if names is None else tuple(names),
                 delta=float(read_budget(c.budget).delta),
                 version=__version__,
                 note=note,

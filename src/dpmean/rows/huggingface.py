@@ -1,0 +1,69 @@
+"""Datasets of Hugging Face: batches of their Arrow tables, in the order of their indices; nothing is copied whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.engine import Streamed
+from dpmean.rows.files.arrow import Columns, find_width
+from dpmean.rows.files.arrow_stream import StreamEngine
+from dpmean.rows.registry import Selection
+from dpmean.rows.tables.dataframes import FrameTable
+
+_BATCH_ROWS, _BATCH_NUMBERS = 1 << 16, 1 << 20
+_CURE = "wait until nobody writes to the files of the dataset any more, or read a copy"
+
+
+def open_source(X: Any, selection: Selection) -> Streamed:
+    """Choose columns of a dataset; rows are read where they are, in memory or in files that are mapped."""
+    data, columns = _choose(X, selection)
+    width = _guarded(lambda: find_width(columns, (batch.column(0) for batch in _batches(data, _BATCH_ROWS))))
+    rows = max(1, min(_BATCH_ROWS, _BATCH_NUMBERS // width))
+    columns, shape = replace(columns, width=width), (len(data), width)
+    engine = StreamEngine(lambda: _batches(data, rows), columns, shape, _guarded, _CURE)
+    return Streamed(engine, None if columns.is_vector else columns.names)
+
+
+def open_table(X: Any, selection: Selection) -> FrameTable:
+    """Read coordinates and keys, all rows at once."""
+    data, columns = _choose(X, selection)
+    return FrameTable(_guarded(lambda: data[:]), columns)
+
+
+def _choose(X: Any, selection: Selection) -> tuple[Any, Columns]:
+    """Return the columns to read of a dataset, coordinates and keys, as Arrow; and which of them are coordinates."""
+    from datasets import Dataset
+
+    if isinstance(X, dict):
+        raise ArgumentTypeError(f"X is several datasets, {', '.join(map(repr, X))}: give one, X['train'], say")
+    if not isinstance(X, Dataset):
+        raise ArgumentTypeError(
+            f"X must be a Dataset, which can be read again and again, got {type(X).__name__}: load it without "
+            "streaming=True"
+        )
+    for name in selection.keys:
+        if name not in X.column_names:
+            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(X.column_names[:20])}")
+    columns = Columns.choose(X.data.schema, selection.columns, selection.vector_column, selection.width, selection.keys)
+    names = list(dict.fromkeys((*columns.names, *selection.keys)))
+    return X.with_format("arrow").select_columns(names), columns
+
+
+def _batches(data: Any, rows: int) -> Iterator[Any]:
+    """Yield rows, some at a time, in one piece also where indices choose them one by one."""
+    for table in data.iter(rows):
+        yield from table.combine_chunks().to_batches()
+
+
+def _guarded(work: Callable[[], Any]) -> Any:
+    """Read from a dataset; what its library says of an error may quote a row, so it is not passed on."""
+    try:
+        return work()
+    except DataError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise DataError(f"the dataset cannot be read ({kind}), so nothing was released: check that its files are whole")

@@ -1,0 +1,43 @@
+"""Groups by several columns: the rows that have one of some listed combinations of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from dpmean.queries.queries import Ints
+from dpmean.rows.tables.keys import ABSENT, Keys, written
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SeveralColumns:
+    """Columns whose values together name the group of a row; a label is a tuple, with a value for each of them."""
+
+    names: tuple[str, ...]
+
+
+def places_of_combinations(columns: Sequence[Keys], labels: Sequence[tuple[Any, ...]]) -> Ints:
+    """Return for every row the place of its combination in a public list of labels; ABSENT if it is not in the list.
+
+    Column by column, the beginnings of labels are numbered, so that nothing grows with the number of combinations that
+    there might be.
+    """
+    listed = [[written(part) for part in label] for label in labels]
+    of_labels = np.zeros(len(listed), dtype=np.int64)
+    of_rows = np.zeros(len(columns[0].codes), dtype=np.int64)
+    for keys, parts in zip(columns, zip(*listed, strict=True), strict=True):
+        known = list(dict.fromkeys(parts))
+        here = keys.among_written(known)
+        beginnings, of_labels = np.unique(
+            of_labels * len(known) + [known.index(part) for part in parts], return_inverse=True
+        )
+        own = of_rows * len(known) + here
+        found = np.minimum(np.searchsorted(beginnings, own), len(beginnings) - 1)
+        is_listed = (of_rows != ABSENT) & (here != ABSENT) & (beginnings[found] == own)
+        of_rows = np.where(is_listed, found, ABSENT)
+    order: Ints = np.append(np.argsort(of_labels), ABSENT)
+    return order[of_rows]
