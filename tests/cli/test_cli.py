@@ -590,7 +590,7 @@ def test_a_ledger_is_charged_before_anything_is_shown(run):
     document = json.loads(run("ledger show charged.json --dataset s --json").stdout)["datasets"]["s"]
     spent = dpmean.Ledger("charged.json", dataset="s").spent
     assert spent <= Fraction(document["spent"]) < spent + Fraction(1, 10**9)
-    assert re.search(rf"spent, whenever you stop +{digits(spent, up=True)}", shown)
+    assert re.search(rf"spent, at delta = 1e-06, whenever you stop +{digits(spent, up=True)}", shown)
 
 
 def test_a_ledger_may_be_begun_for_both_kinds_of_neighbours(run):

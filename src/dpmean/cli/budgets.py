@@ -164,13 +164,16 @@ def show_ledger(file: Path, dataset: str | None, *, as_json: bool) -> None:
     from dpmean.cli.tables import ledger_table
     from dpmean.ledger.account import Account
     from dpmean.ledger.ledger import Ledger, datasets
+    from dpmean.ledger.summary import remarks
 
     names = datasets(file)
     ledgers = [Ledger(file, dataset=name) for name in (names if dataset is None else [dataset])]
     if not as_json:
         for found in ledgers:
-            account = Account(found.budget, found.entries)
+            account = Account(found.budget, found.entries, found.neighbours)
             show.table(f"{found.dataset}: {found.budget}", ledger_table(account))
+            for words in remarks(account):
+                show.sheet([("", words), ("", "")])
         return
     document = {
         found.dataset: {

@@ -18,6 +18,7 @@ from dpmean.errors import ArgumentError
 from dpmean.ledger.account import Account, digits
 from dpmean.ledger.codec import clean
 from dpmean.ledger.ledger import datasets
+from dpmean.ledger.summary import largest_next
 from dpmean.pipeline.dispatch import run
 from dpmean.pipeline.grouped import run_groups
 
@@ -102,6 +103,8 @@ def _known(file: Path) -> tuple[str, ...]:
 
 def say_what_is_left(ledger: dpmean.Ledger) -> None:
     """Say what may still be spent."""
-    account = Account(ledger.budget, ledger.entries)
-    left = f"{account.unit} = {digits(account.left, up=False)} is left for {ledger.dataset}{account.pure}"
-    show.err().print(show.printable(f"recorded in {ledger.path}: {left}"), soft_wrap=True)
+    account = Account(ledger.budget, ledger.entries, ledger.neighbours)
+    amount = f"{account.unit} = {digits(account.left, up=False)}"
+    rest = "is left" if isinstance(account.budget, dpmean.Zcdp) else f"is the {largest_next(account)},"
+    words = f"recorded in {ledger.path}: {amount} {rest} for {ledger.dataset}"
+    show.err().print(show.printable(words), soft_wrap=True)

@@ -20,6 +20,7 @@ from dpmean.ledger.codec import Accounts
 from dpmean.ledger.entries import Recordable, entry_for, entry_of
 from dpmean.ledger.filter import Cost
 from dpmean.ledger.storage import File, Memory
+from dpmean.ledger.summary import describe
 from dpmean.ledger.terms import of_kind, read_kind, read_limit, read_name, said, unknown
 from dpmean.privacy.budgets import ApproxDp, Number, Zcdp
 
@@ -237,7 +238,7 @@ class Ledger:
 
     def __str__(self) -> str:
         title = f"Ledger of {self.dataset}" + ("" if self.path is None else f" in {self.path}")
-        return "\n".join([title, *self._account().in_words()])
+        return "\n".join([title, *describe(self._account())])
 
 
 def datasets(path: str | os.PathLike[str]) -> tuple[str, ...]:
