@@ -326,6 +326,8 @@ def plan(
     honest: Number = 0.8,
     neighbours: str | None = None,
     shape: ShapeArgument = "auto",
+    contributions: int = 1,
+    count_values: bool = False,
 ) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth, or what it takes to be worth so much.
 
@@ -360,6 +362,9 @@ def plan(
             tells whether scales will be asked for, with either kind of bound, and what that costs. With a list of
             scales it predicts the error for columns of these scales that share a unit (``norm_bound``). With
             ``bounds`` leave them out: there the error is in each column's own standard deviations, whatever these are.
+        contributions: In how many groups one person will count at most, as for ``dpmean.mean_by``. With k, a group gets
+            a k-th of the budget. Then ``n`` is the number of persons in one group, and the error is that of its mean.
+        count_values: Whether values will be counted, as for ``dpmean.mean``. That takes a 25th of the budget.
 
     Returns:
         An ``Outlook``: print it, or read its numbers. Its ``goal`` has what an ``error`` takes.
@@ -397,7 +402,8 @@ def plan(
         terms = read_open_terms(delta, **choices)
     else:
         terms = read_terms(rho=rho, epsilon=epsilon, delta=delta, **choices)
-    wish = Wish(wanted or 0.0, unit, columns, read_expected(shape, rows, scale, columns, terms))
+    expected = read_expected(shape, rows, scale, columns, terms, contributions=contributions, count_values=count_values)
+    wish = Wish(wanted or 0.0, unit, columns, expected)
     if n is None:
         return find_rows(wish, terms)
     return find_budget(wish, n, terms) if question is Question.BUDGET else outlook_for(wish, n, terms)

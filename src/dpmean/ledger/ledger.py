@@ -20,7 +20,6 @@ from dpmean.ledger.codec import Accounts
 from dpmean.ledger.entries import Recordable, entry_for, entry_of
 from dpmean.ledger.filter import Cost
 from dpmean.ledger.storage import File, Memory
-from dpmean.ledger.summary import describe
 from dpmean.ledger.terms import of_kind, read_kind, read_limit, read_name, said, unknown
 from dpmean.privacy.budgets import ApproxDp, Number, Zcdp
 
@@ -237,6 +236,8 @@ class Ledger:
         return f"<Ledger{where}: {account.unit} = {spent} spent, {left} left{account.pure}{delta}>"
 
     def __str__(self) -> str:
+        from dpmean.ledger.summary import describe  # here, as few need it
+
         title = f"Ledger of {self.dataset}" + ("" if self.path is None else f" in {self.path}")
         return "\n".join([title, *describe(self._account())])
 
