@@ -6,8 +6,9 @@ so that whoever plans loads no compiler.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from dpmean.arguments.bounds import Bounds
@@ -21,6 +22,49 @@ if TYPE_CHECKING:
     from dpmean.rows.tables.keyed_table import Key
 
 
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+
+def _knows_arguments(function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """Say of an argument that there is not which one may be meant; the signature stays as it is for all tools."""
+
+    @functools.wraps(function)
+    def call(*args: _Given.args, **given: _Given.kwargs) -> _Answer:
+        _check_names(function.__name__, given)
+        return function(*args, **given)
+
+    return call
+
+
+def _check_names(function: str, given: dict[str, Any]) -> None:
+    """Refuse names of arguments that a function does not have."""
+    takes = {one.__name__: _names_of(one) for one in (mean, mean_by, plan)}
+    unknown = next((name for name in given if name not in takes[function]), None)
+    if unknown is None:
+        return
+    from difflib import get_close_matches
+
+    from dpmean.errors import ArgumentTypeError
+
+    word = unknown.lower()
+    longer = [name for name in takes[function] if name.startswith(word)]
+    if others := [f"dpmean.{other}" for other, names in takes.items() if unknown in names]:
+        cure = f"{' and '.join(others)} {'take' if len(others) > 1 else 'takes'} it"
+    elif near := longer or get_close_matches(word, takes[function], n=1):
+        cure = f"did you mean {near[0]!r}?"
+    else:
+        cure = f"help(dpmean.{function}) lists those that there are"
+    raise ArgumentTypeError(f"{function}() has no argument {unknown!r}: {cure}")
+
+
+def _names_of(function: Any) -> tuple[str, ...]:
+    """Return the names of the arguments of a function that knows them."""
+    code = function.__wrapped__.__code__
+    return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+@_knows_arguments
 def mean(
     X: Any,
     *,
@@ -198,6 +242,7 @@ def mean(
     return run(X, request)
 
 
+@_knows_arguments
 def mean_by(
     X: Any,
     *,
@@ -311,6 +356,7 @@ def mean_by(
     return run_groups(X, request)
 
 
+@_knows_arguments
 def plan(
     n: int | None = None,
     d: int | None = None,
