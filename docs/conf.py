@@ -27,6 +27,7 @@ nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
+nb_output_stderr = "remove"  # a notebook that runs first in a new checkout says that loops are compiled
 
 html_theme = "furo"
 html_title = f"dpmean {__version__}"

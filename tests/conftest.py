@@ -22,6 +22,7 @@ SLOW = (
     "estimators/refined/test_refined",
     "experiments",
     "noise/test_choice",
+    "noise/test_compile_notice",
     "noise/test_discrete_gaussian",
     "noise/test_poisson",
     "privacy/test_renyi",

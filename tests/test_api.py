@@ -1,7 +1,9 @@
 """The public functions: what they accept, what they refuse and in which words, and what a release says."""
 
+import inspect
 import json
 import math
+import sys
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -508,3 +510,32 @@ def test_the_public_names_are_these():
     assert set(dpmean.__all__) <= set(dir(dpmean))
     with pytest.raises(AttributeError, match="no attribute 'median'"):
         _ = dpmean.median
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "words"),
+    [
+        ("mean", {"epsilonn": 1}, "mean() has no argument 'epsilonn': did you mean 'epsilon'?"),
+        ("mean", {"Epsilon": 1}, "mean() has no argument 'Epsilon': did you mean 'epsilon'?"),
+        ("mean", {"eps": 1}, "mean() has no argument 'eps': did you mean 'epsilon'?"),
+        ("mean", {"rho": 1, "bound": 1}, "mean() has no argument 'bound': did you mean 'bounds'?"),
+        ("mean", {"by": "clinic"}, "mean() has no argument 'by': dpmean.mean_by takes it"),
+        ("mean_by", {"group": ["a"]}, "mean_by() has no argument 'group': did you mean 'groups'?"),
+        ("plan", {"norm_bound": 1}, "plan() has no argument 'norm_bound': dpmean.mean and dpmean.mean_by take it"),
+        ("plan", {"wxyz": 1}, "plan() has no argument 'wxyz': help(dpmean.plan) lists those that there are"),
+    ],
+)
+def test_a_misspelt_argument_is_told_with_the_one_that_is_meant(function, given, words):
+    with pytest.raises(dpmean.ArgumentTypeError) as caught:
+        getattr(dpmean, function)([[1.0]], **given)
+    assert str(caught.value) == words
+
+
+def test_what_knows_its_arguments_has_the_signature_and_the_words_of_the_function():
+    for function in (dpmean.mean, dpmean.mean_by, dpmean.plan):
+        assert inspect.signature(function) == inspect.signature(function.__wrapped__)
+        assert all(one.kind is not one.VAR_KEYWORD for one in inspect.signature(function).parameters.values())
+        assert function.__doc__ == function.__wrapped__.__doc__
+        assert getattr(sys.modules[function.__module__], function.__qualname__) is function  # as pickle finds it
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'X'"):
+        dpmean.mean(rho=1)

@@ -13,6 +13,7 @@ import pytest
 
 import dpmean
 
+pytestmark = pytest.mark.filterwarnings("error::dpmean.LargeEpsilonWarning")
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "src" / "dpmean").rglob("*.py"))
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 250, 50

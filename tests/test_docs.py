@@ -24,6 +24,7 @@ import dpmean
 from dpmean.estimators.registry import ESTIMATORS
 from dpmean.release.statistics import STATISTICS
 
+pytestmark = pytest.mark.filterwarnings("error::dpmean.LargeEpsilonWarning")
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))

@@ -55,6 +55,9 @@ WAYS = {
     "private number": lambda: dpmean.mean(ROWS, neighbours="add-or-remove-one", **FEW),
     "ledger": lambda: dpmean.mean(ROWS, ledger=dpmean.Ledger(rho=1), **FEW),
     "delta": lambda: dpmean.mean(ROWS, **LARGE_DELTA),
+    "large epsilon": lambda: dpmean.mean(ROWS, rho=9.0, norm_bound=10.0),
+    "large epsilon of groups": lambda: dpmean.mean_by(ROWS, by=LABELS, groups=[0, 1], rho=9.0, norm_bound=10.0),
+    "large epsilon of a fit": lambda: PrivateMean(rho=9.0, norm_bound=10.0).fit(ROWS),
     "local": lambda: dpmean.mean(ROWS, epsilon=1.0, norm_bound=10.0, allow_few_rows=True, trust="local"),
     "shuffle": lambda: dpmean.mean(
         ROWS, epsilon=1.0, delta=1e-9, norm_bound=10.0, allow_few_rows=True, trust="shuffle"

@@ -6,8 +6,9 @@ so that whoever plans loads no compiler.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from dpmean.arguments.bounds import Bounds
@@ -21,6 +22,49 @@ if TYPE_CHECKING:
     from dpmean.rows.tables.keyed_table import Key
 
 
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+
+def _knows_arguments(function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """Say of an argument that there is not which one may be meant; the signature stays as it is for all tools."""
+
+    @functools.wraps(function)
+    def call(*args: _Given.args, **given: _Given.kwargs) -> _Answer:
+        _check_names(function.__name__, given)
+        return function(*args, **given)
+
+    return call
+
+
+def _check_names(function: str, given: dict[str, Any]) -> None:
+    """Refuse names of arguments that a function does not have."""
+    takes = {one.__name__: _names_of(one) for one in (mean, mean_by, plan)}
+    unknown = next((name for name in given if name not in takes[function]), None)
+    if unknown is None:
+        return
+    from difflib import get_close_matches
+
+    from dpmean.errors import ArgumentTypeError
+
+    word = unknown.lower()
+    longer = [name for name in takes[function] if name.startswith(word)]
+    if others := [f"dpmean.{other}" for other, names in takes.items() if unknown in names]:
+        cure = f"{' and '.join(others)} {'take' if len(others) > 1 else 'takes'} it"
+    elif near := longer or get_close_matches(word, takes[function], n=1):
+        cure = f"did you mean {near[0]!r}?"
+    else:
+        cure = f"help(dpmean.{function}) lists those that there are"
+    raise ArgumentTypeError(f"{function}() has no argument {unknown!r}: {cure}")
+
+
+def _names_of(function: Any) -> tuple[str, ...]:
+    """Return the names of the arguments of a function that knows them."""
+    code = function.__wrapped__.__code__
+    return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+@_knows_arguments
 def mean(
     X: Any,
     *,
@@ -198,6 +242,7 @@ def mean(
     return run(X, request)
 
 
+@_knows_arguments
 def mean_by(
     X: Any,
     *,
@@ -314,6 +359,7 @@ def mean_by(
     return run_groups(X, request)
 
 
+@_knows_arguments
 def plan(
     n: int | None = None,
     d: int | None = None,
@@ -329,6 +375,8 @@ def plan(
     honest: Number = 0.8,
     neighbours: str | None = None,
     shape: ShapeArgument = "auto",
+    contributions: int = 1,
+    count_values: bool = False,
 ) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth, or what it takes to be worth so much.
 
@@ -363,6 +411,9 @@ def plan(
             tells whether scales will be asked for, with either kind of bound, and what that costs. With a list of
             scales it predicts the error for columns of these scales that share a unit (``norm_bound``). With
             ``bounds`` leave them out: there the error is in each column's own standard deviations, whatever these are.
+        contributions: In how many groups one person will count at most, as for ``dpmean.mean_by``. With k, a group gets
+            a k-th of the budget. Then ``n`` is the number of persons in one group, and the error is that of its mean.
+        count_values: Whether values will be counted, as for ``dpmean.mean``. That takes a 25th of the budget.
 
     Returns:
         An ``Outlook``: print it, or read its numbers. Its ``goal`` has what an ``error`` takes.
@@ -400,7 +451,8 @@ def plan(
         terms = read_open_terms(delta, **choices)
     else:
         terms = read_terms(rho=rho, epsilon=epsilon, delta=delta, **choices)
-    wish = Wish(wanted or 0.0, unit, columns, read_expected(shape, rows, scale, columns, terms))
+    expected = read_expected(shape, rows, scale, columns, terms, contributions=contributions, count_values=count_values)
+    wish = Wish(wanted or 0.0, unit, columns, expected)
     if n is None:
         return find_rows(wish, terms)
     return find_budget(wish, n, terms) if question is Question.BUDGET else outlook_for(wish, n, terms)

@@ -48,6 +48,10 @@ class FormatWarning(UserWarning):
     """The first line of a file decided how the file is read, and nobody else said so."""
 
 
+class LargeEpsilonWarning(UserWarning):
+    """The budget has an epsilon above 10, so large that the promise alone says little."""
+
+
 class OverspendError(DpMeanError, ValueError):
     """A step asked for more privacy budget than it was given."""
 

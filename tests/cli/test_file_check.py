@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import dpmean
 from dpmean.cli import main
 from dpmean.cli.file_check_page import BANNER
 
@@ -48,6 +49,8 @@ OPTIONS = [
     "--by note --groups fine,bad --columns age --privacy-unit who",
     "--sep ; --encoding utf-8",
     "--bounds bounds.csv",
+    "--bounds age=0:130.25 --bounds einkommen=-1e3:1234567.5",
+    "--columns age --bounds bounds.csv",
 ]
 
 
@@ -136,7 +139,7 @@ def test_one_document_has_everything(people, tmp_path):
 def test_bounds_are_never_made_of_the_rows(people, tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(people))
     done = call("check", "t.csv", folder=tmp_path)
-    assert "--lower LOWER --upper UPPER" in done.stdout
+    assert "--bounds age=LOWER:UPPER --bounds einkommen=LOWER:UPPER" in done.stdout
     assert "must not come from these rows" in " ".join(done.stdout.split())
 
 
@@ -146,6 +149,34 @@ def test_a_file_without_rows_is_said(text, tmp_path):
     done = call("check", "t.csv", folder=tmp_path)
     assert done.exit_code == 1
     assert "What stands in the way there are no rows" in " ".join(done.stdout.split())
+
+
+def test_bounds_are_printed_as_they_were_typed(people, tmp_path):
+    (tmp_path / "t.csv").write_text("\n".join(people))
+    typed = "--bounds age=0:130.25 --bounds einkommen=-1e3:1234567.5"
+    assert typed in call("check", "t.csv", *typed.split(), folder=tmp_path).stdout
+    typed = "--columns age --lower 0 --upper 1234567.5"
+    assert typed in call("check", "t.csv", *typed.split(), folder=tmp_path).stdout
+
+
+def test_many_columns_share_a_range_or_have_a_file(tmp_path):
+    lines = [",".join(f"c{j}" for j in range(20))] + [",".join(["1"] * 20)] * N
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    text = " ".join(call("check", "t.csv", folder=tmp_path).stdout.split())
+    assert "c19 --lower LOWER --upper UPPER" in text
+    assert "list them in a file, --bounds CSV, with the header column,lower,upper" in text
+
+
+@pytest.mark.parametrize("typed", ["", "--lower 0 --upper 200"])
+def test_names_with_a_comma_can_be_typed(typed, tmp_path):
+    chance = np.random.default_rng(0)
+    lines = ['"x, y",a=b:c', *(f"{x:.3f},{y:.3f}" for x, y in chance.normal(50, 9, (N, 2)))]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    done = call("check", "t.csv", *typed.split(), folder=tmp_path)
+    words = suggested(done.stdout)
+    assert "x, y=0:200" in words
+    found = call(*words, "--json", folder=tmp_path)
+    assert dpmean.Release.from_json(found.stdout).columns == ("x, y", "a=b:c")
 
 
 def test_few_rows_are_said(people, tmp_path):

@@ -297,3 +297,83 @@ def test_scales_in_a_plan_need_no_names_and_no_unit():
 def test_a_shape_that_cannot_be_planned_with_is_refused(wrong, words):
     with pytest.raises((ValueError, TypeError), match=words):
         dpmean.plan(4000, 3, rho=0.5, **wrong)
+
+
+# --- what does not go into the mean ----------------------------------------------------------------------------------
+
+
+def test_one_group_of_several_and_counted_values_take_their_parts():
+    whole = dpmean.plan(3000, 4, rho=0.5)
+    third = dpmean.plan(3000, 4, rho=0.5, contributions=3)
+    alone = dpmean.plan(3000, 4, rho=Fraction(1, 6))
+    for name in ("error", "rows_needed", "rows_to_match", "scales"):
+        assert getattr(third, name) == getattr(alone, name)
+    assert third.budget_needed == pytest.approx(3 * alone.budget_needed)
+    counted = dpmean.plan(3000, 4, rho=0.5, count_values=True)
+    assert counted.error == pytest.approx(dpmean.plan(3000, 4, rho=0.5 * 23 / 24).error, rel=1e-9)
+    assert whole.error < counted.error < third.error
+    assert "counting the values of columns takes 4 % of the budget" in str(counted)
+    words = "each group gets rho = 0.1667, as a person counts in up to 3 groups; all numbers are about one group"
+    assert words in str(third)
+    assert str(third).startswith("3000 persons in 4 dimensions, rho = 0.5: enough rows")
+    goal = dpmean.plan(3000, 4, error=third.error, contributions=3).goal
+    assert goal.amount == pytest.approx(0.5, rel=2e-3)
+    assert dpmean.plan(d=4, rho=0.5, error=third.error, contributions=3).n == pytest.approx(3000, rel=2e-3)
+
+
+def test_a_run_of_groups_announces_what_is_planned():
+    """Each of 90 persons has a row in both groups: too few, which a run says with the numbers of the plan."""
+    rows, persons = np.random.default_rng(0).normal(5, 1, (180, 3)), np.tile(np.arange(90), 2)
+    by = np.repeat(["a", "b"], 90)
+    asked = {"rho": 0.2, "count_values": True}
+    run = {"by": by, "groups": ["a", "b"], "privacy_unit": persons, "contributions": 2, "norm_bound": 90.0, "seed": 1}
+    few = dpmean.mean_by(rows, **run, rho=0.001, count_values=True)
+    need = dpmean.plan(90, 3, rho=0.001, count_values=True, contributions=2).rows_needed
+    assert {found.reason.rpartition(", ")[2] for found in few.values()} == {f"{need} are recommended"}
+    found = dpmean.mean_by(rows, **run, **asked, allow_few_rows=True)
+    for release in found.released.values():
+        assert release.rho == Fraction(1, 10)
+        left = sum(one.cost.rho for one in release.receipts if one.step not in ("number", "values"))
+        assert left == Fraction(1, 10) * Fraction(23, 25)
+    assert found.rho == Fraction(1, 5)
+
+
+@pytest.mark.parametrize(("contributions", "count_values"), [(1, True), (2, False), (2, True)])
+def test_the_planned_error_is_that_of_a_group(contributions, count_values):
+    n, d, errors = 1500, 8, []
+    persons, by = np.tile(np.arange(n), 2), np.repeat(["a", "b"], n)
+    generator = np.random.default_rng(5)
+    for seed in range(12):
+        rows = generator.normal(5, 1, (2 * n, d))
+        found = dpmean.mean_by(
+            rows,
+            by=by,
+            groups=["a", "b"],
+            privacy_unit=persons if contributions == 2 else np.arange(2 * n),
+            contributions=contributions,
+            count_values=count_values,
+            rho=0.5,
+            norm_bound=300.0,
+            seed=seed,
+        )
+        for label, release in found.released.items():
+            mine = rows[by == label]
+            errors.append(np.linalg.norm(release.mean - mine.mean(axis=0)) / math.sqrt(mine.var(axis=0).sum()))
+    outlook = dpmean.plan(n, d, rho=0.5, contributions=contributions, count_values=count_values)
+    assert math.sqrt(np.mean(np.square(errors))) == pytest.approx(outlook.error, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"contributions": 0}, "contributions must be at least 1, got 0"),
+        ({"contributions": 1.5}, "contributions must be an integer, got 1.5"),
+        ({"contributions": 2, "trust": "local"}, "contributions is for the central model, got contributions=2"),
+        ({"contributions": 2, "neighbours": "replace-one"}, "rho / 2 with public sizes, or with private ones rho / 8"),
+        ({"count_values": 1}, "count_values must be True or False"),
+        ({"count_values": True, "trust": "local"}, "count_values is for the central model"),
+    ],
+)
+def test_parts_that_cannot_be_planned_are_refused(wrong, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        dpmean.plan(4000, 3, rho=0.5, **wrong)

@@ -1,6 +1,7 @@
 """The scales of columns in a release: their words, their JSON, and bounds on errors where noise differs."""
 
 import json
+import math
 import pickle
 import re
 from dataclasses import replace
@@ -250,6 +251,32 @@ def test_scales_are_printed_column_by_column():
     assert str(scales) == "column 0: 18.2 ± 10 %\ncolumn 1: could not be found\ncolumn 2: 2.5e+04 ± 10 %"
     given = replace(scales, errors=(0.0,) * 3, values=(1.0, 2.0, 3.0), kind=ScaleKind.GIVEN)
     assert str(given) == "column 0: 1 (given)\ncolumn 1: 2 (given)\ncolumn 2: 3 (given)"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_scales_have_the_names_of_the_columns(library):
+    frame = pd.DataFrame(vectors([1.0, 50.0, 0.0]), columns=["age", " ", "x"])
+    release = dpmean.mean(frame, rho=0.5, bounds=(-1000, 1000), seed=1)
+    assert release.scales.columns == ("age", " ", "x")
+    assert re.fullmatch(r"age: \S+ ± \d+ %\n' ': \S+ ± \d+ %\nx: could not be found", str(release.scales))
+    found = release.scales.to_frame(library)
+    columns = {name: [*map(_plain, found[name])] for name in ("column", "scale", "error")}
+    assert columns["column"] == ["age", " ", "x"]
+    assert columns["scale"][:2] == list(release.scales.values[:2])
+    assert columns["error"][:2] == list(release.scales.errors[:2])
+    assert math.isnan(columns["scale"][2])
+    assert math.isnan(columns["error"][2])
+    assert Release.from_json(release.to_json()).scales == release.scales
+    without = dpmean.mean(frame.to_numpy(), rho=0.5, bounds=(-1000, 1000), seed=1)
+    assert without.scales.columns is None
+    assert str(without.scales).startswith("column 0: ")
+    assert _plain(without.scales.to_frame(library)["column"][1]) == "column 1"
+    groups = dpmean.mean_by(frame, by=np.zeros(len(frame)), groups=[0], rho=0.5, bounds=(-1000, 1000))
+    assert groups[0].scales.columns == ("age", " ", "x")
+
+
+def _plain(value):
+    return value.as_py() if hasattr(value, "as_py") else value
 
 
 def test_names_of_steps_are_compared_exactly():

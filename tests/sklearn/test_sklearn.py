@@ -125,6 +125,10 @@ def test_a_mean_may_standardize(shape):
     assert np.array_equal(plain.transform(rows), rows - plain.mean_)
     assert np.array_equal(copy.deepcopy(fitted).transform(rows), out)
     assert clone(fitted).get_params()["standardize"] is True
+    for one in (fitted, plain):
+        assert one.inverse_transform(one.transform(rows)) == pytest.approx(rows)
+    assert np.array_equal(fitted.inverse_transform(np.zeros((1, 4))), fitted.mean_[None])
+    assert np.allclose(fitted.inverse_transform(np.ones((2, 4))), fitted.mean_ + fitted.scale_)
 
 
 @seeded
@@ -218,6 +222,9 @@ def test_frames_and_names():
     assert fitted.release_["bmi"] == fitted.mean_[1]
     assert fitted.release_.noise_std[1] == pytest.approx(2 * fitted.release_.noise_std[0])
     assert fitted.transform(frame).columns.tolist() == ["age", "bmi"]
+    back = fitted.inverse_transform(fitted.transform(frame))  # a frame, and below an array without names
+    assert back == pytest.approx(frame.to_numpy())
+    assert fitted.inverse_transform(fitted.transform(frame).to_numpy()) == pytest.approx(frame.to_numpy())
     assert np.allclose(clone(fitted).fit_transform(frame).mean(), 0, atol=0.5)
 
     classifier = nearest(bounds=bounds, norm_bound=None).fit(frame, pd.Series(labels))
@@ -335,6 +342,7 @@ def test_errors_do_not_tell_how_many_rows_there_are():
     calls += [lambda e=e: clone(e).fit(rows[:, :, None], labels) for e in estimators]
     for y in (labels[1:], labels.tolist()[1:], np.stack([labels, labels], axis=1), [[label] * 2 for label in labels]):
         calls += [lambda e=e, y=y: clone(e).fit(rows, y) for e in estimators[1:]]
+    calls += [lambda: fitted[0].inverse_transform(rows.T), lambda: fitted[0].inverse_transform(rows[:, :, None])]
     calls += [lambda: fitted[0].transform(rows.T), lambda: fitted[1].predict(rows.T)]
     calls += [lambda: fitted[1].score(rows, labels[1:]), lambda: fitted[1].score(rows.T, labels)]
     calls += [lambda: fitted[1].score(rows, labels, np.ones(5)), lambda: fitted[1].score(rows, None)]
@@ -345,6 +353,10 @@ def test_errors_do_not_tell_how_many_rows_there_are():
         assert caught.value.__context__ is None
     with pytest.raises(ValueError, match="X has another number of features, but PrivateMean is expecting 5 features"):
         fitted[0].transform(rows.T)
+    with pytest.raises(ValueError, match="X has another number of features, but PrivateMean is expecting 5 features"):
+        fitted[0].inverse_transform(rows.T)
+    with pytest.raises(NotFittedError):
+        PrivateMean().inverse_transform(rows)
 
 
 def test_the_score_reads_labels_one_by_one():
@@ -422,7 +434,8 @@ def test_errors_do_not_repeat_what_is_in_rows():
         huge = [[31415926 * 10**400] * rows.shape[1]] * len(rows)
         for wrong in (text, pd.DataFrame(text), secret, secret.tolist(), 31415926.0, secret[:, None] * 1j, huge):
             calls = [lambda X, e=estimator: clone(e).fit(X, labels)]
-            calls += [getattr(fitted, name) for name in ("transform", "predict") if hasattr(fitted, name)]
+            names = ("transform", "inverse_transform", "predict")
+            calls += [getattr(fitted, name) for name in names if hasattr(fitted, name)]
             for call in calls:
                 with pytest.raises(DataError, match="real numbers") as caught:
                     call(wrong)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, final
 
+from dpmean.arguments.choices import read_flag, read_integer
 from dpmean.arguments.shape import ShapeArgument, read_shape, scales_in_any_order
 from dpmean.arguments.terms import Terms, check_options, read_terms
 from dpmean.enums import Question, RowKind, Shaping, Trust, read_name
@@ -17,23 +18,47 @@ from dpmean.trust.registry import find_trust_model
 @final
 @dataclass(frozen=True, slots=True)
 class ExpectedRows:
-    """What is expected of rows, beside their number."""
+    """What is expected of rows, beside their number, and what is asked about them, beside their mean."""
 
     shaping: OrderedScales = Shaping.AUTO
     kind: RowKind = RowKind.NORMAL
+    contributions: int = 1
+    """In how many groups a person counts."""
+    count_values: bool = False
 
 
-def read_expected(shape: ShapeArgument, rows: str, scale: Number | None, d: int, terms: Terms) -> ExpectedRows:
+def read_expected(
+    shape: ShapeArgument,
+    rows: str,
+    scale: Number | None,
+    d: int,
+    terms: Terms,
+    *,
+    contributions: int = 1,
+    count_values: bool = False,
+) -> ExpectedRows:
     """Read what is known of the rows."""
     shaping, kind = read_shape(shape), read_name(RowKind, rows, "rows")
-    check_options(terms.model, {"shape": None if shaping is Shaping.AUTO else shaping})
+    groups, counts = read_integer(contributions, "contributions"), read_flag(count_values, "count_values")
+    check_options(terms.model, {"shape": None if shaping is Shaping.AUTO else shaping, "count_values": counts or None})
+    if groups > 1 and terms.model.name is not Trust.CENTRAL:
+        raise ArgumentError(
+            f"contributions is for the central model, got contributions={groups} with "
+            f'trust="{terms.model.name}": leave contributions out'
+        )
+    if groups > 1 and not terms.private_size:
+        raise ArgumentError(
+            f'contributions={groups} is planned for neighbours="add-or-remove-one": where one is replaced, give the '
+            f"budget of one group, that is rho / {groups} with public sizes, or with private ones rho / {4 * groups} "
+            'and neighbours="add-or-remove-one", and leave contributions out'
+        )
     if kind is not RowKind.NORMAL and terms.model.name is not Trust.CENTRAL:
         raise ArgumentError(
             f'rows is for the central model, got rows="{kind}" with trust="{terms.model.name}": leave rows out'
         )
     if scale is not None and not isinstance(shaping, Shaping):
         raise ArgumentError(f"scale={scale} is for columns that vary alike: with scales in shape, leave scale out")
-    return ExpectedRows(scales_in_any_order(shaping, d), kind)
+    return ExpectedRows(scales_in_any_order(shaping, d), kind, groups, counts)
 
 
 def read_length(value: Number | None, name: str) -> float | None:

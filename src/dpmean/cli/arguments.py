@@ -177,6 +177,24 @@ def budget(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def bounds(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what values columns can have."""
+    for option in (
+        click.option("--upper", type=float, metavar="X", help="Upper bound of every column."),
+        click.option("--lower", type=float, metavar="X", help="Lower bound of every column."),
+        click.option(
+            "--bounds",
+            type=click.Path(dir_okay=False),
+            multiple=True,
+            metavar="RANGE",
+            help="column=lower:upper, once for each column: age=0:130; or a CSV file with the header "
+            "column,lower,upper.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def dialect(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how a CSV file is written."""
     breaks = "Line breaks in fields: records (default: none) or quoted."

@@ -29,6 +29,7 @@ def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete
         "dpmean plan --n 100000 --d 8 --epsilon 1 --trust local",
         "dpmean plan --n 4000 --d 128 --error 0.01",
         "dpmean plan --d 8 --error 0.5 --scale 18 --rho 0.1 --rows skewed",
+        "dpmean plan --n 900 --d 3 --rho 0.5 --contributions 3 --count-values",
     ],
 )
 @click.option("--n", type=int, metavar="N", help="How many rows there will be; or leave it out, beside --error.")
@@ -68,6 +69,14 @@ def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete
     metavar="WHAT",
     help="auto (default), round, or the scales of columns that share a unit: 1.5,20,3. Names do not matter here.",
 )
+@click.option(
+    "--contributions",
+    type=int,
+    default=1,
+    metavar="K",
+    help="Of a mean per group: a person counts in K groups at most, and N is the number of persons in one.",
+)
+@click.option("--count-values", is_flag=True, help="The values of each column will be counted, too.")
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
     """Tell what a mean would be worth, before any data are touched.
@@ -99,6 +108,8 @@ def plan(*, as_json: bool, **asked: Any) -> None:
         "scales": None if scales is None else {name: getattr(scales, name) for name in scales.__slots__},
         "rows": outlook.rows,
         "scale": outlook.scale,
+        "contributions": outlook.contributions,
+        "count_values": outlook.count_values,
         "goal": None if goal is None else {name: getattr(goal, name) for name in goal.__slots__},
     }
     click.echo(json.dumps(document, indent=2))
@@ -164,13 +175,16 @@ def show_ledger(file: Path, dataset: str | None, *, as_json: bool) -> None:
     from dpmean.cli.tables import ledger_table
     from dpmean.ledger.account import Account
     from dpmean.ledger.ledger import Ledger, datasets
+    from dpmean.ledger.summary import remarks
 
     names = datasets(file)
     ledgers = [Ledger(file, dataset=name) for name in (names if dataset is None else [dataset])]
     if not as_json:
         for found in ledgers:
-            account = Account(found.budget, found.entries)
+            account = Account(found.budget, found.entries, found.neighbours)
             show.table(f"{found.dataset}: {found.budget}", ledger_table(account))
+            for words in remarks(account):
+                show.sheet([("", words), ("", "")])
         return
     document = {
         found.dataset: {

@@ -19,7 +19,6 @@ _SECTIONS = {
     "What you mean to ask for": ("columns", "bounds", "lower", "upper", "privacy_unit", "by", "groups"),
     "How a CSV file is written (default: as its first line says)": arguments.DIALECT,
 }
-_FILE = click.Path(path_type=Path, dir_okay=False)
 _RHO = 0.5
 
 
@@ -28,15 +27,14 @@ _RHO = 0.5
     sections=_SECTIONS,
     examples=[
         "dpmean check patients.csv",
+        "dpmean check patients.csv --bounds age=0:130 --bounds height=50:250",
         "dpmean check german.csv --sep ';' --decimal , --bounds bounds.csv",
         "dpmean check visits.csv --columns age,height --privacy-unit patient",
     ],
 )
 @click.argument("data", metavar="FILE")
 @click.option("--columns", type=arguments.NAMES, metavar="A,B,C", help="The columns to average.")
-@click.option("--bounds", type=_FILE, metavar="CSV", help="Ranges: a file with the header column,lower,upper.")
-@click.option("--lower", type=float, metavar="X", help="Lower bound of every column.")
-@click.option("--upper", type=float, metavar="X", help="Upper bound of every column.")
+@arguments.bounds
 @click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
 @arguments.by
 @click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
@@ -45,7 +43,7 @@ _RHO = 0.5
 def check(
     *,
     data: str,
-    bounds: Path | None,
+    bounds: tuple[str, ...],
     lower: float | None,
     upper: float | None,
     groups: str | None,
@@ -60,17 +58,18 @@ def check(
     The exit code is 0 if "dpmean mean" would work, and 1 if not.
     """
     from dpmean.cli import release
+    from dpmean.cli.bounds import read_bounds
 
     asked = {name: value for name, value in given.items() if value is not None}
     if isinstance(asked.get("by"), list):
         raise click.UsageError("check looks at one column of groups: give --by once, for each of them in turn")
-    options = {"bounds": bounds, "lower": lower, "upper": upper, "groups": groups}
+    options = {"bounds": bounds or None, "lower": lower, "upper": upper, "groups": groups}
     typed = asked | {name: value for name, value in options.items() if value is not None}
     if groups is not None:
         asked["groups"] = release.read_labels(groups, asked.get("by"))
     elif "by" in asked:
         asked["groups"] = ["any"]  # they are not asked for yet
-    asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
+    asked |= read_bounds(bounds, lower, upper).arguments(data, asked.get("columns"), None)
     known = {"rho": _RHO} if "bounds" in asked else {"rho": _RHO, "norm_bound": 1.0}
     wanted = _wanted(asked, listed=groups is not None)
     if not _check(data, release.read(asked | known), wanted, typed, as_json=as_json):

@@ -17,6 +17,7 @@ from dpmean.rows.inspection.findings import Asked, Findings, KeyColumn
 from dpmean.rows.inspection.judgement import Judgement, where
 
 BANNER = "For the data holder only. Nothing below is private; do not publish it."
+_SIDES = {"bounds", "lower", "upper"}
 _WAY = "What stands in the way\n"
 _MOST_COLUMNS = 60
 _BOUNDS = (
@@ -26,9 +27,9 @@ _BOUNDS = (
 _VECTORS = "LONGEST is how long a vector can be (l2 norm), as is known without these rows"
 _GROUPS = "GROUPS are all labels that may occur, as is known without these rows"
 _MEANINGS = {"LOWER": _BOUNDS, "LONGEST": _VECTORS, "GROUPS": _GROUPS}
-_COMMA = (
-    "a name that is blank, or has a comma in it, cannot be given to --columns: list the columns in a file, --bounds CSV"
-)
+_MOST_RANGES = 12
+"""With more columns than these, each of its own range, a command is too long to be typed."""
+_MANY = "columns of different ranges: list them in a file, --bounds CSV, with the header column,lower,upper"
 
 
 def begin() -> None:
@@ -122,8 +123,8 @@ def suggest(command: str | None, judged: Judgement, *, rho: float) -> None:
         return
     show.plan("What works once that is mended" if judged.obstacles else "What works")
     click.echo(f"  {command}\n")
-    notes = [note for word, note in _MEANINGS.items() if f" {word}" in command]
-    notes += [_COMMA] * any("," in name or not name.strip() for name in judged.columns)
+    notes = [note for word, note in _MEANINGS.items() if f" {word}" in command or f"={word}" in command]
+    notes += [_MANY] * ("--lower LOWER" in command)
     show.sheet([("", note) for note in [*notes, f"rho = {rho} is an example: dpmean plan says what a budget buys"]])
 
 
@@ -137,13 +138,25 @@ def make_command(data: str, found: Findings, judged: Judgement, typed: dict[str,
         options.setdefault(name, value.strip('"').replace("\\t", "tab"))
     if judged.vectors:
         options |= {"vector_column": judged.columns[0]}
-    elif "bounds" not in typed or "columns" in typed:
-        options |= {"columns": ",".join(judged.columns)}
-    if not {"bounds", "lower"} & set(typed):
-        options |= {"norm_bound": "LONGEST"} if judged.vectors else {"lower": "LOWER", "upper": "UPPER"}
+        options |= {} if _SIDES & set(typed) else {"norm_bound": "LONGEST"}
+    else:
+        options = _with_bounds(options, judged.columns)
     options |= {"nan": "impute"} if judged.impute else {}
     options |= {"groups": "GROUPS"} if "by" in typed and "groups" not in typed else {}
     return " ".join(["dpmean", "mean", shlex.quote(data), *_as_options(options), "--rho", str(rho)])
+
+
+def _with_bounds(options: dict[str, Any], columns: tuple[str, ...]) -> dict[str, Any]:
+    """Return options that name the columns and their bounds: column by column where that is short, or the only way."""
+    if "bounds" in options:
+        return options
+    lower, upper = options.get("lower", "LOWER"), options.get("upper", "UPPER")
+    odd = any("," in name or name != name.strip() or not name for name in columns)
+    if odd or ("lower" not in options and len(columns) <= _MOST_RANGES):
+        ranges = tuple(f"{name}={_spell(lower)}:{_spell(upper)}" for name in columns)
+        rest = {name: value for name, value in options.items() if name not in ("columns", *_SIDES)}
+        return rest | {"bounds": ranges}
+    return options | {"columns": ",".join(columns), "lower": lower, "upper": upper}
 
 
 def document(found: Findings, judged: Judgement, command: str | None) -> dict[str, Any]:
@@ -182,6 +195,15 @@ def document(found: Findings, judged: Judgement, command: str | None) -> dict[st
 def _as_options(options: dict[str, Any]) -> Iterator[str]:
     """Yield options as they are typed."""
     for name, value in options.items():
-        said = "tab" if value == "\t" else f"{value:g}" if isinstance(value, float) else str(value)
-        yield f"--{name.replace('_', '-')}"
-        yield shlex.quote(show.printable(said))
+        for one in value if isinstance(value, tuple) else (value,):
+            yield f"--{name.replace('_', '-')}"
+            yield shlex.quote(show.printable(_spell(one)))
+
+
+def _spell(value: object) -> str:
+    """Return a value of an option as it is typed."""
+    if isinstance(value, list):
+        return ",".join(value)
+    if isinstance(value, float):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    return "tab" if value == "\t" else str(value)

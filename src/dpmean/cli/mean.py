@@ -44,6 +44,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     sections=_SECTIONS,
     examples=[
         "dpmean mean data.npy --rho 0.5 --norm-bound 600",
+        "dpmean mean patients.csv --bounds age=0:130 --bounds height=50:250 --rho 0.5",
         "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --out mean.json --report mean.html",
         "dpmean mean patients.parquet --columns age,height --lower 0 --upper 250 --epsilon 1 --delta 1e-6 --format csv",
         "dpmean mean embeddings.parquet --vector-column embedding --norm-bound 10 --rho 0.1 --ledger budget.json "
@@ -72,9 +73,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--ledger-neighbours", metavar="WHICH", help="replace-one takes both (default: that of the first release)."
 )
 @click.option("--norm-bound", type=float, metavar="X", help="Upper bound on the l2 norm of every row; may be loose.")
-@click.option("--bounds", type=_FILE, metavar="CSV", help="Ranges: a file with the header column,lower,upper.")
-@click.option("--lower", type=float, metavar="X", help="Lower bound of every column.")
-@click.option("--upper", type=float, metavar="X", help="Upper bound of every column.")
+@arguments.bounds
 @click.option(
     "--columns", type=arguments.NAMES, metavar="A,B,C", help="Of a table (default: all, or those in --bounds)."
 )
@@ -128,7 +127,7 @@ def mean(
     ledger_epsilon: Number | None,
     ledger_delta: Number | None,
     ledger_neighbours: str | None,
-    bounds: Path | None,
+    bounds: tuple[str, ...],
     lower: float | None,
     upper: float | None,
     out: Path | None,
@@ -147,6 +146,7 @@ def mean(
     Without --privacy-unit one row is protected: a person with several rows is protected less.
     """
     from dpmean.cli import release
+    from dpmean.cli.bounds import read_bounds
     from dpmean.cli.destinations import Target
     from dpmean.cli.file_conflicts import check_apart
 
@@ -155,12 +155,15 @@ def mean(
         asked["nan"] = release.read_nan(asked["nan"], data)
     if groups is not None:
         asked["groups"] = release.read_labels(groups, asked.get("by"))
-    labels = None if groups is None else Path(groups)
+    typed, labels = read_bounds(bounds, lower, upper), None if groups is None else Path(groups)
     check_apart(
-        data, written={"--out": out, "--report": report}, read={"--bounds": bounds, "--groups": labels}, ledger=ledger
+        data,
+        written={"--out": out, "--report": report},
+        read={"--bounds": typed.file, "--groups": labels},
+        ledger=ledger,
     )
     target = Target(out, format_, report, as_json=as_json, grouped="by" in asked, seeded="seed" in asked)
-    asked |= release.read_bounds(data, bounds, lower, upper, asked.get("columns"))
+    asked |= typed.arguments(data, asked.get("columns"), asked.get("vector_column"))
     terms = {"rho": ledger_rho, "epsilon": ledger_epsilon, "delta": ledger_delta, "neighbours": ledger_neighbours}
     request = release.read(asked)
     account = release.open_ledger(ledger, dataset, terms, seeded="seed" in asked)

@@ -1,10 +1,8 @@
-"""Around a release: the files of bounds and groups, and the ledger."""
+"""Around a release: the labels of groups, what is missing, and the ledger."""
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from dpmean.errors import ArgumentError
 from dpmean.ledger.account import Account, digits
 from dpmean.ledger.codec import clean
 from dpmean.ledger.ledger import datasets
+from dpmean.ledger.summary import largest_next
 from dpmean.pipeline.dispatch import run
 from dpmean.pipeline.grouped import run_groups
 
@@ -136,50 +135,8 @@ def _known(file: Path) -> tuple[str, ...]:
 
 def say_what_is_left(ledger: dpmean.Ledger) -> None:
     """Say what may still be spent."""
-    account = Account(ledger.budget, ledger.entries)
-    left = f"{account.unit} = {digits(account.left, up=False)} is left for {ledger.dataset}{account.pure}"
-    show.err().print(show.printable(f"recorded in {ledger.path}: {left}"), soft_wrap=True)
-
-
-def read_bounds(
-    data: str, file: Path | None, lower: float | None, upper: float | None, columns: Sequence[str] | None
-) -> dict[str, Any]:
-    """Return bounds, and the columns they are for, as ``dpmean.mean`` takes them."""
-    if file is None:
-        if (lower is None) != (upper is None):
-            raise click.UsageError("--lower and --upper go together: give both")
-        return {} if lower is None else {"bounds": (lower, upper)}
-    if lower is not None or upper is not None:
-        raise click.UsageError("give --bounds, or --lower and --upper, not both")
-    ranges = _ranges(file)
-    for name in columns or ():
-        if name not in ranges:
-            raise ArgumentError(f"{file} has no bounds for the column {name!r}: add a line for it")
-    if data.lower().endswith(".npy"):  # whose columns have no names, and are taken in the order of the file
-        return {"bounds": tuple(zip(*ranges.values(), strict=True))}
-    chosen = list(columns or ranges)
-    return {"columns": chosen, "bounds": {name: ranges[name] for name in chosen}}
-
-
-def _ranges(file: Path) -> dict[str, tuple[float, float]]:
-    """Read a file with the header column,lower,upper."""
-    with open(file, newline="", encoding="utf-8-sig") as lines:
-        try:
-            reader = csv.DictReader(lines, strict=True)
-            fields = [field.strip().lower() for field in reader.fieldnames or ()]
-            if sorted(fields) != ["column", "lower", "upper"]:
-                raise ArgumentError(f"{file} must begin with the line column,lower,upper")
-            reader.fieldnames = fields
-            found: dict[str, tuple[float, float]] = {}
-            for line in reader:
-                name = (line["column"] or "").strip()
-                if name in found:
-                    raise ArgumentError(f"{file} has two lines for the column {name!r}: keep one")
-                found[name] = float(line["lower"]), float(line["upper"])
-        except (csv.Error, ValueError, TypeError, UnicodeDecodeError) as error:
-            if isinstance(error, ArgumentError):
-                raise
-            raise ArgumentError(f"line {reader.line_num} of {file} is not a name and two numbers") from None
-    if not found:
-        raise ArgumentError(f"{file} has no lines below its header")
-    return found
+    account = Account(ledger.budget, ledger.entries, ledger.neighbours)
+    amount = f"{account.unit} = {digits(account.left, up=False)}"
+    rest = "is left" if isinstance(account.budget, dpmean.Zcdp) else f"is the {largest_next(account)},"
+    words = f"recorded in {ledger.path}: {amount} {rest} for {ledger.dataset}"
+    show.err().print(show.printable(words), soft_wrap=True)

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from dpmean.cli.show import printable
 from dpmean.errors import display_label
-from dpmean.ledger.account import Account, digits
+from dpmean.ledger.account import Account
+from dpmean.ledger.summary import add_up
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
@@ -95,6 +96,6 @@ def ledger_table(account: Account) -> Table:
     for entry, price in zip(account.entries, account.prices, strict=True):
         made.add_row(entry.when[:16].replace("T", " "), str(entry), price)
     made.add_section()
-    made.add_row("", f"spent{account.ever}", digits(account.spent, up=True))
-    made.add_row("", f"left{account.pure}", digits(account.left, up=False))
+    for words, amount in add_up(account):
+        made.add_row("", words, amount)
     return made

@@ -25,7 +25,7 @@ def as_typed(message: str) -> str:
     message = said + give + cure
     for words, typed in _TYPED.items():
         message = message.replace(words, typed)
-    return re.sub(r"\bask for at most (rho|epsilon)=", r"ask for at most --\1 ", message)
+    return re.sub(r"\b(ask for|or) at most (rho|epsilon)=", r"\1 at most --\2 ", message)
 
 
 def _option(found: re.Match[str]) -> str:

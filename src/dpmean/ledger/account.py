@@ -1,4 +1,4 @@
-"""The pages of a ledger: what was paid on one data set, what is left of its budget, and both in words."""
+"""The pages of a ledger: what was paid on one data set, and what is left of its budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import final
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError, display_name
 from dpmean.ledger.filter import Cost, epsilon_left, epsilon_spent, fits, only_pure
-from dpmean.ledger.relations import STEPS_RHO, check_neighbours, converts, refusal, replacing, says_added
+from dpmean.ledger.relations import ADDED, STEPS_RHO, check_neighbours, converts, refusal, replacing, says_added
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
 from dpmean.privacy.conversions import tight_epsilon, zcdp_implied_by
 from dpmean.privacy.renyi import Renyi
@@ -103,6 +103,15 @@ class Account:
         return self.budget.rho - self.spent
 
     @property
+    def left_of_added(self) -> Fraction | None:
+        """What one more release about add-or-remove-one may cost, if it is charged four times its rho here."""
+        if self.kind is None or not converts(ADDED, self.kind) or self.pure:
+            return None
+        if isinstance(self.budget, ApproxDp):
+            return epsilon_left(self.budget, self.costs, STEPS_RHO)
+        return self.left / STEPS_RHO
+
+    @property
     def prices(self) -> list[str]:
         """What each entry costs by itself, in the unit of the budget, rounded up."""
         return [digits(_amount(cost, self.budget), up=True) for cost in self.costs]
@@ -113,9 +122,14 @@ class Account:
         return "rho" if isinstance(self.budget, Zcdp) else "epsilon"
 
     @property
+    def at(self) -> str:
+        """At which delta it is counted."""
+        return f", at delta = {float(self.budget.delta):g}" if isinstance(self.budget, ApproxDp) else ""
+
+    @property
     def ever(self) -> str:
         """What to say beside what was spent, if it is told at an order that was fixed beforehand."""
-        return ", whenever you stop" if isinstance(self.budget, ApproxDp) else ""
+        return f"{self.at}, whenever you stop" if self.at else ""
 
     @property
     def pure(self) -> str:
@@ -140,17 +154,18 @@ class Account:
                 f"{what} does not fit beside what was paid before: its cost is of another kind, or needs more delta. "
                 "Give the two kinds data sets, and budgets, of their own"
             )
-        delta = f", at delta = {float(self.budget.delta):g}" if isinstance(self.budget, ApproxDp) else ""
         most = digits(left, up=False)
         cure = "nothing more may be asked" if most == "0" else f"ask for at most {self.unit}={most}"
         here = ""
         if entry.neighbours != given.neighbours:
             steps = "4 rho" if isinstance(entry.cost, Zcdp) else "2 epsilon"
             here = f" where neighbours replace one ({steps}, since it is about {given.neighbours})"
-            cure = cure if most == "0" else f'{cure} and neighbours="replace-one"{self._quarter(left)}'
+            added = self.left_of_added if isinstance(entry.cost, Zcdp) else None
+            more = f", or at most {self.unit}={digits(added, up=False)} without it" if added else ""
+            cure = cure if most == "0" else f'{cure} and neighbours="replace-one"{more}'
         raise OverspendError(
-            f"{what} costs {self.unit} = {digits(asked, up=True)}{here}, and only {self.unit} = {most} is left{delta}: "
-            f"{cure}"
+            f"{what} costs {self.unit} = {digits(asked, up=True)}{here}, and only {self.unit} = {most} is left"
+            f"{self.at}: {cure}"
         )
 
     def _as_here(self, entry: Entry, what: str) -> Entry:
@@ -165,27 +180,6 @@ class Account:
             raise ArgumentError(refusal(what, entry.protects, here.protects, same_unit=same, first=known is None))
         cost, words = replacing(entry.cost)
         return replace(entry, cost=cost, neighbours=kind, what=f"{entry.what}, {words}" if entry.what else words)
-
-    def _quarter(self, left: Fraction) -> str:
-        """Say what may be asked about one row more or less, where rows are replaced."""
-        if isinstance(self.budget, ApproxDp):
-            return ""
-        return f", or at most {self.unit}={digits(left / STEPS_RHO, up=False)} without it"
-
-    def in_words(self) -> list[str]:
-        """Return what was paid when, and what is left, line by line."""
-        delta = f", at delta = {float(self.budget.delta):g}" if isinstance(self.budget, ApproxDp) else ""
-        prices = [f"{self.unit} = {price}" for price in self.prices]
-        wide = max(map(len, prices), default=0)
-        return [
-            *(
-                f"  {entry.when[:16].replace('T', ' ')}  {price:<{wide}}  {entry}"
-                for entry, price in zip(self.entries, prices, strict=True)
-            ),
-            f"  spent   {self.unit} = {digits(self.spent, up=True)}{delta}{self.ever}",
-            f"  left    {self.unit} = {digits(self.left, up=False)}{self.pure}",
-            f"  budget  {self.budget}",
-        ]
 
 
 def as_paid(cost: Cost, budget: Zcdp | ApproxDp) -> Cost:

@@ -99,20 +99,24 @@ def only_pure(budget: Zcdp | ApproxDp, costs: Sequence[Cost]) -> bool:
     return isinstance(budget, ApproxDp) and bool(costs) and allowance_for(budget, costs[0]).order is None
 
 
-def epsilon_left(budget: ApproxDp, costs: Sequence[Cost]) -> Fraction:
-    """Return an epsilon that one more release in the central model may cost, at the delta of the budget.
+def epsilon_left(budget: ApproxDp, costs: Sequence[Cost], times: int = 1) -> Fraction:
+    """Return the largest epsilon that one more release in the central model may have, at the delta of the budget.
 
-    When only pure costs were paid, and they are added up as such, it is a pure epsilon.
+    When only pure costs were paid, and they are added up as such, it is a pure epsilon. ``times`` is how many times its
+    rho the release is charged.
     """
-    if not costs:
+    if not costs and times == 1:
         return budget.epsilon
-    allowance = allowance_for(budget, costs[0])
-    left = allowance.left(costs)
-    if left is None or left[0] <= 0:
-        return Fraction(0)
-    if allowance.order is None:
-        return left[0]
-    rho = left[0] / allowance.order
+    if costs:
+        allowance = allowance_for(budget, costs[0])
+        left = allowance.left(costs)
+        if left is None or left[0] <= 0:
+            return Fraction(0)
+        if allowance.order is None:
+            return left[0]
+        rho = left[0] / allowance.order / times
+    else:
+        rho = zcdp_that_implies(budget).rho / times
     if rho < Fraction(1, 10**12):
         return Fraction(0)
     epsilon = tight_epsilon(Zcdp(rho), budget.delta)

@@ -236,8 +236,10 @@ class Ledger:
         return f"<Ledger{where}: {account.unit} = {spent} spent, {left} left{account.pure}{delta}>"
 
     def __str__(self) -> str:
+        from dpmean.ledger.summary import describe  # here, as few need it
+
         title = f"Ledger of {self.dataset}" + ("" if self.path is None else f" in {self.path}")
-        return "\n".join([title, *self._account().in_words()])
+        return "\n".join([title, *describe(self._account())])
 
 
 def datasets(path: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ WITHIN = " within its "
 """Follows the neighbours of groups whose sizes are public, before what groups are told apart by."""
 STEPS_RHO = 4
 """A replaced row is two steps, one row less and one more, and the rho of zCDP grows with their square."""
-_ADDED = str(Neighbours.ADD_OR_REMOVE_ONE)
+ADDED = str(Neighbours.ADD_OR_REMOVE_ONE)
 
 
 def check_neighbours(neighbours: str) -> None:
@@ -25,7 +25,7 @@ def check_neighbours(neighbours: str) -> None:
 
 def says_added(words: str) -> bool:
     """Return whether words about an entry name neighbours with a private number of rows; it is told with noise then."""
-    return _ADDED in words
+    return ADDED in words
 
 
 def converts(neighbours: str, known: str) -> bool:
@@ -34,7 +34,7 @@ def converts(neighbours: str, known: str) -> bool:
     A row that is replaced, by any other or by one of its group, is a row less and a row more. The other way round there
     is no price: where rows are replaced their number is published, which tells whether a row is there.
     """
-    return neighbours == _ADDED != known
+    return neighbours == ADDED != known
 
 
 def replacing(cost: Cost) -> tuple[Cost, str]:
@@ -45,7 +45,7 @@ def replacing(cost: Cost) -> tuple[Cost, str]:
             "own, or charge it as a rho, or as an epsilon and a delta"
         )
     paid = two_steps(cost)
-    return paid, f"{_ADDED} at {'4 rho' if hasattr(paid, 'rho') else '2 epsilon'}"
+    return paid, f"{ADDED} at {'4 rho' if hasattr(paid, 'rho') else '2 epsilon'}"
 
 
 def refusal(what: str, asked: str, known: str, *, same_unit: bool, first: bool) -> str:
@@ -54,7 +54,7 @@ def refusal(what: str, asked: str, known: str, *, same_unit: bool, first: bool) 
     words = (
         f"{'this release' if what == 'this' else what} protects {asked}; {others} {known}. Their costs cannot be added"
     )
-    if same_unit and known.endswith(f"({_ADDED})"):
+    if same_unit and known.endswith(f"({ADDED})"):
         return (
             f"{words}. Neighbours that replace one publish the number of rows, which add-or-remove-one keeps private, "
             "so there is no price. Leave neighbours out in the central model; or open the ledger of a data set with "

@@ -7,6 +7,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from dpmean.noise.compile_notice import notice
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -18,4 +20,5 @@ def compiled(function: _F) -> _F:
     try:
         return cast(_F, numba.njit(nogil=True, cache=True, fastmath=False)(function))
     except RuntimeError:
+        notice.kept = False
         return cast(_F, numba.njit(nogil=True, cache=False, fastmath=False)(function))

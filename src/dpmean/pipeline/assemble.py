@@ -135,6 +135,8 @@ def make_outlook(
     rows_to_match: int = 0,
     traffic: Traffic | None = None,
     scales: ScalesOutlook | None = None,
+    contributions: int = 1,
+    count_values: bool = False,
 ) -> Outlook:
     """Put together what to expect of n rows on such terms."""
     return Outlook(
@@ -152,4 +154,6 @@ def make_outlook(
         traffic=traffic,
         scales=scales,
         rows=rows,
+        contributions=contributions,
+        count_values=count_values,
     )

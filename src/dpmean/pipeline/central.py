@@ -37,7 +37,7 @@ from dpmean.rows.opening import InMemory
 from dpmean.rows.pass_counter import PassCounter, Reads
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.private_size import PrivateSizeRows
-from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, share_of_counts, variance_at
+from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, variance_at
 from dpmean.trust.central.curator import Curator
 from dpmean.trust.central.noisy_counter import count_rows, count_values
 
@@ -175,15 +175,14 @@ def _number(job: Job, noise: Noise) -> _Number:
     """Count the rows that count; tell how many, with noise where their number is private."""
     request, source = job.request, job.source
     neighbours, budget, unit = request.terms.neighbours, request.terms.zcdp, unit_of(source)
-    n, present, whole = source.shape[0], None, sum(COUNT_SHARES)
+    n, present = source.shape[0], None
     if passes := int(request.count_values or request.missing.drops):
         found = source.rows(job.setting.domain).answer(Present())
         n, present = int(found[-1]), found[:-1]
-    taken = share_of_counts(neighbours, values=request.count_values)
-    left = budget.share(whole - taken, whole) if taken else budget
+    left = left_for_mean(budget, neighbours, values=request.count_values)
     if neighbours is Neighbours.REPLACE_ONE:
         return _Number(n, number_in_words(n, neighbours, unit), (), left, passes=passes, present=present)
-    for_count = budget.share(COUNT_SHARES[0], whole)
+    for_count = budget.share(COUNT_SHARES[0], sum(COUNT_SHARES))
     about, receipt = count_rows(n, for_count, noise, "number", "rows" if unit is None else "persons")
     words, std = number_in_words(about, neighbours, unit), math.sqrt(1 / (2 * for_count.rho))
     return _Number(about, words, (receipt,), left, std, private=True, passes=passes, present=present)
@@ -200,8 +199,8 @@ def _values(job: Job, number: _Number, noise: Noise) -> tuple[ValueCounts | None
 
 def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
     """Tell what the refined mean of n rows in d dimensions would be worth."""
-    budget, relation = terms.zcdp, terms.neighbours
-    left = left_for_mean(budget, relation)
+    budget, relation = _budget_of_each(terms, rows), terms.neighbours
+    left = left_for_mean(budget, relation, values=rows.count_values)
     need = rows_needed(d, left, relation)
     ahead = RowsAhead.of(d, rows)
     return make_outlook(
@@ -211,15 +210,22 @@ def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
         need,
         error=expected_error(n, ahead, left, relation),
         rows=rows.kind,
-        budget_needed=float(budget.rho) * (need.fine / n) ** 2,
+        budget_needed=float(terms.zcdp.rho) * (need.fine / n) ** 2,
         rows_to_match=rows_to_match(ahead, left, relation),
         scales=forecast_scales(n, d, budget, left, rows.shaping, ahead.gain),
+        contributions=rows.contributions,
+        count_values=rows.count_values,
     )
 
 
 def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:
     """Tell the error that is to be expected of the refined mean, and whether the rows are enough."""
     relation = terms.neighbours
-    left = left_for_mean(terms.zcdp, relation)
+    left = left_for_mean(_budget_of_each(terms, rows), relation, values=rows.count_values)
     error = expected_error(n, RowsAhead.of(d, rows), left, relation)
     return Promise(error, rows_needed(d, left, relation).verdict(n))
+
+
+def _budget_of_each(terms: Terms, rows: ExpectedRows) -> Zcdp:
+    """Return the budget of one group, where a person counts in several."""
+    return terms.zcdp.share(1, rows.contributions)

@@ -9,6 +9,7 @@ from dpmean.arguments.questions import ExpectedRows
 from dpmean.arguments.request import Request
 from dpmean.arguments.terms import Terms
 from dpmean.errors import hide_sizes
+from dpmean.pipeline.large_epsilon import warn_if_large
 from dpmean.pipeline.outlook import Outlook, Promise
 from dpmean.release.release import Release
 from dpmean.trust.registry import TrustModel
@@ -33,6 +34,7 @@ class Runner(Protocol):
 def run(X: Any, request: Request) -> Release:
     """Release the mean of the rows of ``X``, in the trust model of the request."""
     request.check_ledger()
+    warn_if_large(request)
     return hide_sizes(lambda: _runner(request.terms.model).run(X, request))
 
 

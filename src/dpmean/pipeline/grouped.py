@@ -15,6 +15,7 @@ from dpmean.enums import Sizes
 from dpmean.errors import ArgumentError, TooFewRowsError, TooFewRowsWarning, hide_sizes
 from dpmean.ledger.entries import relation_of
 from dpmean.pipeline.central import run_job
+from dpmean.pipeline.large_epsilon import warn_if_large
 from dpmean.pipeline.opening import open_keyed
 from dpmean.pipeline.payment import Payment
 from dpmean.privacy.neighbours import Neighbours
@@ -29,6 +30,7 @@ def run_groups(X: Any, request: Request) -> GroupedRelease:
     if request.groups is None:
         raise ArgumentError("the request lists no groups")
     request.check_ledger()
+    warn_if_large(request)
     groups = request.groups
     return hide_sizes(lambda: _run(X, request, groups))
 

@@ -1,4 +1,7 @@
-"""What there is to expect, in numbers and in words."""
+"""What there is to expect, in numbers and in words.
+
+This is one file because every number of the public class is explained, and said, where it is.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +166,8 @@ class Outlook:
     """What n rows in d dimensions and a budget promise.
 
     Attributes:
-        n: The number of rows, or of persons if all rows of a person are protected together (``privacy_unit``).
+        n: The number of rows, or of persons if all rows of a person are protected together (``privacy_unit``); of those
+            in one group, where a person counts in several.
         d: The number of columns.
         budget: The budget: zCDP, or pure differential privacy in the local model, or epsilon and delta in the shuffle
             model.
@@ -187,6 +191,8 @@ class Outlook:
         rows: What the rows are expected to look like.
         scale: The standard deviation that columns are expected to have, if errors are in the unit of a column.
         goal: The error that was asked for, and the budget or the number of rows that it takes. None if both were given.
+        contributions: In how many groups one person counts at most; with k, each group gets a k-th of the budget.
+        count_values: Whether the values of columns are to be counted.
 
     """
 
@@ -206,6 +212,8 @@ class Outlook:
     rows: RowKind = RowKind.NORMAL
     scale: float | None = None
     goal: Goal | None = None
+    contributions: int = 1
+    count_values: bool = False
 
     def __str__(self) -> str:
         ratio, least = self.error / self.sampling_error, "at least " * (self.verdict is Verdict.HOPELESS)
@@ -217,10 +225,12 @@ class Outlook:
             Verdict.RISKY: "few rows: expect a larger error, and now and then a much larger one",
             Verdict.HOPELESS: "too few rows: centre and radius could not be found",
         }[self.verdict]
+        one = "row" if self.contributions == 1 else "person"
         lines = [
-            f"{plural(self.n, 'row')} in {plural(self.d, 'dimension')}, {notion} = {amount:.4g}"
+            f"{plural(self.n, one)} in {plural(self.d, 'dimension')}, {notion} = {amount:.4g}"
             f"{f', {self.trust} model' * (self.trust is not Trust.CENTRAL)}: {verdict}",
             *([] if self.goal is None else [f"  {self.goal.words(self.error, self._unit)}"]),
+            *self._shares(amount),
             f"  privacy adds an error of {least}{self.error:.3g}{self._unit} ({self._rows_in_words})",
             f"  the sampling error is {self.sampling_error:.3g}{self._unit}; "
             f"privacy adds {least}{ratio:.2g} times that",
@@ -237,6 +247,14 @@ class Outlook:
         if self.traffic is not None:
             lines.append(str(self.traffic))
         return "\n".join(lines)
+
+    def _shares(self, rho: float) -> list[str]:
+        """Say what does not go into the mean of these rows."""
+        groups, lines = self.contributions, []
+        if groups > 1:
+            each = f"each group gets rho = {rho / groups:.4g}"
+            lines.append(f"  {each}, as a person counts in up to {groups} groups; all numbers are about one group")
+        return [*lines, *(["  counting the values of columns takes 4 % of the budget"] if self.count_values else [])]
 
     @property
     def _unit(self) -> str:

@@ -35,7 +35,8 @@ def encode_columns(release: Release) -> dict[str, Any]:
     """Return the fields of a document that not every release has."""
     found: dict[str, Any] = {}
     if release.scales is not None:
-        found["scales"] = ScalesDocument(**{**asdict(release.scales), "kind": str(release.scales.kind)})
+        fields = asdict(release.scales) | {"kind": str(release.scales.kind)}
+        found["scales"] = ScalesDocument(**{name: fields[name] for name in ScalesDocument.__struct_fields__})
     if release.value_counts is not None:
         found["value_counts"] = ValueCountsDocument(**asdict(release.value_counts))
     if release.variances is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from typing import TYPE_CHECKING, Any
 
 from dpmean.errors import ArgumentError
@@ -11,6 +12,7 @@ from dpmean.release.statistics import STATISTICS, in_files
 if TYPE_CHECKING:
     from dpmean.release.grouped import GroupedRelease
     from dpmean.release.release import Release
+    from dpmean.release.scales import Scales
 
 
 def frame_of_release(release: Release, library: str) -> Any:
@@ -38,8 +40,23 @@ def frame_of_groups(grouped: GroupedRelease, library: str) -> Any:
     return _frame_of(lines, library)
 
 
+def frame_of_scales(scales: Scales, library: str) -> Any:
+    """Return a line per column: its scale and the error of that, NaN where it could not be found."""
+    known = [*zip(scales.known, scales.values, scales.errors, strict=True)]
+    table = {
+        "column": _called(scales.columns, len(known)),
+        "scale": [value if one else math.nan for one, value, _ in known],
+        "error": [error if one else math.nan for one, _, error in known],
+    }
+    return _frame_of(table, library)
+
+
 def _names(release: Release) -> list[str]:
-    return list(release.columns or (f"column {j}" for j in range(release.d)))
+    return _called(release.columns, release.d)
+
+
+def _called(columns: tuple[str, ...] | None, d: int) -> list[str]:
+    return list(columns or (f"column {j}" for j in range(d)))
 
 
 def _frame_of(table: dict[str, Any], library: str) -> Any:

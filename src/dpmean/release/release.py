@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, final
@@ -91,6 +91,8 @@ class Release:
     def __post_init__(self) -> None:
         object.__setattr__(self, "trust", read_name(Trust, self.trust, "trust"))
         object.__setattr__(self, "neighbours", read_name(Neighbours, self.neighbours, "neighbours"))
+        if self.scales is not None:
+            object.__setattr__(self, "scales", replace(self.scales, columns=self.columns))
 
     @property
     def cost(self) -> Zcdp:

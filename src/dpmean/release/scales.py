@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpmean.enums import ScaleKind
+from dpmean.errors import display_name
 from dpmean.privacy.receipts import Receipt
 
 SILENT = 4
@@ -36,6 +37,7 @@ class Scales:
         kind: ``"found"`` if they were found privately, ``"given"`` if the caller knew them.
         per_column: True if each column is to be accurate in its own standard deviations, as with bounds on columns;
             False if all columns share a unit, as with a bound on the norm.
+        columns: The names of the columns, if the release knows them.
 
     """
 
@@ -44,6 +46,7 @@ class Scales:
     units: tuple[float, ...]
     kind: ScaleKind
     per_column: bool
+    columns: tuple[str, ...] | None = None
 
     @property
     def used(self) -> bool:
@@ -90,11 +93,25 @@ class Scales:
     def __str__(self) -> str:
         return "\n".join(self._line(j) for j in range(len(self.values)))
 
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame with a line per column: its scale, and the standard error as a part of it.
+
+        Both are NaN where the scale could not be found.
+
+        Args:
+            library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+
+        """
+        from dpmean.release.frame_export import frame_of_scales  # here, as few need it
+
+        return frame_of_scales(self, library)
+
     def _line(self, j: int) -> str:
         """Return what is known of one column."""
+        name = f"column {j}" if self.columns is None else display_name(self.columns[j])
         if not self.known[j]:
-            return f"column {j}: could not be found"
-        value = f"column {j}: {self.values[j]:.3g}"
+            return f"{name}: could not be found"
+        value = f"{name}: {self.values[j]:.3g}"
         return f"{value} (given)" if self.kind is ScaleKind.GIVEN else f"{value} ± {100 * self.errors[j]:.2g} %"
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:

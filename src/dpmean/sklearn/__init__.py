@@ -38,6 +38,7 @@ from dpmean.release.release import Release
 from dpmean.release.statistics import scale
 from dpmean.sklearn.rows import (
     as_labels,
+    checked_output,
     checked_rows,
     fitted_rows,
     labelled_rows,
@@ -172,6 +173,19 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.standardize and self.scale_ is not None:
             centred /= self.scale_
         return centred
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Return rows as they were before ``transform``, up to rounding: times the scales, plus the private mean.
+
+        Use it for what was computed of rows that ``transform`` returned, such as the centres of clusters.
+
+        Args:
+            X: Rows with the same columns, as ``transform`` returns them.
+
+        """
+        check_is_fitted(self)
+        rows = checked_output(self, X)
+        return (rows * self.scale_ if self.standardize and self.scale_ is not None else rows) + self.mean_
 
 
 class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):

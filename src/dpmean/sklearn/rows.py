@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import assert_all_finite, validate_data
+from sklearn.utils.validation import assert_all_finite, check_array, validate_data
 
-from dpmean.errors import DataError
+from dpmean.errors import ArgumentError, DataError, plural
 from dpmean.queries.queries import Ints
 from dpmean.rows.opening import InMemory
 from dpmean.rows.tables.keys import ABSENT, Keys
@@ -78,8 +79,22 @@ def _one_dimensional(y: Any) -> Any:
 
 def checked_rows(estimator: BaseEstimator, X: Any, **how: Any) -> NDArray[Any]:
     """Check rows as scikit-learn does, but let none of its errors through that may print them."""
+    return _discreetly(lambda: validate_data(estimator, X, **how))
+
+
+def checked_output(estimator: BaseEstimator, X: Any) -> NDArray[Any]:
+    """Check what came out of ``transform`` in the same way; it may have lost the names of columns."""
+    array = _discreetly(lambda: check_array(X, estimator=estimator, input_name="X"))
+    if array.shape[1] != estimator.n_features_in_:
+        name, expected = type(estimator).__name__, plural(estimator.n_features_in_, "feature")
+        raise ArgumentError(f"X has another number of features, but {name} is expecting {expected} as input.")
+    return array
+
+
+def _discreetly(check: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """Return what a check of scikit-learn returns, or an error of our own."""
     try:
-        array: NDArray[Any] = validate_data(estimator, X, **how)
+        array = check()
         if array.dtype.kind == "O":  # whole numbers of Python may be too large
             array = array.astype(np.float64)
         if array.dtype.kind in "fiub":

@@ -28,9 +28,10 @@ def split(budget: Zcdp, *shares: int) -> tuple[Zcdp, ...]:
     return tuple(budget.share(share, sum(shares)) for share in shares)
 
 
-def left_for_mean(budget: Zcdp, neighbours: Neighbours) -> Zcdp:
-    """Return what is left for the mean once the rows are counted, if their number is private."""
-    return budget if neighbours is Neighbours.REPLACE_ONE else split(budget, *COUNT_SHARES)[1]
+def left_for_mean(budget: Zcdp, neighbours: Neighbours, *, values: bool = False) -> Zcdp:
+    """Return what is left for the mean once rows are counted, if their number is private, and values, if asked for."""
+    taken, whole = share_of_counts(neighbours, values=values), sum(COUNT_SHARES)
+    return budget.share(whole - taken, whole) if taken else budget
 
 
 def variance_at(square: int, cost: Fraction) -> Fraction:

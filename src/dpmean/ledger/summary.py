@@ -1,0 +1,47 @@
+"""An account in words: what was paid when, what that costs together, and the largest next release."""
+
+from __future__ import annotations
+
+from dpmean.ledger.account import Account, digits
+from dpmean.privacy.budgets import ApproxDp
+
+_NEXT = "largest next release"
+
+
+def describe(account: Account) -> list[str]:
+    """Return what was paid when, and what may still be, line by line."""
+    prices = [f"{account.unit} = {price}" for price in account.prices]
+    sums = [*((words, f"{account.unit} = {amount}") for words, amount in add_up(account)), ("budget", account.budget)]
+    wide = max(map(len, prices), default=0)
+    broad = max(len(words) for words, _ in sums)
+    return [
+        *(
+            f"  {entry.when[:16].replace('T', ' ')}  {price:<{wide}}  {entry}"
+            for entry, price in zip(account.entries, prices, strict=True)
+        ),
+        *(f"  {words:<{broad}}  {amount}" for words, amount in sums),
+        *(f"  {words}" for words in remarks(account)),
+    ]
+
+
+def add_up(account: Account) -> list[tuple[str, str]]:
+    """Return what all entries cost together, and what one more release may cost: words, and digits to the safe side."""
+    found = [(f"spent{account.ever}", digits(account.spent, up=True)), (largest_next(account), _down(account))]
+    added = account.left_of_added
+    return found if added is None else [*found, ("... about add-or-remove-one", digits(added, up=False))]
+
+
+def largest_next(account: Account) -> str:
+    """Return what the number is that one more release may cost."""
+    return f"{_NEXT}{account.pure or account.at}"
+
+
+def remarks(account: Account) -> list[str]:
+    """Return what to say of numbers that do not add up, if they do not."""
+    if not isinstance(account.budget, ApproxDp) or not account.entries or account.pure:
+        return []
+    return ["epsilons do not add up: what was spent and the next release may exceed the budget together"]
+
+
+def _down(account: Account) -> str:
+    return digits(account.left, up=False)

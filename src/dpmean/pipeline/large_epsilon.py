@@ -1,0 +1,48 @@
+"""A warning where epsilon is so large that the promise alone says little."""
+
+from __future__ import annotations
+
+import math
+
+from dpmean.arguments.request import Request
+from dpmean.arguments.terms import Terms
+from dpmean.errors import LargeEpsilonWarning
+from dpmean.privacy.budgets import Zcdp
+from dpmean.privacy.conversions import rounded_up, tight_epsilon
+from dpmean.release.settings import USUAL_DELTA
+from dpmean.warning import warn_user
+
+USUAL = 10
+"""Up to here an epsilon is common; far above it the promise alone says little."""
+_LARGEST_ODDS = 10**9
+
+
+def warn_if_large(request: Request) -> None:
+    """Warn of a large epsilon, before anything is paid. A release with a seed protects nobody, and says that."""
+    if request.seed is not None:
+        return
+    epsilon, at = _epsilon_of(request.terms)
+    if epsilon <= USUAL:
+        return
+    one = "row" if request.privacy_unit is None else "person"
+    warn_user(
+        f"epsilon = {epsilon:.4g}{at} promises little: somebody who would bet 1 to 1 about a {one} could bet "
+        f"{_odds(epsilon)} to 1 after seeing this release. Most releases stay at {USUAL} or below",
+        LargeEpsilonWarning,
+    )
+
+
+def _epsilon_of(terms: Terms) -> tuple[float, str]:
+    """Return the epsilon that a release will state, and at which delta, in words."""
+    if not isinstance(terms.budget, Zcdp):
+        return float(terms.budget.epsilon), ""
+    delta = USUAL_DELTA if terms.delta is None else terms.delta
+    rho = f"rho = {float(terms.budget.rho):.4g}, " if terms.delta is None else ""
+    return rounded_up(tight_epsilon(terms.budget, delta)), f" ({rho}at delta = {float(delta):g})"
+
+
+def _odds(epsilon: float) -> str:
+    """Return e to the epsilon with two digits, as people write it."""
+    if epsilon > math.log(_LARGEST_ODDS):
+        return f"over {_LARGEST_ODDS:,}"
+    return f"{float(f'{math.exp(epsilon):.2g}'):,.0f}"
