@@ -1,51 +1,70 @@
-"""Releases as data frames of whichever library the caller has: the statistics of every column."""
+"""Releases as tables: the statistics of every column, for data frames of whichever library, and for CSV files.
+
+Tables of releases have the same columns, whatever was asked for and whatever happened; what is not known is NaN.
+"""
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import math
+from typing import Any
 
 from dpmean.errors import ArgumentError
-from dpmean.release.statistics import STATISTICS, in_files
+from dpmean.release.grouped import GroupedRelease, Refusal
+from dpmean.release.release import Release
+from dpmean.release.statistics import STATISTICS
 
-if TYPE_CHECKING:
-    from dpmean.release.grouped import GroupedRelease
-    from dpmean.release.release import Release
-
-
-def frame_of_release(release: Release, library: str) -> Any:
-    """Return a line per column; statistics that the release does not know are left out."""
-    values = {statistic.name: statistic.compute(release) for statistic in STATISTICS}
-    table = {name: numbers.tolist() for name, numbers in values.items() if numbers is not None}
-    return _frame_of({"column": _names(release), **table}, library)
+Table = dict[str, list[Any]]
+"""Columns by their names, all of one length."""
 
 
-def frame_of_groups(grouped: GroupedRelease, library: str) -> Any:
-    """Return a line per group and column; what one group does not know is None."""
-    statistics = in_files(grouped.released.values())
-    names = ("column", *(statistic.name for statistic in statistics), "n")
-    group = f"{grouped.by} (group)" if grouped.by in names else grouped.by
-    lines: dict[str, list[Any]] = {group: [], **{name: [] for name in names}}
-    for label, release in grouped.released.items():
-        lines[group] += [label] * release.d
-        lines["column"] += _names(release)
-        for statistic in statistics:
-            numbers = statistic.compute(release)
-            lines[statistic.name] += [None] * release.d if numbers is None else numbers.tolist()
-        lines["n"] += [release.n] * release.d
-    return _frame_of(lines, library)
+def table_of(release: Release | GroupedRelease) -> Table:
+    """Return a line per column, or per group and column; numbers that cannot be relied upon are NaN."""
+    return _of_groups(release) if isinstance(release, GroupedRelease) else _of_release(release)
 
 
-def _names(release: Release) -> list[str]:
-    return list(release.columns or (f"column {j}" for j in range(release.d)))
-
-
-def _frame_of(table: dict[str, Any], library: str) -> Any:
-    """Return columns as a data frame of some library."""
+def frame_of(release: Release | GroupedRelease, library: str) -> Any:
+    """Return the table of a release as a data frame of some library."""
     if library not in ("pandas", "polars", "pyarrow"):
         raise ArgumentError(f'library must be "pandas", "polars" or "pyarrow", got {library!r}')
     try:
         found = importlib.import_module(library)
     except ModuleNotFoundError:
         raise ArgumentError(f"{library} is not installed: pip install {library}, or name another library") from None
+    table = table_of(release)
     return found.table(table) if library == "pyarrow" else found.DataFrame(table)
+
+
+def _of_release(release: Release) -> Table:
+    table: Table = {"column": _names(release)}
+    for statistic in STATISTICS:
+        numbers = statistic.reliable(release)
+        table[statistic.name] = [math.nan] * release.d if numbers is None else numbers.tolist()
+    return table
+
+
+def _of_groups(grouped: GroupedRelease) -> Table:
+    """Return the lines of all groups; a refused one has as many as the others, or one if none was released."""
+    names = next((_names(release) for release in grouped.released.values()), [""])
+    heads = ("column", *(statistic.name for statistic in STATISTICS), "n", "refused")
+    group = f"{grouped.by} (group)" if grouped.by in heads else grouped.by
+    table: Table = {group: [], **{head: [] for head in heads}}
+    for label, found in grouped.groups.items():
+        if isinstance(found, Refusal):
+            nothing = {statistic.name: [math.nan] * len(names) for statistic in STATISTICS}
+            lines: Table = {"column": names, **nothing, "n": [math.nan], "refused": [f"{found.reason}: {found.cure}"]}
+        else:
+            lines = {**_of_release(found), "n": [found.n], "refused": [""]}
+        for name, cells in {group: [label], **lines}.items():
+            table[name] += cells if len(cells) == len(names) else cells * len(names)
+    return {name: _of_one_type(cells) for name, cells in table.items()}
+
+
+def _of_one_type(cells: list[Any]) -> list[Any]:
+    """Return integers among NaN as floats: a column of a data frame has one type."""
+    unknown = any(isinstance(cell, float) and math.isnan(cell) for cell in cells)
+    return [float(cell) if isinstance(cell, int) else cell for cell in cells] if unknown else cells
+
+
+def _names(release: Release) -> list[str]:
+    return list(release.columns or (f"column {j}" for j in range(release.d)))

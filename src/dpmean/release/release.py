@@ -169,15 +169,19 @@ class Release:
         return own.view()
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return a data frame with a line per column: mean, noise and error.
+        """Return a data frame with a line per column: ``mean``, ``lower`` and ``upper`` at 95 % confidence, and more.
+
+        It has the same columns whatever was asked for and whatever happened: ``population_lower``,
+        ``population_upper``, ``noise_std``, ``scale``, ``std``, ``values`` and ``values_std``, too. What is not known,
+        or cannot be relied upon as there are too few rows, is NaN.
 
         Args:
             library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
 
         """
-        from dpmean.release.frame_export import frame_of_release  # here, as few need it
+        from dpmean.release.frame_export import frame_of  # here, as few need it
 
-        return frame_of_release(self, library)
+        return frame_of(self, library)
 
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up).

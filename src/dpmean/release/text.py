@@ -100,7 +100,7 @@ def estimate(
     lines = wrapped("  ", in_brackets(intervals)) if intervals else []
     for j, name in enumerate(names):
         words = f"{mean[j]:.6g}{_brackets(intervals, j)}; noise std {noise_std[j]:.3g}"
-        words += "".join(f"; {one.words} {one.sign}{values[j]:.{one.digits}g}" for one, values in others)
+        words += "".join(f"; {one.words} {values[j]:.{one.digits}g}" for one, values in others)
         if len(name) > width:  # the numbers of all columns are to begin at the same place
             lines += wrapped("  ", name)
             name = ""

@@ -60,7 +60,8 @@ def _folded(title: str, columns: Columns, bodies: list[Html], length: int) -> Ht
 
 
 def _heads(columns: Columns) -> list[str]:
-    first = "column, and its bounds" if _bounded(columns) else "column"
+    first = "column" + ", and its unit" * any(columns.units) * (not _bounded(columns))
+    first += ", and its bounds" * _bounded(columns)
     interval = "95 % interval" if columns.measured or columns.few else "95 % of the noise"
     population = [] if columns.population is None else ["95 % interval, population"]
     return [first, "estimate", interval, *population, "noise", *(statistic.words for statistic, _ in columns.others)]
@@ -77,16 +78,21 @@ def _lines(columns: Columns) -> list[Html]:
         if columns.population is not None:
             low, high = (float(ends[j]) for ends in columns.population)
             wide = [between(low, high, (high - low) / 2)]
-        within = None
-        if _bounded(columns) and columns.lower is not None and columns.upper is not None:
-            within = tag("span", f"{plain(columns.lower[j], 6)} to {plain(columns.upper[j], 6)}", class_="soft")
         cells = [value, around, *wide, plain(float(columns.noise_std[j]), 2)]
         for statistic, values in columns.others:
             known = values is not None and not math.isnan(values[j])
             cells.append(plain(float(values[j]), statistic.digits) if known and values is not None else "not known")
-        name = tag("th", tag("bdi", columns.names[j]), within, scope="row")
+        beside = _beside(columns, j)
+        soft = tag("span", beside, class_="soft") if beside else None
+        name = tag("th", tag("bdi", columns.names[j]), soft, scope="row")
         lines.append(tag("tr", name, *(tag("td", cell) for cell in cells)))
     return lines
+
+
+def _beside(columns: Columns, j: int) -> str:
+    """Return what stands below the name of a column: its name in the data, its bounds, its unit."""
+    range_or_unit = columns.bounds(j) if _bounded(columns) else columns.units[j]
+    return ": ".join(words for words in (columns.keys[j], range_or_unit) if words)
 
 
 def _bounded(columns: Columns) -> bool:
