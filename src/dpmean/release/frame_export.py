@@ -52,7 +52,7 @@ def _of_groups(grouped: GroupedRelease) -> Table:
     for label, found in grouped.groups.items():
         if isinstance(found, Refusal):
             nothing = {statistic.name: [math.nan] * len(names) for statistic in STATISTICS}
-            lines: Table = {"column": names, **nothing, "n": [math.nan], "refused": [f"{found.reason}: {found.cure}"]}
+            lines: Table = {"column": names, **nothing, "n": [math.nan], "refused": [f"{found.reason}; {found.cure}"]}
         else:
             lines = {**_of_release(found), "n": [found.n], "refused": [""]}
         for name, cells in {group: [label], **lines}.items():

@@ -17,7 +17,7 @@ _LARGER = "a larger budget, or allow_few_rows=True for a mean whose error is not
 def cure_of(refusal: Refusal) -> str:
     """Return what to do about one refused group."""
     label = _LABELS.format("the label")
-    return label if refusal.reason == NO_ROWS else f"{label}, join the group with another, or give {_LARGER}"
+    return label if refusal.reason == NO_ROWS else f"{label}; join the group with another, or give {_LARGER}"
 
 
 def refusals_in_words(refused: Sequence[Refusal], groups: int, one: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmean.enums import ScaleKind
 from dpmean.errors import plural
 from dpmean.release import text
+from dpmean.release.intervals import population_of_one
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds, Settings
 from dpmean.release.value_counts import counted_in_words, moved_in_words
@@ -114,18 +115,9 @@ def _sizes(release: Release, columns: Columns) -> list[tuple[str, str]]:
 
 def intervals_of_one(release: Release, columns: Columns) -> tuple[str, str]:
     """Return the intervals of the only column in words: of the mean of these rows, and of a population if known."""
-    low, high, mean = float(columns.low[0]), float(columns.high[0]), float(columns.mean[0])
-    rows = between(low, high, float(columns.error[0]))
-    if columns.population is not None:
-        low, high = (float(ends[0]) for ends in columns.population)
-    elif not release.settings.radius_unit:
-        error = release.error_bound(of="population")
-        low, high = mean - error, mean + error
-        if columns.lower is not None and columns.upper is not None:
-            low, high = max(low, float(columns.lower[0])), min(high, float(columns.upper[0]))
-    else:
-        return rows, ""
-    return rows, between(low, high, (high - low) / 2)
+    rows = between(float(columns.low[0]), float(columns.high[0]), float(columns.error[0]))
+    ends = population_of_one(release)
+    return rows, "" if ends is None else between(*ends, (ends[1] - ends[0]) / 2)
 
 
 def length_of(release: Release, value: float) -> str:

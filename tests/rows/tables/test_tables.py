@@ -575,7 +575,7 @@ def test_all_groups_may_be_refused(tmp_path):
     assert frame["clinic"].tolist() == ["x", "y"]
     assert frame["column"].tolist() == ["", ""]
     assert frame[["mean", "lower", "upper", "n"]].isna().all(axis=None)
-    assert set(frame["refused"]) == {f"it has no rows: {found['x'].cure}"}
+    assert set(frame["refused"]) == {f"it has no rows; {found['x'].cure}"}
     assert found.labels == ()
     assert found.means.shape == (0, 0)
     with pytest.raises(
@@ -597,7 +597,7 @@ def test_groups_that_are_refused_at_a_price_say_how_many_why_and_what_to_do(tmp_
     assert all(cure in " ".join(words.split()) for words in (str(found), page))
     assert "none: 3 groups, all refused" in str(given["ledger"])
     frame = found.to_frame()
-    assert frame["refused"].tolist() == [f"{reason}: {found[label].cure}" for label, reason in found.refused.items()]
+    assert frame["refused"].tolist() == [f"{reason}; {found[label].cure}" for label, reason in found.refused.items()]
     one = dpmean.mean_by(table(60), groups=["x"], **given)
     assert one.why_refused()[0].startswith("the only group was refused: it has too few rows")
 
