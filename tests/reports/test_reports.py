@@ -788,6 +788,23 @@ def test_sixty_groups_have_a_line_each_and_one_more_has_not(grouped, tmp_path):
         assert GroupedRelease.from_json(_held(tmp_path / "page.html")).to_json() == crowded.to_json()
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_a_first_group_with_few_rows_moves_no_cell(many, tmp_path):
+    given = {"rho": 0.5, "bounds": _LIMITS, "seed": 1, "population": True, "allow_few_rows": True}
+    groups = dpmean.mean_by(_table(), by=np.arange(5000) >= 50, groups=[False, True], **given)
+    assert groups[False].settings.few_rows
+    if many:
+        groups = replace(groups, groups={j: groups[j > 0] for j in range(61)})
+    text = dpmean.report(groups, tmp_path / "page.html").read_text()
+    table = re.search(r'<table class="numbers[^"]*">.*?</table>', text, re.DOTALL)[0]
+    heads = re.findall(r"<th[^>]*>([^<]*)</th>", table.partition("</thead>")[0])
+    place = heads.index("95 % interval, population") - len(heads)
+    lines = [re.findall(r"<td[^>]*>([^<]*)</td>", line) for line in table.partition("<tbody")[2].split("</tr>")]
+    cells = [line[place] for line in lines if len(line) >= -place]
+    assert cells[-1].count(" to ") == 1
+    assert set(cells[3 * many :][:3]) == {"not known"}  # of many groups, the public bounds stand first
+
+
 @pytest.mark.parametrize("image", [None, True])
 def test_many_groups_of_many_columns_are_drawn_in_part(browser, grouped, image, tmp_path):
     one = grouped["many"]["North"]

@@ -66,9 +66,9 @@ def body(
 def _subtitle(release: GroupedRelease, promise: Promise) -> str:
     one = "row" if promise.unit is None else "person"
     by = "" if release.by == "group" else f", by {display_name(release.by)}"
-    means = f"The {'mean' if len(release) == 1 else 'means'} of {plural(len(release), 'group')}{by}"
-    if not release.released:
-        means = f"The {'size' if len(release) == 1 else 'sizes'} of {plural(len(release), 'group')}{by}, without a mean"
+    what = f"mean{'s' * (len(release) > 1)}" if release.released else f"size{'s' * (len(release) > 1)}"
+    none = "" if release.released else ", of which none has a mean"
+    means = f"The {what} of {plural(len(release), 'group')}{by}{none}"
     if promise.broken:
         return f"{means}, with noise that protects nobody in them."
     return f"{means}, with noise that protects every single {one} in them. Everything on this page may be published."
@@ -90,9 +90,9 @@ def _remarks(release: GroupedRelease) -> list[Html]:
 
 
 def _facts(release: GroupedRelease, promise: Promise) -> list[tuple[str, str]]:
-    without = len(release.refused)
+    without = len(release.refused) if release.released else "all"
     return [
-        ("groups", str(len(release)) + (f", {without} without a number" if without else "")),
+        ("groups", str(len(release)) + (f", {without} without a number" if release.refused else "")),
         *[("columns", str(found.d)) for found in islice(release.released.values(), 1)],
         ("privacy", promise.broken or wording.in_brief(promise)),
         ("sizes of groups", release.sizes),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
@@ -14,12 +13,14 @@ import numpy as np
 from dpmean.privacy.receipts import zcdp_of
 from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
+from dpmean.release.statistics import Statistic, Values
 from dpmean.reports import charts, wording
 from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, tag
-from dpmean.reports.numbers import between, plain, with_error
+from dpmean.reports.numbers import plain
 from dpmean.reports.parts import data
 from dpmean.reports.scale import Scale
+from dpmean.reports.tables import estimate_and_intervals, in_words
 
 MOST = 60
 """So many groups have a line, a paragraph and a table of receipts each."""
@@ -90,11 +91,16 @@ def numbers_of_all(release: GroupedRelease, groups: Mapping[Any, Columns]) -> Ht
     """Return a folded table with the numbers of all groups, or why they have none."""
     first = next(iter(groups.values()), None)
     d = 1 if first is None else first.d
+    population = any(columns.population is not None for columns in groups.values())
     listed = max(_LISTED // d, 1)
-    lines = [line for label in islice(release, listed) for line in _lines(label, release[label], groups.get(label), d)]
+    lines = [
+        line
+        for label in islice(release, listed)
+        for line in _lines(label, release[label], groups.get(label), d, population=population)
+    ]
     some = "" if listed >= len(release) else f" The first {listed} of {len(release)} groups; all are in the release."
     caption = f"Estimates, rounded to what their errors support.{some}" if groups else f"Group by group.{some}"
-    heads, bounds = _heads(release, first), [] if first is None else _bounds(first)
+    heads, bounds = _heads(release, first, population=population), [] if first is None else _bounds(first)
     table = tag(
         "table",
         tag("caption", caption),
@@ -107,14 +113,14 @@ def numbers_of_all(release: GroupedRelease, groups: Mapping[Any, Columns]) -> Ht
     return tag("details", title, tag("div", table, class_="wide tall", tabindex=0, role="region", aria_label="numbers"))
 
 
-def _heads(release: GroupedRelease, first: Columns | None) -> list[str]:
+def _heads(release: GroupedRelease, first: Columns | None, *, population: bool) -> list[str]:
     number = "rows" if release.unit is None else "persons"
     if first is None:
         return ["group", _WHY]
     column = [_COLUMN] if first.d > 1 else []
     interval = "95 % interval" if first.measured or first.few else "95 % of the noise"
-    population = [] if first.population is None else ["95 % interval, population"]
-    return ["group", number, *column, "estimate", interval, *population, *(one.words for one, _ in _others(first))]
+    wide = ["95 % interval, population"] if population else []
+    return ["group", number, *column, "estimate", interval, *wide, *(one.words for one, _ in _others(first))]
 
 
 def _bounds(columns: Columns) -> list[Html]:
@@ -129,7 +135,9 @@ def _bounds(columns: Columns) -> list[Html]:
     return lines
 
 
-def _lines(label: Any, found: Release | Refusal, columns: Columns | None, d: int) -> Iterator[Html]:
+def _lines(
+    label: Any, found: Release | Refusal, columns: Columns | None, d: int, *, population: bool
+) -> Iterator[Html]:
     """Yield the lines of one group: a line for each column, or one that says why there is no number."""
     name = tag("bdi", str(label))
     if columns is None or isinstance(found, Refusal):
@@ -141,22 +149,12 @@ def _lines(label: Any, found: Release | Refusal, columns: Columns | None, d: int
     for j in range(d):
         group = [tag("th", name, scope="row", rowspan=span), number] if j == 0 else []
         column = [tag("td", columns.names[j], class_="why")] if d > 1 else []
-        yield tag("tr", *group, *column, *(tag("td", cell) for cell in _cells(columns, j)))
+        cells = estimate_and_intervals(columns, j, population=population)
+        cells += [in_words(statistic, values, j) for statistic, values in _others(columns)]
+        yield tag("tr", *group, *column, *(tag("td", cell) for cell in cells))
 
 
-def _cells(columns: Columns, j: int) -> Iterator[str]:
-    error = float(columns.error[j])
-    yield with_error(float(columns.mean[j]), error)[0]
-    yield "not known" if columns.few else between(float(columns.low[j]), float(columns.high[j]), error)
-    if columns.population is not None:
-        low, high = (float(ends[j]) for ends in columns.population)
-        yield between(low, high, (high - low) / 2)
-    for statistic, values in _others(columns):
-        known = values is not None and not math.isnan(values[j])
-        yield plain(float(values[j]), statistic.digits) if known and values is not None else "not known"
-
-
-def _others(columns: Columns) -> list[Any]:
+def _others(columns: Columns) -> list[tuple[Statistic, Values]]:
     return [(statistic, values) for statistic, values in columns.others if statistic.of_groups]
 
 

@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dpmean.release.statistics import Statistic, Values
 from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, tag
 from dpmean.reports.numbers import between, plain, with_error
 
 _OPEN, _LISTED = 12, 2000
 """As many lines of a table are shown at once, and at all."""
+UNKNOWN = "not known"
 _NARROW = 4
 """So many cells of a line stand side by side on the narrowest screens."""
 
@@ -24,26 +26,37 @@ def is_listed(columns: Columns) -> bool:
 def numbers(columns: Columns, name: str) -> Html:
     """Return a table of all columns; ``name`` is the identifier of its lines."""
     title = "The numbers" if columns.d == 1 else f"The numbers of all {columns.d} columns"
-    return _folded(title, columns, [tag("tbody", *_lines(columns), id=name)], columns.d)
+    population = columns.population is not None
+    lines = _lines(columns, population=population)
+    return _folded(title, columns, [tag("tbody", *lines, id=name)], columns.d, population=population)
 
 
 def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], name: str) -> Html:
     """Return a table of all columns of all groups, group by group."""
-    bodies = []
+    bodies, population = [], any(columns.population is not None for columns in groups.values())
     for place, (label, columns) in enumerate(groups.items()):
         about = tag("span", sizes[label], class_="soft")
         head = tag(
             "tr",
             tag(
-                "th", tag("bdi", str(label)), " ", about, colspan=len(_heads(columns)), scope="rowgroup", class_="group"
+                "th",
+                tag("bdi", str(label)),
+                " ",
+                about,
+                colspan=len(_heads(columns, population=population)),
+                scope="rowgroup",
+                class_="group",
             ),
         )
-        bodies.append(tag("tbody", head, *_lines(columns), id=f"{name}-{place}"))
+        bodies.append(tag("tbody", head, *_lines(columns, population=population), id=f"{name}-{place}"))
     first = next(iter(groups.values()))
-    return _folded(f"The numbers of {len(groups)} groups", first, bodies, (first.d + 1) * len(groups))
+    return _folded(
+        f"The numbers of {len(groups)} groups", first, bodies, (first.d + 1) * len(groups), population=population
+    )
 
 
-def _folded(title: str, columns: Columns, bodies: list[Html], length: int) -> Html:
+def _folded(title: str, columns: Columns, bodies: list[Html], length: int, *, population: bool) -> Html:
+    heads = _heads(columns, population=population)
     some = "" if is_listed(columns) else f"; the first {_LISTED} of {columns.d}, all are in the data below"
     caption = (
         f"Estimates, rounded to what their errors support{some}. Noise: its standard deviation. "
@@ -52,41 +65,51 @@ def _folded(title: str, columns: Columns, bodies: list[Html], length: int) -> Ht
     table = tag(
         "table",
         tag("caption", caption),
-        tag("thead", tag("tr", *(tag("th", word, scope="col") for word in _heads(columns)))),
+        tag("thead", tag("tr", *(tag("th", word, scope="col") for word in heads))),
         *bodies,
-        class_="numbers many" if len(_heads(columns)) > _NARROW else "numbers",
+        class_="numbers many" if len(heads) > _NARROW else "numbers",
     )
     return tag("details", tag("summary", title), tag("div", table, class_="wide"), open=length <= _OPEN)
 
 
-def _heads(columns: Columns) -> list[str]:
+def _heads(columns: Columns, *, population: bool) -> list[str]:
     first = "column" + ", and its unit" * any(columns.units) * (not _bounded(columns))
     first += ", and its bounds" * _bounded(columns)
     interval = "95 % interval" if columns.measured or columns.few else "95 % of the noise"
-    population = [] if columns.population is None else ["95 % interval, population"]
-    return [first, "estimate", interval, *population, "noise", *(statistic.words for statistic, _ in columns.others)]
+    wide = ["95 % interval, population"] if population else []
+    return [first, "estimate", interval, *wide, "noise", *(statistic.words for statistic, _ in columns.others)]
 
 
-def _lines(columns: Columns) -> list[Html]:
+def _lines(columns: Columns, *, population: bool) -> list[Html]:
     lines = []
     for j in range(min(columns.d, _LISTED)):
-        error = float(columns.error[j])
-        value, around = with_error(float(columns.mean[j]), error)[0], "not known"
-        if not columns.few:
-            around = between(float(columns.low[j]), float(columns.high[j]), error)
-        wide = []
-        if columns.population is not None:
-            low, high = (float(ends[j]) for ends in columns.population)
-            wide = [between(low, high, (high - low) / 2)]
-        cells = [value, around, *wide, plain(float(columns.noise_std[j]), 2)]
-        for statistic, values in columns.others:
-            known = values is not None and not math.isnan(values[j])
-            cells.append(plain(float(values[j]), statistic.digits) if known and values is not None else "not known")
+        value, around, *wide = estimate_and_intervals(columns, j, population=population)
+        others = [in_words(statistic, values, j) for statistic, values in columns.others]
+        cells = [value, around, *wide, plain(float(columns.noise_std[j]), 2), *others]
         beside = _beside(columns, j)
         soft = tag("span", beside, class_="soft") if beside else None
         name = tag("th", tag("bdi", columns.names[j]), soft, scope="row")
         lines.append(tag("tr", name, *(tag("td", cell) for cell in cells)))
     return lines
+
+
+def estimate_and_intervals(columns: Columns, j: int, *, population: bool) -> list[str]:
+    """Return the estimate of a column and its interval in words, and that of a population if anybody knows one."""
+    error = float(columns.error[j])
+    cells = [with_error(float(columns.mean[j]), error)[0], UNKNOWN]
+    if not columns.few:
+        cells[1] = between(float(columns.low[j]), float(columns.high[j]), error)
+    if columns.population is None:
+        return [*cells, UNKNOWN] if population else cells
+    low, high = (float(ends[j]) for ends in columns.population)
+    return [*cells, between(low, high, (high - low) / 2)]
+
+
+def in_words(statistic: Statistic, values: Values, j: int) -> str:
+    """Return a statistic of one column."""
+    if values is None or math.isnan(values[j]):
+        return UNKNOWN
+    return plain(float(values[j]), statistic.digits)
 
 
 def _beside(columns: Columns, j: int) -> str:
