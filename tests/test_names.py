@@ -40,7 +40,7 @@ MOST_MODULES = {
     "release.grouped": 22,
     "ledger.entries": 17,
     "ledger.ledger": 22,
-    "reports.document": 44,
+    "reports.document": 47,
 }
 """How many modules of this package a public module loads at most, packages not counted but for the outermost."""
 NEVER = {"torch", "pandas", "polars", "pyarrow", "narwhals", "dask", "distributed", "duckdb", "pyspark", "sklearn"}

@@ -1,5 +1,6 @@
 """The command line: what it prints, how it ends, and what it never shows."""
 
+import csv
 import io
 import json
 import os
@@ -274,17 +275,18 @@ def test_formats(run, home):
     assert run(f"{command} --format json").stdout == document.stdout
     assert "PROTECTS NOBODY" in document.stderr
     table = run(f"{command} --format csv").stdout.splitlines()
-    assert table[0] == "column,mean,lower,upper,noise_std,within,scale,seeded"
+    head = "column,mean,lower,upper,population_lower,population_upper,noise_std,scale,std,values,values_std"
+    assert table[0] == f"{head},seeded"
     interval = found.interval()
-    arrays = (found.mean, interval.lower, interval.upper, found.noise_std, found.column_bounds(), found.scales.values)
-    numbers = [*(float(values[0]) for values in arrays), "protects nobody"]
-    assert table[1] == ",".join(["age", *map(str, numbers)])
+    known = [found.mean, interval.lower, interval.upper, None, None, found.noise_std, found.scales.values]
+    numbers = ["" if values is None else float(values[0]) for values in [*known, None, None, None]]
+    assert table[1] == ",".join(["age", *map(str, numbers), "protects nobody"])
     unseeded = command.removesuffix(" --seed 1")
     run(f"{unseeded} --out mean.npy")
     assert np.abs(np.load(home / "mean.npy") - found.mean).max() < 5
     printed = CliRunner().invoke(main, [*unseeded.split(), "--format", "npy"]).stdout_bytes
     assert np.abs(np.load(io.BytesIO(printed)) - found.mean).max() < 5
-    assert run(f"{unseeded} --format csv").stdout.startswith("column,mean,lower,upper,noise_std,within,scale\n")
+    assert run(f"{unseeded} --format csv").stdout.startswith(f"{head}\n")
     both = run(f"{command} --out both.csv --json")
     assert both.stdout == document.stdout
     assert (home / "both.csv").read_text().splitlines() == table
@@ -549,14 +551,54 @@ def test_groups_and_persons(run, home):
     assert set(found.refused) == {"Z"}
     (home / "clinics.txt").write_text("A\nZ\n\n")
     table = run(f"{command} --groups clinics.txt --format csv").stdout.splitlines()
-    assert table[0] == "clinic,column,mean,lower,upper,noise_std,within,scale,n,refused"
-    assert [line.split(",")[:2] for line in table[1:]] == [["A", "age"], ["A", "height"], ["Z", ""]]
+    assert table[0].startswith("clinic,column,mean,lower,upper,")
+    assert table[0].endswith(",values,values_std,n,refused")
+    names = ("age", "height")
+    assert [line.split(",")[:2] for line in table[1:]] == [[label, name] for label in "AZ" for name in names]
+    assert '"it has no rows' not in table[1]
+    assert table[3].split(",")[2:13] == [""] * 11
     text = run(f"{command} --groups A,Z --sizes public").stdout
     assert "Private means of 2 groups by clinic" in text
     assert re.search(r"clinic +persons +column", text)
     assert re.search(r"\n  Z +no mean: ", text)
     assert "no mean" not in text.partition("privacy")[2]
     assert "several rows" not in text
+    text = " ".join(run(f"{command} --groups X,Z --sizes public").stdout.split())
+    assert "2 groups by clinic: all were refused" in text
+    assert "both groups were refused: each has no persons; check the labels" in text
+
+
+def test_words_on_a_page_are_checked_before_anything_is_spent(run, home):
+    command = "mean patients.csv --lower 0 --upper 250 --columns age,height --rho 0.4 --report words.html"
+    words = "--label 'age=Age at <admission>' --unit age=years --about 'All of 2024.' --contact me --title Patients"
+    run(f"{command} {words}")
+    page = (home / "words.html").read_text()
+    for part in ("Age at &lt;admission&gt;", "0 to 250", "All of 2024.", "Contact: ", "<title>Patients</title>"):
+        assert part in page
+    run("mean data.npy --norm-bound 60 --rho 0.4 --report words.html --label 1=second")
+    assert "second" in (home / "words.html").read_text()
+    by = "--by clinic --groups A,B --privacy-unit patient --lower 0 --upper 250"
+    run(f"mean visits.csv {by} --rho 0.4 --report words.html --unit height=cm")
+    assert 'height</bdi><span class="soft"> (cm)' in (home / "words.html").read_text()
+    ledger = "--ledger words.json --ledger-rho 1"
+    for more, code, said in (
+        ("--label agee=x", 2, "labels: there is no column 'agee': there are age, height"),
+        ("--label age", 2, "'age' is not a column and words about it, such as age=years"),
+        ("--unit age=x --unit age=y", 2, "--unit names the column 'age' more than once"),
+        ("--about ' '", 2, "about is empty"),
+    ):
+        assert said in run(f"{command} {ledger} {more}", code).stderr
+    for file in ("patients.csv", "visits.csv"):
+        assert (
+            "there is no column 'agee'"
+            in run(f"mean {file} --norm-bound 9 --rho 0.4 {ledger} --report words.html --label agee=x", 2).stderr
+        )
+    assert (
+        "labels: there is no column 4: the columns have no names"
+        in run(f"mean data.npy --norm-bound 9 --rho 0.4 {ledger} --report words.html --label 4=x", 2).stderr
+    )
+    assert "--about is for the page: give --report HTML" in run(f"{command.partition(' --rep')[0]} --about x", 2).stderr
+    assert not (home / "words.json").exists()
 
 
 def test_groups_by_several_columns(run, home):
@@ -733,8 +775,9 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
     found = json.loads(run(f"{groups} --shape 12,8.5").stdout)
     assert all(group["release"]["scales"]["values"] == [12.0, 8.5] for group in found["groups"])
     found = run(f"{command} --shape 12,8.5 --format csv").stdout.splitlines()
-    assert [line.split(",")[6] for line in found] == ["scale", "12.0", "8.5"]
-    assert run(f"{command} --shape round --format csv").stdout.splitlines()[1].split(",")[6] == ""
+    assert [line["scale"] for line in csv.DictReader(found)] == ["12.0", "8.5"]
+    found = run(f"{command} --shape round --format csv").stdout.splitlines()
+    assert [line["scale"] for line in csv.DictReader(found)] == ["", ""]
 
 
 def test_help_says_what_a_shape_is(run):

@@ -41,23 +41,60 @@ def lines_of(release):
     return list(csv.DictReader(io.StringIO(_document(release, "csv").decode())))
 
 
+NAMES = ["column", *(statistic.name for statistic in STATISTICS)]
+
+
 def test_what_is_shown_of_each_release(releases):
     known = {"refined": True, "clipped": False, "few rows": False}
-    for name, within in known.items():
+    for name, intervals in known.items():
         release = releases[name]
-        ends = ["lower", "upper"] * within
-        names = ["column", "mean", *ends, "noise_std", *["within"] * (name != "clipped"), *["scale"] * within]
-        assert list(release.to_frame()) == names
-        assert [bool(line["within"]) for line in lines_of(release)] == [within] * 2
+        frame = release.to_frame()
+        assert list(frame) == NAMES
+        assert list(lines_of(release)[0]) == [*NAMES, "seeded"]
+        for end in ("lower", "upper"):
+            assert frame[end].notna().tolist() == [intervals] * 2
+            assert [bool(line[end]) for line in lines_of(release)] == [intervals] * 2
+        for unknown in ("std", "values", "values_std", "population_lower"):
+            assert frame[unknown].isna().all()
         assert [float(line["mean"]) for line in lines_of(release)] == release.mean.tolist()
-        assert ("lower (95 %)   upper (95 %)" in shown(release_table(release))) == within
-        assert [bool(line["lower"]) for line in lines_of(release)] == [within] * 2
+        assert ("lower (95 %)   upper (95 %)" in shown(release_table(release))) == intervals
     frame = releases["groups"].to_frame()
-    assert list(frame) == ["group", "column", "mean", "lower", "upper", "noise_std", "within", "scale", "n"]
-    assert len(frame) == 4
+    assert list(frame) == ["group", *NAMES, "n", "refused"]
+    assert len(frame) == 6
+    assert frame.pivot(index="group", columns="column", values="mean").isna().sum(axis=1).tolist() == [0, 0, 2]
     text = shown(grouped_table(releases["groups"]))
     assert "lower (95 %)   upper (95 %)" in text
     assert "noise" not in text
+    assert "values" not in text
+
+
+def test_files_and_frames_have_the_same_lines(releases):
+    for release in releases.values():
+        head, *lines = csv.reader(io.StringIO(_document(release, "csv").decode()))
+        frame = release.to_frame()
+        assert head == [*frame, "seeded"]
+        for name, cells in zip(head[:-1], zip(*lines, strict=True), strict=False):
+            wanted = ["" if isinstance(cell, float) and np.isnan(cell) else str(cell) for cell in frame[name].tolist()]
+            assert list(cells) == wanted
+
+
+def test_numbers_of_values_are_shown_where_they_were_asked_for(tmp_path):
+    rows = ROWS.copy()
+    rows[::5, 0] = np.nan
+    given = {**BALL, "nan": "impute", "count_values": True}
+    groups = dpmean.mean_by(rows, by=np.arange(3000) % 2, groups=[0, 1, 2], **given)
+    for release in (dpmean.mean(rows, **given), groups):
+        found = [release] if release is not groups else list(groups.released.values())
+        counts = [count for one in found for count in one.value_counts.counts]
+        frame = release.to_frame()
+        assert frame["values"].dropna().tolist() == counts
+        assert set(frame["values_std"].dropna()) == {found[0].value_counts.std}
+        assert [float(line["values"]) for line in lines_of(release) if line["values"]] == counts
+        table = shown(grouped_table(release) if release is groups else release_table(release))
+        page = dpmean.report(release, tmp_path / "page.html").read_text()
+        assert all(f"{count}" in table and f"<td>{count}</td>" in page for count in counts)
+        assert '<th scope="col">values</th>' in page
+    assert f"ows with a value, with noise of std {groups[0].value_counts.std:.3g}" in page
 
 
 def test_one_more_statistic_is_shown_everywhere(releases, tmp_path):
@@ -70,17 +107,18 @@ def test_one_more_statistic_is_shown_everywhere(releases, tmp_path):
     try:
         refined, wanted = releases["refined"], releases["refined"].mean * 2 + 1000
         assert refined.to_frame()["twice"].tolist() == wanted.tolist()
-        assert "twice" not in releases["clipped"].to_frame()
+        assert releases["clipped"].to_frame()["twice"].isna().all()
+        assert releases["few rows"].to_frame()["twice"].isna().all()
         assert [float(line["twice"]) for line in lines_of(refined)] == wanted.tolist()
         assert [line["twice"] for line in lines_of(releases["few rows"])] == ["", ""]
         assert f"{wanted[0]:.6g}" in shown(release_table(refined))
         assert "two times" not in shown(release_table(releases["clipped"]))
 
         groups = releases["groups"]
-        assert groups.to_frame()["twice"].tolist() == [
+        assert groups.to_frame()["twice"].dropna().tolist() == [
             x * 2 + 1000 for one in groups.released.values() for x in one.mean
         ]
-        assert [bool(line["twice"]) for line in lines_of(groups)] == [True] * 4 + [False]
+        assert [bool(line["twice"]) for line in lines_of(groups)] == [True] * 4 + [False] * 2
         assert "two times" in shown(grouped_table(groups))
 
         for release, cells in ((refined, 6), (releases["few rows"], 5), (groups, 6)):
@@ -99,11 +137,11 @@ def test_one_more_statistic_is_shown_everywhere(releases, tmp_path):
 
 
 def test_groups_by_a_column_that_is_called_as_a_statistic():
-    table = pd.DataFrame({"x": ROWS[:, 0], "within": np.arange(3000) % 2})
-    found = dpmean.mean_by(table, by="within", groups=[0, 1], columns=["x"], **BALL).to_frame()
-    assert next(iter(found)) == "within (group)"
-    assert found["within (group)"].tolist() == [0, 1]
-    assert (found["within"] > 0).all()
+    table = pd.DataFrame({"x": ROWS[:, 0], "lower": np.arange(3000) % 2})
+    found = dpmean.mean_by(table, by="lower", groups=[0, 1], columns=["x"], **BALL).to_frame()
+    assert next(iter(found)) == "lower (group)"
+    assert found["lower (group)"].tolist() == [0, 1]
+    assert (found["lower"] > 4).all()
 
 
 def test_a_name_stands_for_one_statistic():

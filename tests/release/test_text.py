@@ -10,8 +10,10 @@ import dpmean
 from dpmean.enums import Trust
 from dpmean.errors import plural
 from dpmean.release import text
+from dpmean.release.intervals import population_of_one
 from dpmean.release.settings import CollectionSettings
 from dpmean.release.statistics import STATISTICS, Statistic
+from dpmean.reports.numbers import between
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
 LONG = ["a", "height_in_centimetres_at_noon", "x" * 200, "income after taxes and transfers " * 4]
@@ -116,3 +118,22 @@ def test_too_few_rows_say_what_the_count_cost():
     assert float(caught.value.receipts[0].cost.rho) == 4e-7
     with pytest.raises(dpmean.TooFewRowsError, match=r"allow_few_rows=True$"):
         dpmean.mean(rows, rho=1e-5, norm_bound=9.0, seed=1, neighbours="replace-one")
+
+
+@pytest.mark.parametrize("population", [False, True])
+def test_one_column_has_intervals_in_print_and_on_its_page(population, tmp_path):
+    rows = np.random.default_rng(0).normal(5, 1, 4000)
+    given = {"rho": 0.5, "bounds": (0, 20), "seed": 1, "population": population}
+    groups = dpmean.mean_by(rows, by=np.arange(4000) % 2, groups=[0, 1], **given)
+    for release in (dpmean.mean(rows, **given), groups):
+        one = release if release is not groups else groups[0]
+        low, high = float(one.interval().lower[0]), float(one.interval().upper[0])
+        least, most = population_of_one(one)
+        assert least < low < one.mean[0] < high < most
+        page = dpmean.report(release, tmp_path / "page.html").read_text()
+        assert between(least, most, (most - least) / 2) in page
+        assert "at most" not in page.partition('id="accuracy"')[2].partition("What errors do not cover")[0]
+    words = " ".join(str(one).split())
+    assert f"95 % confidence interval of the mean of these rows: {low:.6g} to {high:.6g}; of the population" in words
+    assert f"if they are an independent sample: {least:.6g} to {most:.6g}" in words
+    assert "l2 norm" not in words

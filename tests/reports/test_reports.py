@@ -1,6 +1,7 @@
 """The page of a release: what it says, that it does no harm, and how it looks in a real browser."""
 
 import base64
+import hashlib
 import html
 import json
 import math
@@ -566,6 +567,261 @@ def test_thousands_of_columns_make_a_page_of_bearable_size(releases, tmp_path):
     path = dpmean.report(long, tmp_path / "page.html")
     assert path.stat().st_size < 2.5 * len(long.to_json()) + 1_000_000
     assert "the first 2000 of 20000" in _words(path)
+
+
+# --- words of the author -------------------------------------------------------------------------------------
+
+_WORDS = {
+    "labels": {"Age": "Age at <admission>", "Income": "Income of the household"},
+    "units": {"Age": "years", "Income": "€ per year"},
+    "about": "All patients of 2024.\n\nWhich wards need <b>staff</b>?",
+    "contact": "Office <office@example.org>",
+}
+
+
+def test_a_page_shows_what_its_author_says(releases, tmp_path):
+    release = releases["table"]
+    path = dpmean.report(release, tmp_path / "page.html", **_WORDS)
+    parser = _Balance()
+    parser.feed(path.read_text())
+    assert parser.open == []
+    assert "b" not in parser.seen
+    assert path.read_text().count("<bdi>Age at &lt;admission&gt;</bdi>") == 2  # drawn, and in the table
+    words = html.unescape(_words(path))
+    assert "About the data All patients of 2024. Which wards need <b>staff</b>? Contact: Office <office" in words
+    assert "Age: 0 to 130 years" in words
+    assert "Income: 0 to 10⁷ € per year" in words
+    assert "to 9" in words.partition("Standard deviations of columns: ")[2].partition("(Income of the household)")[0]
+    said = "not part of the release: readable names, units, text about the data and contact."
+    assert said in words
+    assert _held(path) == release.to_json()
+    assert "not part of the release" not in _words(dpmean.report(release, path))
+
+
+def test_labels_are_for_some_columns_for_each_or_for_those_without_names(releases, grouped, tmp_path):
+    path = tmp_path / "page.html"
+    assert "Years of age" in _words(dpmean.report(releases["table"], path, labels={"Age": "Years of age"}))
+    assert "Income" in _words(path)
+    assert "one two" not in _words(dpmean.report(releases["table"], path, labels=["one", "two", "three"]))
+    assert path.read_text().count("<bdi>three</bdi>") == 2
+    assert "The seventh" in _words(dpmean.report(releases["vector"], path, labels={7: "The seventh"}))
+    named = {"columns": ["a", "b"], "labels": {"a": "The first"}, "units": {"b": "€"}}
+    words = _words(dpmean.report(grouped["few"], path, **named))
+    assert "The first" in words
+    assert "b (€)" in words
+    assert "a: 0 to 120" in words
+    alone = replace(grouped["few"], groups={"West": grouped["few"]["West"]})
+    assert "Hello" in _words(dpmean.report(alone, path, about="Hello", labels={"a": "any"}))
+    same = _words(dpmean.report(releases["vector"], path, units=["mg"] * 64))
+    assert "The unit is mg." in same
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"labels": {"age": "x"}}, ValueError, "labels: there is no column 'age': there are Age, Income, Constant"),
+        ({"units": {0: "x"}}, ValueError, "units: there is no column 0: there are Age, Income, Constant"),
+        ({"labels": {"Age": "Income"}}, ValueError, "labels: two columns would be called 'Income'"),
+        ({"labels": ["a", "b"]}, ValueError, "labels must be 3 texts, one for each column, got 2"),
+        ({"labels": "Age"}, TypeError, "labels must be a dictionary, such as"),
+        ({"units": {"Age": 5}}, TypeError, "units must be text, got 5"),
+        ({"units": {"Age": " "}}, ValueError, "units is empty"),
+        ({"about": ""}, ValueError, "about is empty: write something, or leave it out"),
+        ({"about": ["x"]}, TypeError, "about must be text, got an object of type list"),
+        ({"contact": 5}, TypeError, "contact must be text, got 5"),
+    ],
+)
+def test_words_that_cannot_be_used_are_refused_and_nothing_written(releases, tmp_path, arguments, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        dpmean.report(releases["table"], tmp_path / "page.html", **arguments)
+    assert not (tmp_path / "page.html").exists()
+    with pytest.raises(ValueError, match="have no names, so count them, from 0 to 63"):
+        dpmean.report(releases["vector"], tmp_path / "page.html", labels={"Age": "x"})
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_long_words_of_an_author_stay_on_the_screen(browser, releases, grouped, width, tmp_path):
+    long = {"labels": ["a" * 90, "a label of many words " * 9], "units": ["u" * 60, "units " * 20], "about": "x" * 300}
+    pages = [dpmean.report(grouped["few"], tmp_path / "groups.html", **long)]
+    names = {"labels": [*long["labels"], *HOSTILE[:3]], "units": [*long["units"], *HOSTILE[:3]], "about": HOSTILE[0]}
+    pages.append(dpmean.report(releases["columns"], tmp_path / "page.html", contact=HOSTILE[1], **names))
+    for path in pages:
+        browser.open(path, width=width)
+        assert browser.errors == []
+        assert browser.ask("document.documentElement.scrollWidth") == width
+        assert browser.ask("document.querySelectorAll('img').length") == 0
+
+
+# --- loose bounds --------------------------------------------------------------------------------------------
+
+
+def _drawn(path):
+    """Return from where to where each estimate is drawn, and whether its bounds are told beside it."""
+    text = html.unescape(path.read_text())
+    found = re.findall(r'aria-label="([^"]*); drawn from (\S+) to (\S+)"', text)
+    return [(float(low), float(high)) for _, low, high in found], re.findall(r'"soft">bounds: ([^<]*)<', text)
+
+
+def test_a_drawing_is_close_to_the_estimate_where_bounds_are_loose(tmp_path):
+    rows = np.random.default_rng(0).normal([45, 40, 0.3, 97], [12, 9, 2, 1], (5000, 4))
+    bounds = ([0, 0, -1e4, 0], [130, 1e6, 1e4, 100])
+    release = public.mean(rows, rho=0.5, bounds=bounds, seed=1)
+    drawn, told = _drawn(dpmean.report(release, tmp_path / "page.html"))
+    intervals, widths = release.interval(), [high - low for low, high in drawn]
+    assert drawn[0] == (0, 130)
+    assert told == ["0 to 1000000", "-10000 to 10000", "0 to 100"]
+    for j in (1, 2, 3):
+        low, high = intervals.lower[j], intervals.upper[j]
+        assert drawn[j][0] <= low < high <= drawn[j][1]
+        assert widths[j] < 4 * (high - low)
+    one = public.mean(rows[:, 1], rho=0.5, bounds=(0, 1e6), seed=1)
+    words = _words(dpmean.report(one, tmp_path / "page.html"))
+    assert "The public bounds are loose, so only the part around the estimate is drawn." in words
+    assert "bounds: 0 to 1000000" in words
+    tight = public.mean(rows[:, 1], rho=0.5, bounds=(0, 100), seed=1)
+    assert "It is drawn between its public bounds." in _words(dpmean.report(tight, tmp_path / "page.html"))
+    few = _set(replace(one, found=None), few_rows=True)
+    drawn, _ = _drawn(dpmean.report(few, tmp_path / "page.html"))
+    assert drawn[0][0] < one.mean[0] < drawn[0][1] < 1000
+    beyond = replace(one, mean=np.array([-30.0]), found=None)
+    drawn, _ = _drawn(dpmean.report(beyond, tmp_path / "page.html"))
+    assert drawn[0][0] < -30 < drawn[0][1]
+
+
+def test_only_columns_that_share_a_unit_share_an_axis_and_their_bounds_are_told(tmp_path):
+    rows = np.random.default_rng(0).normal([45, 40], 9, (5000, 2))
+    words = _words(dpmean.report(public.mean(rows, rho=0.5, bounds=(0, 1e6), seed=1), tmp_path / "page.html"))
+    assert "The public bounds are 0 to 1000000." in words
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ((1.0, 5.0), (0, 5)),
+        ((39.0, 41.0), (39, 41)),
+        ((-5.0, -1.0), (-5, 0)),
+        ((-1.0, 5.0), (-1, 5)),
+        ((3, 3), (2.7, 3.3)),
+    ],
+)
+def test_zero_is_on_a_scale_if_it_is_near(values, ends):
+    scale = Scale.around(values)
+    assert (scale.low, scale.high) == ends
+
+
+def test_ends_of_a_scale_are_told_apart():
+    assert Scale(123456.78, 123456.9).ends() == ("123456.78", "123456.9")
+    assert Scale(0, 130).ends() == ("0", "130")
+
+
+# --- many groups ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def crowd(grouped):
+    """3000 groups: all with numbers in two columns, one in seven refused, and all refused."""
+    random, some, refused = np.random.default_rng(1), grouped["few"]["North"], grouped["few"]["West"]
+    one = {label: replace(some, mean=some.mean + random.normal(0, [2, 900])) for label in range(3000)}
+    return {
+        "all": replace(grouped["few"], groups=one),
+        "some": replace(grouped["few"], groups={label: one[label] if label % 7 else refused for label in one}),
+        "none": replace(grouped["few"], groups=dict.fromkeys(one, refused)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["all", "some", "none"])
+def test_thousands_of_groups_make_a_short_page(browser, crowd, kind, tmp_path):
+    release = crowd[kind]
+    path = dpmean.report(release, tmp_path / "page.html", labels=["Age", "Income"] if kind != "none" else None)
+    assert path.stat().st_size < 1_500_000
+    parser = _Balance()
+    parser.feed(path.read_text())
+    assert parser.open == []
+    assert hashlib.sha256(release.to_json().encode()).hexdigest() in path.read_text()
+    assert "is too long for this page" in _words(path)
+    assert 'id="release"' not in path.read_text()
+    for width in WIDTHS:
+        browser.open(path, width=width, script=False)
+        assert browser.errors == []
+        assert browser.ask("document.documentElement.scrollHeight") < (7000 if width < 700 else 4500)
+        browser.ask("document.querySelectorAll('details').forEach(e => { e.open = true })")
+        assert browser.ask("document.documentElement.scrollWidth") == width
+        assert browser.ask("document.documentElement.scrollHeight") < (9000 if width < 700 else 6000)
+    lines = browser.ask(
+        "[...document.querySelectorAll('.tall tbody tr')].map(e => [...e.cells].map(c => c.textContent))"
+    )
+    listed = {cells[0]: cells for cells in lines if cells[0].isdecimal()}
+    assert len(listed) == 3000
+    if kind != "none":
+        found = release[8]
+        assert listed["8"][1] == f"about {found.n}"
+        assert abs(float(listed["8"][3]) - found.mean[0]) < 0.1 * found.column_bounds()[0]
+        assert [line[0] for line in lines[:2]] == ["public bounds", "Income"]
+    if kind != "all":
+        assert listed["7"][1] == release.refused[7]
+    browser.open(path, media="print")
+    browser.ask("document.querySelectorAll('details').forEach(e => { e.open = true })")
+    assert browser.ask("document.documentElement.scrollHeight") > 50_000  # on paper, a table that is open is whole
+
+
+def test_the_drawing_of_many_groups_goes_from_the_lowest_to_the_highest(crowd, tmp_path):
+    text = dpmean.report(crowd["all"], tmp_path / "page.html").read_text()
+    means = crowd["all"].means
+    assert text.count('class="curve"') == 2
+    for j in range(2):
+        ends = f"from {plain(means[:, j].min())} to {plain(means[:, j].max())}"
+        assert f"Estimates of 3000 groups in ascending order, {ends}" in text
+    for strokes in re.findall(r'<polyline points="([^"]*)"', text):
+        heights = [float(point.partition(",")[2]) for point in strokes.split()]
+        assert len(heights) == 600
+        assert all(later <= earlier for earlier, later in pairwise(heights))
+
+
+def test_the_costs_of_many_groups_are_told_step_by_step(crowd, tmp_path):
+    words = _words(dpmean.report(crowd["some"], tmp_path / "page.html"))
+    assert "All groups together cost rho 0.1." in words
+    assert re.search(r"number how many there are 3000 0\.004", words)
+    assert re.search(r"mean the mean itself 2571 0\.0\d+", words)
+
+
+def test_sixty_groups_have_a_line_each_and_one_more_has_not(grouped, tmp_path):
+    one = grouped["few"]["North"]
+    for count, many in ((60, False), (61, True)):
+        crowded = replace(grouped["few"], groups=dict.fromkeys(range(count), one))
+        text = dpmean.report(crowded, tmp_path / "page.html").read_text()
+        assert ('class="wide tall"' in text) == many
+        assert text.count('class="dot"') == (0 if many else 120)
+        assert GroupedRelease.from_json(_held(tmp_path / "page.html")).to_json() == crowded.to_json()
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_first_group_with_few_rows_moves_no_cell(many, tmp_path):
+    given = {"rho": 0.5, "bounds": _LIMITS, "seed": 1, "population": True, "allow_few_rows": True}
+    groups = dpmean.mean_by(_table(), by=np.arange(5000) >= 50, groups=[False, True], **given)
+    assert groups[False].settings.few_rows
+    if many:
+        groups = replace(groups, groups={j: groups[j > 0] for j in range(61)})
+    text = dpmean.report(groups, tmp_path / "page.html").read_text()
+    table = re.search(r'<table class="numbers[^"]*">.*?</table>', text, re.DOTALL)[0]
+    heads = re.findall(r"<th[^>]*>([^<]*)</th>", table.partition("</thead>")[0])
+    place = heads.index("95 % interval, population") - len(heads)
+    lines = [re.findall(r"<td[^>]*>([^<]*)</td>", line) for line in table.partition("<tbody")[2].split("</tr>")]
+    cells = [line[place] for line in lines if len(line) >= -place]
+    assert cells[-1].count(" to ") == 1
+    assert set(cells[3 * many :][:3]) == {"not known"}  # of many groups, the public bounds stand first
+
+
+@pytest.mark.parametrize("image", [None, True])
+def test_many_groups_of_many_columns_are_drawn_in_part(browser, grouped, image, tmp_path):
+    one = grouped["many"]["North"]
+    crowded = replace(grouped["many"], groups=dict.fromkeys(range(3000), one))
+    path = dpmean.report(crowded, tmp_path / "page.html", image=image)
+    assert path.stat().st_size < 1_500_000
+    words = _words(path)
+    assert "Drawn are the first 12 of 3000." in words
+    assert "The first 375 of 3000 groups; all are in the release." in words
+    browser.open(path)
+    assert browser.errors == []
 
 
 # --- numbers -------------------------------------------------------------------------------------------------

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import click
 import numpy as np
 
 import dpmean
 from dpmean.cli import show, tables
+from dpmean.cli.typed import as_typed
 from dpmean.errors import DataError, DpMeanError, display_label
 from dpmean.privacy.renyi import renyi_of
-from dpmean.release.statistics import Statistic, in_files
+from dpmean.release.frame_export import table_of
 from dpmean.release.text import PROTECTED
 
 _KINDS = {".json": "json", ".csv": "csv", ".npy": "npy"}
@@ -38,6 +40,8 @@ class Target:
     as_json: bool
     grouped: bool = False
     seeded: bool = False
+    said: Mapping[str, Any] = field(default_factory=dict)
+    """What the author of the page says: arguments of ``dpmean.report``."""
 
     def __post_init__(self) -> None:
         for file in (self.file, self.report):
@@ -64,7 +68,7 @@ class Target:
         What cannot be written is printed, and what cannot be printed goes to the error output: it is paid for.
         """
         written, trouble = [], ""
-        for file, save in ((self.file, self._save), (self.report, dpmean.report)):
+        for file, save in ((self.file, self._save), (self.report, self._report)):
             if file is None:
                 continue
             try:
@@ -83,6 +87,9 @@ class Target:
             show.err().print(f"written to {' and '.join(written)}", soft_wrap=True)
         if trouble:
             raise DataError(trouble)
+
+    def _report(self, release: Releases, file: Path) -> None:
+        dpmean.report(release, file, **self.said)
 
     def _save(self, release: Releases, file: Path) -> None:
         file.write_bytes(_document(release, self.kind))
@@ -133,33 +140,14 @@ def _document(release: Releases, kind: str | None) -> bytes:
         return content.getvalue()
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    head, mark = (("seeded",), ("protects nobody",)) if release.seeded else ((), ())
-    statistics = in_files([release] if isinstance(release, dpmean.Release) else release.released.values())
-    names = tuple(statistic.name for statistic in statistics)
-    if isinstance(release, dpmean.Release):
-        lines.writerow(("column", *names, *head))
-        lines.writerows((*line, *mark) for line in _lines(release, statistics))
-    else:
-        several = isinstance(release.by, tuple)
-        lines.writerow((*(release.by if several else (release.by,)), "column", *names, "n", "refused", *head))
-        for label, found in release.items():
-            group = label if several else (label,)
-            if isinstance(found, dpmean.Release):
-                lines.writerows((*group, *line, found.n, "", *mark) for line in _lines(found, statistics))
-            else:
-                lines.writerow((*group, "", *("" for _ in names), "", found.reason, *mark))
+    table = table_of(release) | ({"seeded": itertools.repeat("protects nobody")} if release.seeded else {})
+    lines.writerow(table)
+    lines.writerows(map(_known, cells) for cells in zip(*table.values(), strict=False))
     return text.getvalue().encode()
 
 
-def _lines(release: dpmean.Release, statistics: list[Statistic]) -> Iterator[tuple[str | int | float, ...]]:
-    """Return the names of columns and their statistics; what is not known, or worthless, is empty."""
-    values = [statistic.reliable(release) for statistic in statistics]
-    known = [[""] * release.d if numbers is None else [*map(_known, numbers.tolist())] for numbers in values]
-    return zip(release.columns or range(release.d), *known, strict=True)
-
-
-def _known(number: float) -> float | str:
-    return "" if math.isnan(number) else number
+def _known(cell: Any) -> Any:
+    return "" if isinstance(cell, float) and math.isnan(cell) else cell
 
 
 def _print(found: Releases) -> None:
@@ -181,7 +169,7 @@ def _print(found: Releases) -> None:
         at = next(i for i, (_, words) in enumerate(facts) if words.startswith(PROTECTED))
         several = "one row is protected; a person with several rows is protected less"
         facts.insert(at + 1, ("", f"{several}; --privacy-unit NAME protects persons"))
-    show.sheet([*facts, *remarks])
+    show.sheet((label, as_typed(words)) for label, words in [*facts, *remarks])
 
 
 def _shares(found: dpmean.Release) -> str:

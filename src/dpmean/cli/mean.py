@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ _SECTIONS = {
     "One mean per group": ("by", "groups", "sizes", "contributions"),
     "How": ("shape", "population", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
     "Where to": ("out", "format_", "report", "as_json"),
+    "Your words on that page": arguments.PAGE,
 }
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -55,6 +57,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
         "--privacy-unit patient --rho 0.5 --format csv",
         "dpmean mean visits.csv --columns age --lower 0 --upper 130 --by clinic --by sex --groups A:f,A:m,B:f,B:m "
         "--rho 0.5",
+        "dpmean mean patients.csv --bounds bounds.csv --rho 0.5 --report mean.html --label 'age=Age at admission' "
+        "--unit age=years --unit height=cm --about 'Patients of 2024.'",
         "dpmean mean german.csv --sep ';' --decimal , --bounds bounds.csv --rho 0.5",
     ],
 )
@@ -117,6 +121,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="json, csv or npy: of --out, or else of the output.",
 )
 @click.option("--report", type=_FILE, metavar="HTML", help="Write a page about it that may be published.")
+@arguments.page
 @arguments.as_json
 def mean(
     *,
@@ -145,7 +150,7 @@ def mean(
 
     Without --privacy-unit one row is protected: a person with several rows is protected less.
     """
-    from dpmean.cli import release
+    from dpmean.cli import page, release
     from dpmean.cli.bounds import read_bounds
     from dpmean.cli.destinations import Target
     from dpmean.cli.file_conflicts import check_apart
@@ -162,10 +167,12 @@ def mean(
         read={"--bounds": typed.file, "--groups": labels},
         ledger=ledger,
     )
+    said = page.take_words(asked, report)
     target = Target(out, format_, report, as_json=as_json, grouped="by" in asked, seeded="seed" in asked)
     asked |= typed.arguments(data, asked.get("columns"), asked.get("vector_column"))
     terms = {"rho": ledger_rho, "epsilon": ledger_epsilon, "delta": ledger_delta, "neighbours": ledger_neighbours}
     request = release.read(asked)
+    target = replace(target, said=page.checked_words(said, data, request))
     account = release.open_ledger(ledger, dataset, terms, seeded="seed" in asked)
     with show.working("reading rows"):
         found = release.make(data, request, account)

@@ -58,7 +58,9 @@ def release_table(release: Release) -> Table:
 def grouped_table(grouped: GroupedRelease) -> Table:
     """Return the means of groups, column by column, or why there are none."""
     number = "rows" if all(found.unit is None for found in grouped.released.values()) else "persons"
-    shown = [statistic for statistic in STATISTICS if statistic.of_groups and statistic.shown]
+    released = grouped.released.values()
+    offered = [one for one in STATISTICS if one.of_groups and one.shown]
+    shown = [one for one in offered if any(one.reliable(release) is not None for release in released)]
     heads = [statistic.words for statistic in shown]
     made = table((display_label(grouped.by), number, "column", *heads), right=(number, *heads))
     count = 0
@@ -87,7 +89,7 @@ def _cells(statistic: Statistic, numbers: Values) -> list[str]:
     """Return numbers as people read them; none where they are not known."""
     if numbers is None:
         return []
-    return ["" if np.isnan(number) else f"{statistic.sign}{number:.{statistic.digits}g}" for number in numbers]
+    return ["" if np.isnan(number) else f"{number:.{statistic.digits}g}" for number in numbers]
 
 
 def ledger_table(account: Account) -> Table:

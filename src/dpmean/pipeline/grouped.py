@@ -20,6 +20,7 @@ from dpmean.pipeline.opening import open_keyed
 from dpmean.pipeline.payment import Payment
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import MOVED, GroupedRelease, Refusal
+from dpmean.release.refusals import NO_ROWS
 from dpmean.release.release import Release
 from dpmean.rows.tables.keyed_table import groups as rows_of_groups
 from dpmean.trust.central.costs import COUNT_SHARES
@@ -85,7 +86,7 @@ def _ask(jobs: Mapping[Any, Job], payment: Payment) -> dict[Any, Release | Refus
     found: dict[Any, Release | Refusal] = {}
     for label, job in jobs.items():
         if job.source.shape[0] < job.request.fewest:
-            found[label] = Refusal("it has no rows")
+            found[label] = Refusal(NO_ROWS)
             continue
         try:
             with warnings.catch_warnings():

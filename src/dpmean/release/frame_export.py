@@ -1,4 +1,7 @@
-"""Releases as data frames of whichever library the caller has: the statistics of every column."""
+"""Releases as tables: the statistics of every column, for data frames of whichever library, and for CSV files.
+
+Tables of releases have the same columns, whatever was asked for and whatever happened; what is not known is NaN.
+"""
 
 from __future__ import annotations
 
@@ -7,43 +10,31 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dpmean.errors import ArgumentError
-from dpmean.release.statistics import STATISTICS, in_files
+from dpmean.release.grouped import GroupedRelease, Refusal
+from dpmean.release.release import Release
+from dpmean.release.statistics import STATISTICS
+
+Table = dict[str, list[Any]]
+"""Columns by their names, all of one length."""
 
 if TYPE_CHECKING:
-    from dpmean.release.grouped import GroupedRelease
-    from dpmean.release.release import Release
     from dpmean.release.scales import Scales
 
 
-def frame_of_release(release: Release, library: str) -> Any:
-    """Return a line per column; statistics that the release does not know are left out."""
-    values = {statistic.name: statistic.compute(release) for statistic in STATISTICS}
-    table = {name: numbers.tolist() for name, numbers in values.items() if numbers is not None}
-    return _frame_of({"column": _names(release), **table}, library)
+def table_of(release: Release | GroupedRelease) -> Table:
+    """Return a line per column, or per group and column; numbers that cannot be relied upon are NaN."""
+    return _of_groups(release) if isinstance(release, GroupedRelease) else _of_release(release)
 
 
-def frame_of_groups(grouped: GroupedRelease, library: str) -> Any:
-    """Return a line per group and column; what one group does not know is None."""
-    statistics = in_files(grouped.released.values())
-    names = ("column", *(statistic.name for statistic in statistics), "n")
-    by = grouped.by if isinstance(grouped.by, tuple) else (grouped.by,)
-    groups = [f"{name} (group)" if name in names else name for name in by]
-    lines: dict[str, list[Any]] = {name: [] for name in (*groups, *names)}
-    for label, release in grouped.released.items():
-        for group, value in zip(groups, label if isinstance(label, tuple) else (label,), strict=True):
-            lines[group] += [value] * release.d
-        lines["column"] += _names(release)
-        for statistic in statistics:
-            numbers = statistic.compute(release)
-            lines[statistic.name] += [None] * release.d if numbers is None else numbers.tolist()
-        lines["n"] += [release.n] * release.d
-    return _frame_of(lines, library)
+def frame_of(release: Release | GroupedRelease, library: str) -> Any:
+    """Return the table of a release as a data frame of some library."""
+    return _frame_of(table_of(release), library)
 
 
 def frame_of_scales(scales: Scales, library: str) -> Any:
     """Return a line per column: its scale and the error of that, NaN where it could not be found."""
     known = [*zip(scales.known, scales.values, scales.errors, strict=True)]
-    table = {
+    table: Table = {
         "column": _called(scales.columns, len(known)),
         "scale": [value if one else math.nan for one, value, _ in known],
         "error": [error if one else math.nan for one, _, error in known],
@@ -51,15 +42,7 @@ def frame_of_scales(scales: Scales, library: str) -> Any:
     return _frame_of(table, library)
 
 
-def _names(release: Release) -> list[str]:
-    return _called(release.columns, release.d)
-
-
-def _called(columns: tuple[str, ...] | None, d: int) -> list[str]:
-    return list(columns or (f"column {j}" for j in range(d)))
-
-
-def _frame_of(table: dict[str, Any], library: str) -> Any:
+def _frame_of(table: Table, library: str) -> Any:
     """Return columns as a data frame of some library."""
     if library not in ("pandas", "polars", "pyarrow"):
         raise ArgumentError(f'library must be "pandas", "polars" or "pyarrow", got {library!r}')
@@ -68,3 +51,44 @@ def _frame_of(table: dict[str, Any], library: str) -> Any:
     except ModuleNotFoundError:
         raise ArgumentError(f"{library} is not installed: pip install {library}, or name another library") from None
     return found.table(table) if library == "pyarrow" else found.DataFrame(table)
+
+
+def _of_release(release: Release) -> Table:
+    table: Table = {"column": _names(release)}
+    for statistic in STATISTICS:
+        numbers = statistic.reliable(release)
+        table[statistic.name] = [math.nan] * release.d if numbers is None else numbers.tolist()
+    return table
+
+
+def _of_groups(grouped: GroupedRelease) -> Table:
+    """Return the lines of all groups; a refused one has as many as the others, or one if none was released."""
+    names = next((_names(release) for release in grouped.released.values()), [""])
+    heads = ("column", *(statistic.name for statistic in STATISTICS), "n", "refused")
+    by = grouped.by if isinstance(grouped.by, tuple) else (grouped.by,)
+    groups = [f"{name} (group)" if name in heads else name for name in by]
+    table: Table = {name: [] for name in (*groups, *heads)}
+    for label, found in grouped.groups.items():
+        if isinstance(found, Refusal):
+            nothing = {statistic.name: [math.nan] * len(names) for statistic in STATISTICS}
+            lines: Table = {"column": names, **nothing, "n": [math.nan], "refused": [f"{found.reason}; {found.cure}"]}
+        else:
+            lines = {**_of_release(found), "n": [found.n], "refused": [""]}
+        parts = zip(groups, label if isinstance(label, tuple) else (label,), strict=True)
+        for name, cells in {**{group: [part] for group, part in parts}, **lines}.items():
+            table[name] += cells if len(cells) == len(names) else cells * len(names)
+    return {name: _of_one_type(cells) for name, cells in table.items()}
+
+
+def _of_one_type(cells: list[Any]) -> list[Any]:
+    """Return integers among NaN as floats: a column of a data frame has one type."""
+    unknown = any(isinstance(cell, float) and math.isnan(cell) for cell in cells)
+    return [float(cell) if isinstance(cell, int) else cell for cell in cells] if unknown else cells
+
+
+def _names(release: Release) -> list[str]:
+    return _called(release.columns, release.d)
+
+
+def _called(columns: tuple[str, ...] | None, d: int) -> list[str]:
+    return list(columns or (f"column {j}" for j in range(d)))

@@ -10,6 +10,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpmean.enums import Sizes, Trust, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, display_label, display_name, plural
 from dpmean.privacy.budgets import Number, Zcdp
@@ -27,10 +30,6 @@ MOVED = 4
 In its own group it is one row less and another more, two steps, whose cost grows with the square: four times. If it
 moves to another group, each of two separate releases changes by one step: twice.
 """
-_CHECK_LABELS = (
-    "if a group has fewer rows than you expected, check its label: labels must match exactly, including upper and "
-    "lower case"
-)
 _PROTECTED = {
     (Sizes.PRIVATE, Neighbours.ADD_OR_REMOVE_ONE): "whether any one {one} is there, and in which {group}",
     (Sizes.PRIVATE, Neighbours.REPLACE_ONE): "what any one {one} contributed, and in which {group}",
@@ -59,6 +58,13 @@ class Refusal:
     def rho(self) -> Fraction:
         """The zCDP budget that was spent, exactly."""
         return total_cost(self.receipts).rho if self.receipts else Fraction(0)
+
+    @property
+    def cure(self) -> str:
+        """What to do about it."""
+        from dpmean.release.refusals import cure_of  # here, as few need it
+
+        return cure_of(self)
 
     def __str__(self) -> str:
         return f"no mean: {self.reason}"
@@ -129,8 +135,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
         """Refuse: without this, NumPy would make an array of the labels."""
         raise ArgumentTypeError(
-            "the means of groups are not one array, since a group may have none: take one group, as in "
-            "np.asarray(release[label]), or all of them with release.to_frame()"
+            "the means of groups are not one array, since a group may have none: take release.means, whose rows are "
+            "those of release.labels, or one group, as in np.asarray(release[label])"
         )
 
     @property
@@ -180,6 +186,21 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         return {label: found for label, found in self.groups.items() if isinstance(found, Release)}
 
     @property
+    def labels(self) -> tuple[Any, ...]:
+        """The labels of the groups of which there is a mean, in the order in which they were listed."""
+        return tuple(self.released)
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The means as a matrix, in your units: a row for each of ``labels``, and a column for each column.
+
+        A refused group has no row, so that no number is missing; its label is in ``refused``. If all groups were
+        refused, the matrix has no rows and no columns.
+        """
+        means = [release.mean for release in self.released.values()]
+        return np.array(means) if means else np.empty((0, 0))
+
+    @property
     def refused(self) -> dict[Any, str]:
         """The others, with the reason."""
         return {label: found.reason for label, found in self.groups.items() if isinstance(found, Refusal)}
@@ -191,8 +212,9 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     @property
     def method(self) -> str:
-        """Which estimator."""
-        return next((release.method for release in self.released.values()), "none")
+        """Which estimator; if all groups were refused, that none was used."""
+        none = f"none: {plural(len(self), 'group')}, all refused"
+        return next((release.method for release in self.released.values()), none)
 
     @property
     def identity(self) -> str | None:
@@ -226,15 +248,19 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         return difference(both[0], both[1], (first, second), confidence, of, shared=shared)
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return a data frame with a line per group and column.
+        """Return a data frame with a line per group and column: what ``Release.to_frame`` has, ``n`` and ``refused``.
+
+        It has the same columns whatever happened. A refused group has lines, too: its numbers are NaN, and ``refused``
+        says why and what to do, which is empty for the others. If all groups were refused, there is one line for each,
+        whose ``column`` is empty.
 
         Args:
             library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
 
         """
-        from dpmean.release.frame_export import frame_of_groups  # here, as few need it
+        from dpmean.release.frame_export import frame_of  # here, as few need it
 
-        return frame_of_groups(self, library)
+        return frame_of(self, library)
 
     def to_json(self) -> str:
         """Return the whole release as JSON; labels must be text, numbers or truth values to survive it."""
@@ -264,7 +290,16 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     def title(self) -> str:
         """Return what this is, in one line."""
-        return f"Private means of {plural(len(self), 'group')} by {display_name(self.by)}"
+        none = "" if self.released else ": all were refused"
+        return f"Private means of {plural(len(self), 'group')} by {display_name(self.by)}{none}"
+
+    def why_refused(self) -> tuple[str, str]:
+        """Return how many groups were refused and why, and what to do about it, in words; empty if none was."""
+        from dpmean.release.refusals import cure_of_all, refusals_in_words  # here, as few need it
+
+        refused = [found for found in self.groups.values() if isinstance(found, Refusal)]
+        one = "row" if self.unit is None else "person"
+        return (refusals_in_words(refused, len(self), one), cure_of_all(refused)) if refused else ("", "")
 
     def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
         """Return what is to be known of all groups, and what a reader must not miss: labels and words."""
@@ -272,6 +307,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         what = _PROTECTED[self.sizes, self.neighbours].format(one=one, group="groups" if several else "group")
         epsilon = f"epsilon = {summary.four_digits_up(self.epsilon(self.delta)):.4g} at delta = {self.delta:g}"
         facts = [
+            *([("refused", "; ".join(self.why_refused()))] if self.refused else []),
             ("privacy", f"rho = {float(self.rho):.6g} zCDP for all together, that is {epsilon}"),
             ("", f"{summary.PROTECTED}{what} ({self.neighbours}); sizes of groups: {self.sizes}"),
         ]
@@ -282,8 +318,6 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         intervals = max((one.intervals for one in self.released.values()), key=len, default=())
         if intervals and len(intervals[0].lower) <= summary.FEW_COLUMNS:
             facts.append(("intervals", summary.in_brackets(intervals)))
-        if self.refused:
-            facts.append(("labels", _CHECK_LABELS))
         first = next(iter(self.released.values()), None)
         settings, moved = Settings() if first is None else first.settings, ""
         if first is not None and (settings.imputed or settings.filled):

@@ -122,6 +122,20 @@ def interval(release: Release, confidence: float, of: str) -> Interval:
     return Interval(lower, upper, float(confidence), of, release.columns)
 
 
+def population_of_one(release: Release) -> tuple[float, float] | None:
+    """Return the 95 % interval of the mean of a population, of one column, from its variance or else its spread."""
+    if release.variances is not None:
+        ends = interval(release, 0.95, POPULATION)
+        return float(ends.lower[0]), float(ends.upper[0])
+    if release.settings.radius_unit:  # the spread has another unit than the column
+        return None
+    error, mean, given = release.error_bound(of=POPULATION), float(release.mean[0]), release.settings.bound
+    lower, upper = mean - error, mean + error
+    if isinstance(given, BoxBounds):
+        lower, upper = max(lower, given.lower[0]), min(upper, given.upper[0])
+    return lower, upper
+
+
 def usual_intervals(release: Release) -> tuple[Interval, ...]:
     """Return the intervals that everybody is shown, as far as the release knows them, and floats can hold them."""
     if release.found is None or release.settings.few_rows:

@@ -24,7 +24,7 @@ from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
 from dpmean.release import text as summary
 from dpmean.release.arrays import Kept, keep_arrays
 from dpmean.release.diagnostics import Found
-from dpmean.release.intervals import ROWS, Interval, interval, margins_of, no_bound, usual_intervals
+from dpmean.release.intervals import ROWS, Interval, interval, margins_of, no_bound, population_of_one, usual_intervals
 from dpmean.release.scales import SILENT, Scales
 from dpmean.release.settings import BoxBounds, Settings, choose_delta
 from dpmean.release.variances import Variances
@@ -171,15 +171,19 @@ class Release:
         return own.view()
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return a data frame with a line per column: mean, noise and error.
+        """Return a data frame with a line per column: ``mean``, ``lower`` and ``upper`` at 95 % confidence, and more.
+
+        It has the same columns whatever was asked for and whatever happened: ``population_lower``,
+        ``population_upper``, ``noise_std``, ``scale``, ``std``, ``values`` and ``values_std``, too. What is not known,
+        or cannot be relied upon as there are too few rows, is NaN.
 
         Args:
             library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
 
         """
-        from dpmean.release.frame_export import frame_of_release  # here, as few need it
+        from dpmean.release.frame_export import frame_of  # here, as few need it
 
-        return frame_of_release(self, library)
+        return frame_of(self, library)
 
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up).
@@ -363,12 +367,18 @@ class Release:
         found = summary.findings(self.found, self.radius, unit, one, self.scales)
         if not_known:
             return [*found, *not_known]
+        imputed = bool(self.settings.imputed or self.settings.filled)
+        return [*found, *summary.errors(self.found, self._error(unit, one), one, imputed=imputed)]
+
+    def _error(self, unit: str, one: str) -> str:
+        """Return what errors to expect: intervals of one column, lengths of several."""
+        ends = population_of_one(self) if self.d == 1 else None
+        if ends is not None:
+            rows = self.interval()
+            return summary.ends_of_one((float(rows.lower[0]), float(rows.upper[0])), ends, one)
         bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}
-        imputed, own = (
-            bool(self.settings.imputed or self.settings.filled),
-            self.scales is not None and self.scales.per_column,
-        )
-        return [*found, *summary.errors(self.found, unit, one, **bounds, imputed=imputed, per_column=own)]
+        own = self.scales is not None and self.scales.per_column
+        return summary.lengths(unit, one, **bounds, per_column=own)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Release.from_json, (self.to_json(),)

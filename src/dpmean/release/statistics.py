@@ -6,9 +6,9 @@ line of STATISTICS.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from dpmean.release.release import Release
 
-Values = NDArray[np.float64] | None
+Values = NDArray[np.float64] | NDArray[np.int64] | None
 """A number per column, or None where the release does not know them."""
 
 
@@ -30,11 +30,9 @@ class Statistic:
         words: The head of its column in tables for people.
         compute: Returns the numbers, or None if the release does not know them.
         digits: The number of digits that people are shown.
-        sign: What stands before each number in tables of the terminal.
         needs_rows: True if the numbers are worthless where rows are few: people are not shown them then.
         of_groups: True if the table of groups in the terminal, where there is little room, has it.
         shown: False if people are shown the same in another way: then it is in data frames and CSV files alone.
-        always: False if CSV files have it only where a release knows it.
 
     """
 
@@ -42,11 +40,9 @@ class Statistic:
     words: str
     compute: Callable[[Release], Values]
     digits: int = 3
-    sign: str = ""
     needs_rows: bool = False
     of_groups: bool = True
     shown: bool = True
-    always: bool = True
 
     def reliable(self, release: Release) -> Values:
         """Return the numbers, or None if the release does not know them or has too few rows to rely on them."""
@@ -61,11 +57,6 @@ def mean(release: Release) -> Values:
 def noise_std(release: Release) -> Values:
     """Return the standard deviations of the noise."""
     return release.noise_std
-
-
-def within(release: Release) -> Values:
-    """Return what the means are within at 95 % confidence, if the bias was measured."""
-    return None if release.found is None else release.column_bounds()
 
 
 def _end_of(of: str, end: str) -> Callable[[Release], Values]:
@@ -92,6 +83,16 @@ def scale(release: Release) -> Values:
     return np.where(release.scales.known, release.scales.values, np.nan)
 
 
+def values(release: Release) -> Values:
+    """Return how many rows have a value, with noise, if that was asked for."""
+    return None if release.value_counts is None else np.asarray(release.value_counts)
+
+
+def values_std(release: Release) -> Values:
+    """Return the standard deviations of the noise in these."""
+    return None if release.value_counts is None else np.full(release.d, release.value_counts.std)
+
+
 STATISTICS: list[Statistic] = [
     Statistic("mean", "mean", mean, digits=6),
     Statistic("lower", "lower (95 %)", _end_of("rows", "lower"), digits=6, needs_rows=True),
@@ -103,7 +104,6 @@ STATISTICS: list[Statistic] = [
         digits=6,
         needs_rows=True,
         of_groups=False,
-        always=False,
     ),
     Statistic(
         "population_upper",
@@ -112,25 +112,22 @@ STATISTICS: list[Statistic] = [
         digits=6,
         needs_rows=True,
         of_groups=False,
-        always=False,
     ),
     Statistic("noise_std", "noise (std)", noise_std, of_groups=False),
-    Statistic("within", "within, at 95 %", within, sign="± ", needs_rows=True, shown=False),
     Statistic("scale", "scale (std)", scale, needs_rows=True, of_groups=False),
-    Statistic("std", "std", std, needs_rows=True, of_groups=False, always=False),
+    Statistic("std", "std", std, needs_rows=True, of_groups=False),
+    Statistic("values", "values", values, digits=12),
+    Statistic("values_std", "noise of values (std)", values_std, shown=False),
 ]
 """All statistics, in the order in which they are shown."""
-_IN_WORDS = ("mean", "lower", "upper", "population_lower", "population_upper", "noise_std", "within", "scale")
+_IN_WORDS = (
+    *("mean", "lower", "upper", "population_lower", "population_upper", "noise_std", "scale"),
+    *("values", "values_std"),
+)
 """What ``print(release)`` has sentences for; it appends all others."""
 
 
-def in_files(releases: Iterable[Release]) -> list[Statistic]:
-    """Return the statistics that a CSV file about some releases has."""
-    found = list(releases)
-    return [one for one in STATISTICS if one.always or any(one.compute(release) is not None for release in found)]
-
-
-def other_statistics(release: Release) -> list[tuple[Statistic, NDArray[np.float64]]]:
+def other_statistics(release: Release) -> list[tuple[Statistic, NDArray[Any]]]:
     """Return the statistics beside mean, noise and error that may be relied upon, with their numbers."""
     known = [(one, one.reliable(release)) for one in STATISTICS if one.name not in _IN_WORDS]
     return [(one, numbers) for one, numbers in known if numbers is not None]

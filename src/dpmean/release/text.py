@@ -100,7 +100,7 @@ def estimate(
     lines = wrapped("  ", in_brackets(intervals)) if intervals else []
     for j, name in enumerate(names):
         words = f"{mean[j]:.6g}{_brackets(intervals, j)}; noise std {noise_std[j]:.3g}"
-        words += "".join(f"; {one.words} {one.sign}{values[j]:.{one.digits}g}" for one, values in others)
+        words += "".join(f"; {one.words} {values[j]:.{one.digits}g}" for one, values in others)
         if len(name) > width:  # the numbers of all columns are to begin at the same place
             lines += wrapped("  ", name)
             name = ""
@@ -183,16 +183,27 @@ def findings(found: Found, radius: float, unit: str, one: str, scales: Scales | 
     ]
 
 
-def errors(
-    found: Found, unit: str, one: str, *, rows: float, population: float, imputed: bool, per_column: bool
-) -> list[Paragraph]:
-    """Return the bounds on the errors, and what these cover; ``per_column`` where each column has a unit of its own."""
+def ends_of_one(rows: tuple[float, float], population: tuple[float, float], one: str) -> str:
+    """Return the intervals of one column."""
+    (low, high), (least, most) = rows, population
+    return (
+        f"95 % confidence interval of the mean of these {one}s: {low:.6g} to {high:.6g}; of the population mean, if "
+        f"they are an independent sample: {least:.6g} to {most:.6g}"
+    )
+
+
+def lengths(unit: str, one: str, *, rows: float, population: float, per_column: bool) -> str:
+    """Return the bounds on the errors of several columns; ``per_column`` where each has a unit of its own."""
     each, unit = (f", each in its own{unit}", "") if per_column else (f", {_OWN}" if unit else "", unit)
-    error = (
+    return (
         f"at 95 % confidence, the mean of these {one}s differs from this estimate by at most {length(rows, unit, 3)} "
         f"(l2 norm over all columns{each}); "
         f"population mean, if they are an independent sample: at most {length(population, unit, 3)}"
     )
+
+
+def errors(found: Found, error: str, one: str, *, imputed: bool) -> list[Paragraph]:
+    """Return what errors to expect, and what that covers."""
     covered = "covered: noise, and the bias of clipping as far as it was measured"
     missing = f"{'missing values, ' * imputed}up to {plural(found.unseen, one)} far beyond all others"
     rare = "for the population mean also rare large values, which the spread does not show"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -97,40 +97,50 @@ def distances(settings: Settings, d: int) -> NDArray[np.float64]:
     return found
 
 
-def counted_in_words(release: Release) -> str:
+def counted_in_words(release: Release, names: Sequence[str] | None = None) -> str:
     """Return how many have a value, column by column; nothing if that was not asked for."""
     counts = release.value_counts
     if counts is None:
         return ""
     one = "row" if release.unit is None else "person"
-    names = release.columns or tuple(f"column {j}" for j in range(release.d))
+    names = names or release.columns or tuple(f"column {j}" for j in range(release.d))
     told = [f"{count} ({name})" for name, count in zip(names, counts.counts, strict=True)][:_MOST_COUNTED]
     more = ", ..." * (release.d > _MOST_COUNTED)
     return f"{one}s with a value, each with noise of std {counts.std:.3g}: about {', '.join(told)}{more}"
 
 
-def moved_in_words(release: Release) -> str:
+def noise_in_words(releases: Iterable[Release]) -> str:
+    """Return how exact the counts of groups are; nothing if they were not asked for."""
+    counted = [release for release in releases if release.value_counts is not None]
+    if not counted:
+        return ""
+    one = "row" if counted[0].unit is None else "person"
+    stds = sorted({f"{release.value_counts.std:.3g}" for release in counted if release.value_counts}, key=float)
+    return f"{one}s with a value, with noise of std {' to '.join({stds[0]: None, stds[-1]: None})}, are in the table"
+
+
+def moved_in_words(release: Release, names: Sequence[str] | None = None) -> str:
     """Return by how much values that were made up may have moved the mean, as far as that is known."""
     settings, d = release.settings, release.d
     if release.value_counts is not None and not settings.dropped:
         most = moved_at_most(release, 0.95)
-        return f"at 95 % confidence, this moved the mean by at most {_listed(most, settings)}"
-    return for_each_percent(settings, d)
+        return f"at 95 % confidence, this moved the mean by at most {_listed(most, settings, names)}"
+    return for_each_percent(settings, d, names)
 
 
-def for_each_percent(settings: Settings, d: int) -> str:
+def for_each_percent(settings: Settings, d: int, names: Sequence[str] | None = None) -> str:
     """Return the same where nobody knows how many values are missing."""
     if not distances(settings, d).any():
         return ""
-    most = _listed(distances(settings, d) / 100, settings)
+    most = _listed(distances(settings, d) / 100, settings, names)
     missing = "values that are missing" if settings.privacy_unit is None else "persons without a value"
     return f"each 1 % of {missing} may have moved the mean by up to {most}"
 
 
-def _listed(most: NDArray[np.float64], settings: Settings) -> str:
+def _listed(most: NDArray[np.float64], settings: Settings, names: Sequence[str] | None) -> str:
     """Return a number for each column that has one, or one for all if they are alike."""
     d = len(most)
-    names = settings.columns or tuple(f"column {j}" for j in range(d))
+    names = names or settings.columns or tuple(f"column {j}" for j in range(d))
     told = [j for j in range(d) if distances(settings, d)[j] > 0]
     if len(told) == d and len(set(most.tolist())) == 1:
         return f"{_up(most[0])}{' in every column' if d > 1 else ''}"

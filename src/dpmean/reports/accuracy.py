@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dpmean.enums import ScaleKind
 from dpmean.errors import plural
 from dpmean.release import text
+from dpmean.release.intervals import population_of_one
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds, Settings
 from dpmean.release.value_counts import counted_in_words, moved_in_words
 from dpmean.reports.column_scales import scales
-from dpmean.reports.columns import columns_of
+from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.numbers import from_to, plain
+from dpmean.reports.numbers import between, from_to, plain
 from dpmean.reports.parts import entries, points
 
 _HALVES = " half-widths"
 """How the unit of a release begins whose columns are measured by their bounds, half a range to the unit."""
 
 
-def accuracy(release: Release, names: Sequence[str] | None = None) -> Html:
-    """Return what error to expect of a release, whose columns have these names."""
-    unit, counted = unit_in_words(release), counted_in_words(release)
+def accuracy(release: Release, columns: Columns) -> Html:
+    """Return what error to expect of a release, whose columns these are."""
+    unit, counted = unit_in_words(release), counted_in_words(release, columns.names)
+    unseen = None if release.found is None else release.found.unseen
     return join(
-        entries(_sizes(release), "sizes"),
+        entries(_sizes(release, columns), "sizes"),
         tag("p", unit, class_="soft") if unit else None,
         tag("p", f"{counted[0].upper()}{counted[1:]}.", class_="soft") if counted else None,
-        scales(release, names),
-        uncovered(None if release.found is None else release.found.unseen, release.settings, moved_in_words(release)),
+        scales(release, columns.names),
+        uncovered(unseen, release.settings, moved_in_words(release, columns.names)),
     )
 
 
@@ -80,8 +80,8 @@ def uncovered(unseen: int | None, settings: Settings, moved: str) -> Html:
     return join(tag("h3", "What errors do not cover"), points(texts))
 
 
-def _sizes(release: Release) -> list[tuple[str, str]]:
-    columns, found = columns_of(release), release.found
+def _sizes(release: Release, columns: Columns) -> list[tuple[str, str]]:
+    found = release.found
     unit, one = release.settings.radius_unit, "row" if release.unit is None else "person"
     more = ", more along columns that vary more" if not unit and release.scales and release.scales.used else ""
     where = f"{length_of(release, release.radius)} from the centre{more}"
@@ -89,26 +89,35 @@ def _sizes(release: Release) -> list[tuple[str, str]]:
     each = "" if columns.d == 1 else "in each column, "
     if found is None or not columns.measured:
         return [("Noise", f"{each}a standard deviation of {from_to(columns.noise_std)}"), clipped]
-    rows, population = release.error_bound(), release.error_bound(of="population")
-    lengths = [
-        (f"To the mean of these {one}s", f"at most {length_of(release, rows)}, at 95 % confidence"),
+    spread = (
+        f"Spread of the {one}s",
+        f"{length_of(release, found.spread)}: how far a {one} typically lies from the mean of all",
+    )
+    drawn = f"if {one}s were drawn from it independently"
+    if columns.d == 1:
+        rows, population = intervals_of_one(release, columns)
+        intervals = [(f"Mean of these {one}s", f"{rows} (95 % confidence interval)")]
+        if population:
+            intervals.append(("Mean of a population", f"{population} (95 % confidence interval), {drawn}"))
+        return [*intervals, spread, clipped]
+    lengths = [length_of(release, release.error_bound(of=of)) for of in ("rows", "population")]
+    return [
+        ("Each column alone", "the 95 % confidence intervals above, each in the unit of its column"),
         (
-            "To that of a population",
-            f"at most {length_of(release, population)}, if {one}s were drawn from it independently",
+            "All columns together",
+            f"at most {lengths[0]}, at 95 % confidence, as the length of the vector of all errors",
         ),
-        (
-            f"Spread of the {one}s",
-            f"{length_of(release, found.spread)}: how far a {one} typically lies from the mean of all",
-        ),
+        ("To that of a population", f"at most {lengths[1]}, {drawn}"),
+        spread,
         clipped,
     ]
-    if columns.d == 1:
-        return lengths
-    alone = f"at most {from_to(columns.error)}, at 95 % confidence" if columns.share_a_unit else "as drawn above"
-    names = ("All columns together", "To that of a population", f"Spread of the {one}s", "Clipped at")
-    together = [(name, words) for name, (_, words) in zip(names, lengths, strict=True)]
-    together[0] = ("All columns together", f"{lengths[0][1]}, as the length of the vector of all errors")
-    return [("Each column alone", alone), *together]
+
+
+def intervals_of_one(release: Release, columns: Columns) -> tuple[str, str]:
+    """Return the intervals of the only column in words: of the mean of these rows, and of a population if known."""
+    rows = between(float(columns.low[0]), float(columns.high[0]), float(columns.error[0]))
+    ends = population_of_one(release)
+    return rows, "" if ends is None else between(*ends, (ends[1] - ends[0]) / 2)
 
 
 def length_of(release: Release, value: float) -> str:

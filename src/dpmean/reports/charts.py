@@ -29,13 +29,13 @@ def track(
     *,
     wide: tuple[float, float] | None = None,
     ends: tuple[str, str] | None = None,
+    whole: bool = True,
     ticks: int = 5,
 ) -> Html:
     """Draw one value and its error bar on a line of its own, with about so many ticks; ``ends`` are written below it.
 
-    ``wide`` is a second bar, which is drawn thinner.
+    ``wide`` is a second bar, which is drawn thinner. Between ends, the line is thick if it is the ``whole`` range.
     """
-    outside = not scale.low <= value <= scale.high
     low, high, place = (scale.at(x) for x in (*bar, value))
     thin = []
     if wide is not None:
@@ -46,9 +46,10 @@ def track(
     written = [_text(0, 36, ends[0], "start"), _text(100, 36, ends[1], "end")] if ends else []
     rail = (
         tag("rect", x="0", y=10, width="100%", height=6, rx=3, class_="whole")
-        if ends
+        if ends and whole
         else tag("line", x1="0", x2="100%", y1=13, y2=13, class_="rail")
     )
+    grid += [_upright(x, 8, 18, "rail") for x in (0, 100)] if ends and not whole else []
     return tag(
         "svg",
         *grid,
@@ -57,7 +58,7 @@ def track(
         tag("line", x1=_percent(low), x2=_percent(high), y1=13, y2=13, class_="error"),
         _upright(low, 9, 17, "cap"),
         _upright(high, 9, 17, "cap"),
-        tag("circle", cx=_percent(place), cy=13, r=5.5, class_="dot outside" if outside else "dot"),
+        tag("circle", cx=_percent(place), cy=13, r=5.5, class_="dot"),
         *written,
         class_="track",
         width="100%",
@@ -73,10 +74,21 @@ def axis(scale: Scale, ticks: int = 5) -> Html:
     return tag("svg", *labels, class_="track", width="100%", height=20, aria_hidden="true")
 
 
-def line(mean: Floats, bars: tuple[Floats, Floats], scale: Scale, label: str, *, table: str | None = None) -> Html:
-    """Draw values over their numbers, within a band of their error bars; ``table`` has what is shown on hovering."""
+def line(
+    mean: Floats,
+    bars: tuple[Floats, Floats],
+    scale: Scale,
+    label: str,
+    *,
+    table: str | None = None,
+    finest: int = _FINEST,
+) -> Html:
+    """Draw values over their numbers, within a band of their error bars; ``table`` has what is shown on hovering.
+
+    Of more than ``finest`` values, neighbours are drawn together.
+    """
     d = len(mean)
-    band, path = _merged(mean, *bars) if d > _FINEST else _drawn(mean, *bars)
+    band, path = _merged(mean, *bars, finest) if d > finest else _drawn(mean, *bars)
     top, bottom = 18, _HEIGHT - 26
     marks = []
     for x, words in scale.labels(4):
@@ -135,16 +147,10 @@ def image(mean: Floats, shape: tuple[int, int], label: str, *, scale: Scale, tab
 
 def greys(scale: Scale, error: float, ends: tuple[str, str]) -> Html:
     """Draw the scale of an image, and how much of it an error bar would take, from end to end."""
+    widths = [_percent(3.4 if k < 31 else 3.125) for k in range(32)]
     shades = [
-        tag(
-            "rect",
-            x=_percent(100 * k / 32),
-            y=0,
-            width=_percent(3.4 if k < 31 else 3.125),
-            height=14,
-            fill=_grey(k / 31),
-        )
-        for k in range(32)
+        tag("rect", x=_percent(100 * k / 32), y=0, width=width, height=14, fill=_grey(k / 31))
+        for k, width in enumerate(widths)
     ]
     wide = min(2 * error / ((scale.high - scale.low) or 1.0), 1.0) * 100
     return tag(
@@ -205,10 +211,12 @@ def _drawn(mean: Floats, low: Floats, high: Floats) -> tuple[list[tuple[float, f
     return [*upper, *reversed(list(lower))], list(zip(across, mean, strict=True))
 
 
-def _merged(mean: Floats, low: Floats, high: Floats) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+def _merged(
+    mean: Floats, low: Floats, high: Floats, finest: int
+) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     """Return the same with neighbours drawn as one stroke, from the lowest to the highest of them."""
-    starts = np.linspace(0, len(mean), _FINEST, endpoint=False).astype(int)
-    across = 1000 * (np.arange(_FINEST) + 0.5) / _FINEST
+    starts = np.linspace(0, len(mean), finest, endpoint=False).astype(int)
+    across = 1000 * (np.arange(finest) + 0.5) / finest
     upper = zip(across, np.maximum.reduceat(high, starts), strict=True)
     lower = zip(across, np.minimum.reduceat(low, starts), strict=True)
     ends = zip(across, np.minimum.reduceat(mean, starts), np.maximum.reduceat(mean, starts), strict=True)

@@ -13,11 +13,15 @@ from dpmean.numerics.error_quantiles import normal_quantile
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds
 from dpmean.release.statistics import STATISTICS, Statistic, Values
+from dpmean.reports.author import Author
+from dpmean.reports.numbers import plain
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
-ROUNDED = ("mean", "lower", "upper", "population_lower", "population_upper", "within", "noise_std")
+SILENT = Author()
+"""An author who says nothing."""
+ROUNDED = ("mean", "lower", "upper", "population_lower", "population_upper", "noise_std")
 """The statistics that a page rounds to what errors support; it shows others as they are."""
 
 
@@ -27,8 +31,10 @@ class Columns:
     """All columns of a release.
 
     Attributes:
-        names: what they are called, or "column 0" and so on.
+        names: what they are called for readers: by the author of the page, or else in the data, or "column 0".
         named: whether these are names that somebody gave.
+        keys: what they are called in the data, where that is something else; empty elsewhere.
+        units: their units, as the author of the page says them; empty where that says nothing.
         mean: the estimates.
         noise_std: the standard deviations of the noise.
         error: the margin of error at 95 % confidence.
@@ -46,6 +52,8 @@ class Columns:
 
     names: tuple[str, ...]
     named: bool
+    keys: tuple[str, ...]
+    units: tuple[str, ...]
     mean: Floats
     noise_std: Floats
     error: Floats
@@ -64,6 +72,13 @@ class Columns:
         """How many there are."""
         return len(self.names)
 
+    def bounds(self, j: int) -> str:
+        """Return the bounds of a column, with its unit; empty if there are none."""
+        if self.lower is None or self.upper is None:
+            return ""
+        unit = f" {self.units[j]}" if self.units[j] else ""
+        return f"{plain(self.lower[j], 6)} to {plain(self.upper[j], 6)}{unit}"
+
     @property
     def share_a_unit(self) -> bool:
         """Whether all can be drawn on one axis: a norm bounds them all, or all bounds are the same."""
@@ -75,20 +90,29 @@ class Columns:
 def other_statistics_of(releases: Iterable[Release]) -> list[Statistic]:
     """Return the statistics, beside those that a page rounds, that any of some releases knows."""
     found = list(releases)
-    others = [statistic for statistic in STATISTICS if statistic.name not in ROUNDED]
+    others = [statistic for statistic in STATISTICS if statistic.shown and statistic.name not in ROUNDED]
     return [one for one in others if any(one.compute(release) is not None for release in found)]
 
 
+def names_of(release: Release, given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the names of the columns in the data: those that are given, or those that the release knows."""
+    given = release.columns if given is None else given
+    return None if given is None or len(given) != release.d else tuple(given)
+
+
 def columns_of(
-    release: Release, given: Sequence[str] | None = None, others: Sequence[Statistic] | None = None
+    release: Release,
+    given: Sequence[str] | None = None,
+    others: Sequence[Statistic] | None = None,
+    author: Author = SILENT,
 ) -> Columns:
     """Read the columns of a release.
 
-    Their names are the given ones, or those that the release knows; so are their other statistics.
+    Their names are those of the author of the page, the given ones, or those that the release knows.
     """
     others = other_statistics_of([release]) if others is None else others
-    given = release.columns if given is None else given
-    names = () if given is None or len(given) != release.d else tuple(given)
+    names, d = names_of(release, given), release.d
+    keys = names or tuple(f"column {j}" for j in range(d))
     bound = release.settings.bound if isinstance(release.settings.bound, BoxBounds) else None
     few = release.settings.few_rows
     measured = release.found is not None and release.found.noise_std > 0 and not few
@@ -102,8 +126,10 @@ def columns_of(
             drawn = release.interval(CONFIDENCE, of="population")
             population = drawn.lower, drawn.upper
     return Columns(
-        names=names or tuple(f"column {j}" for j in range(release.d)),
-        named=bool(names),
+        names=tuple(author.labels.get(j, key) for j, key in enumerate(keys)),
+        named=names is not None or len(author.labels) == d,
+        keys=tuple(key if j in author.labels else "" for j, key in enumerate(keys)),
+        units=tuple(author.units.get(j, "") for j in range(d)),
         mean=release.mean,
         noise_std=release.noise_std,
         error=error,

@@ -14,7 +14,9 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
 from dpmean.reports import grouped_page, release_page
-from dpmean.reports.columns import columns_of
+from dpmean.reports.author import ColumnWords, read_author
+from dpmean.reports.columns import columns_of, names_of
+from dpmean.reports.many_groups import is_held
 from dpmean.reports.markup import Html, raw, tag
 
 Shape = tuple[int, int]
@@ -28,12 +30,20 @@ def report(
     image: bool | Shape | None = None,
     title: str | None = None,
     date: str | None = None,
+    labels: ColumnWords | None = None,
+    units: ColumnWords | None = None,
+    about: str | None = None,
+    contact: str | None = None,
 ) -> Path:
     """Write a release as one self-contained HTML page that may be published beside a table of results.
 
     The page draws the estimate and says, in plain words, what error to expect, who is protected and how well, what
     each step cost, and how it was made. It holds the whole release as JSON, which ``Release.from_json`` reads. The
-    same arguments give the same bytes.
+    same arguments give the same bytes. A page of more than sixty groups has one folded table in place of a drawing of
+    each group, and holds the release only if that is short.
+
+    ``labels``, ``units``, ``about``, ``contact``, ``title`` and ``date`` are your words: they are shown as they are,
+    as text, and are not part of the release. They must not come from the rows.
 
     Args:
         release: What ``dpmean.mean`` or ``dpmean.mean_by`` returned. One page has all groups.
@@ -43,6 +53,11 @@ def report(
         image: True to draw the estimate as a square image, or its (height, width). By default none is drawn.
         title: The title of the page.
         date: A date to print, in any form. By default the page has none.
+        labels: Readable names of columns, for those that should have one: ``{"age": "Age at admission", ...}``. Where
+            columns have no names, count them from 0; or give one label for each column, in their order.
+        units: The units of columns, given in the same way: ``{"age": "years", ...}``.
+        about: What the data are and what the page is for. A blank line begins a new paragraph.
+        contact: Whom to ask about it.
 
     Returns:
         The path of the page.
@@ -55,29 +70,32 @@ def report(
     if not isinstance(release, Release | GroupedRelease):
         kind = type(release).__name__
         raise ArgumentTypeError(f"report needs what dpmean.mean or dpmean.mean_by returned, a release, got a {kind}")
-    for name, value in (("title", title), ("date", date)):
-        if value is not None and not isinstance(value, str):
-            raise ArgumentTypeError(f"{name} must be text, got {value!r}")
     if isinstance(release, GroupedRelease) and not release.rho:
-        raise ArgumentError("no group has a mean, and nothing was spent: there is nothing to report")
+        why, cure = release.why_refused()
+        raise ArgumentError(f"there is nothing to report, and nothing was spent: {why}. The cure: {cure}")
     where = Path(path)
     if not where.parent.is_dir():
         raise ArgumentError(f"there is no folder {where.parent}: make it first")
+    usual, first = "A private mean", release if isinstance(release, Release) else None
+    if isinstance(release, GroupedRelease):
+        usual, first = "Private means of groups", next(iter(release.released.values()), None)
+    d = None if first is None else first.d
+    shape, names = (None, None) if d is None else (_shape(image, d), _names(columns, d))
+    named = None if first is None else names_of(first, names)
+    title = usual if title is None else title
+    author = read_author(named, d, title=title, date=date, labels=labels, units=units, about=about, contact=contact)
+    text = release.to_json()
     if isinstance(release, Release):
-        name = "A private mean" if title is None else title
-        shape, names = _shape(image, release.d), _names(columns, release.d)
-        body = release_page.body(release, columns_of(release, names), shape, name, date)
+        body = release_page.body(release, columns_of(release, names, author=author), shape, author, text)
     else:
-        name = "Private means of groups" if title is None else title
-        d = next((found.d for found in release.released.values()), None)
-        shape, names = (None, None) if d is None else (_shape(image, d), _names(columns, d))
-        body = grouped_page.body(release, names, shape, name, date)
-    where.write_bytes(document(name, body, release.to_json()).encode())
+        body = grouped_page.body(release, names, shape, author, text)
+    held = text if is_held(release, text) else None
+    where.write_bytes(document(title, body, held).encode())
     return where
 
 
-def document(title: str, body: Html, data: str) -> str:
-    """Return a whole document around a body, with the data of it as JSON; nothing in it may use the network."""
+def document(title: str, body: Html, data: str | None) -> str:
+    """Return a whole document around a body, with its data as JSON, if any; nothing in it may use the network."""
     style, script = _part("page.css"), _part("page.js")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
@@ -92,7 +110,8 @@ def document(title: str, body: Html, data: str) -> str:
         raw("style", style),
     )
     # In JSON "<" only ever stands in strings, where it may be written by its number: no text can end the element.
-    held = raw("script", data.replace("<", "\\u003c"), type="application/json", id="release")
+    json = None if data is None else data.replace("<", "\\u003c")
+    held = None if json is None else raw("script", json, type="application/json", id="release")
     return "<!doctype html>\n" + tag("html", head, tag("body", body, held, raw("script", script)), lang="en") + "\n"
 
 

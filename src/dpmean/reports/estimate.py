@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from dpmean.reports.tables import is_listed, numbers
 
 _DOTS, _NAMED_DOTS = 12, 60
 """As many columns are drawn as dots, one below the other: without names, and with."""
+_LOOSE = 0.05
+"""Bounds are loose if the estimate is closer to one of them, or to zero, than this part of the range."""
 
 
 def few(columns: Columns) -> bool:
@@ -40,31 +43,72 @@ def _dots(columns: Columns) -> tuple[Html, str]:
     shared = None
     if columns.share_a_unit and (columns.d > 1 or columns.lower is None):
         shared = Scale.around(reached(columns))
-    items = []
-    for j, name in enumerate(columns.names):
-        scale, ends = shared, None
-        if scale is None and columns.lower is not None and columns.upper is not None:
-            scale = Scale(float(columns.lower[j]), float(columns.upper[j]))
-            ends = (plain(scale.low, 6), plain(scale.high, 6))
-        scale = scale or Scale.around([float(columns.mean[j])])
-        items.append(dot(columns, j, name, scale, ends))
+    scales = [_between_bounds(columns, j) if shared is None else None for j in range(columns.d)]
+    items = [_own(columns, j, scale) for j, scale in enumerate(scales)]
     if shared is not None:
-        items.append(axis(shared))
+        items = [*(dot(columns, j, shared) for j in range(columns.d)), axis(shared)]
     kind = "dots" + (" own" if shared is None else "") + (" single" if columns.d == 1 else "")
-    words = how_to_read(columns, one=columns.d == 1)
-    if shared is None:
-        own = "Columns have units of their own: each" if columns.d > 1 else "It"
-        words += f" {own} is drawn between its public bounds."
+    return tag("ul", *items, class_=kind), " ".join(_about_dots(columns, scales, shared))
+
+
+def _about_dots(columns: Columns, scales: Sequence[Scale | None], shared: Scale | None) -> list[str]:
+    """Return how dots are to be read, in sentences."""
+    words, close = [how_to_read(columns, one=columns.d == 1)], scales.count(None)
+    if shared is not None:
+        bounds = {columns.bounds(j) for j in range(columns.d)} - {""}
+        words += [f"The public bounds are {' and '.join(sorted(bounds))}."] if len(bounds) == 1 else []
+    elif columns.d == 1:
+        near = "The public bounds are loose, so only the part around the estimate is drawn."
+        words.append(near if close else "It is drawn between its public bounds.")
+    else:
+        words.append("Columns have units of their own: each is drawn between its public bounds.")
+        words += ["Where these are loose, only the part around the estimate is drawn."] if close else []
     if _beyond(columns):
-        words += " Noise can carry an estimate beyond its bounds; a hollow dot is at the end of its line."
-    return tag("ul", *items, class_=kind), words
+        words.append("Noise can carry an estimate beyond its bounds.")
+    return words
+
+
+def _own(columns: Columns, j: int, scale: Scale | None) -> Html:
+    """Return one estimate on an axis of its own: between its bounds, or close to it if there is no such scale."""
+    if scale is not None:
+        return dot(columns, j, scale, ends=scale.ends())
+    near = _close(columns, j)
+    return dot(columns, j, near, ends=near.ends(), bounds=columns.bounds(j))
+
+
+def _between_bounds(columns: Columns, j: int) -> Scale | None:
+    """Return the scale between the bounds of a column; None where they are so loose that it would show nothing.
+
+    That is so where the estimate cannot be told from a bound, or from zero, or is beyond a bound.
+    """
+    if columns.lower is None or columns.upper is None:
+        return None
+    scale, mean = Scale(float(columns.lower[j]), float(columns.upper[j])), float(columns.mean[j])
+    marks = [scale.low, scale.high, *([0.0] if scale.low < 0 < scale.high else [])]
+    loose = any(abs(mean - mark) < _LOOSE * (scale.high - scale.low) for mark in marks)
+    return None if loose or not scale.low <= mean <= scale.high else scale
+
+
+def _close(columns: Columns, j: int) -> Scale:
+    """Return a scale of one column that holds its estimate and its intervals, with as much room on both sides."""
+    ends = _ends(columns, j)
+    low, high = min(ends), max(ends)
+    room = (high - low) / 2 or 2 * float(columns.noise_std[j])
+    if columns.lower is None or columns.upper is None:
+        return Scale.around([low - room, high + room])
+    lower, upper = float(columns.lower[j]), float(columns.upper[j])
+    return Scale.around([max(low - room, min(low, lower)), min(high + room, max(high, upper))])
+
+
+def _ends(columns: Columns, j: int) -> list[float]:
+    return [float(values[j]) for values in (columns.mean, columns.low, columns.high, *(columns.population or ()))]
 
 
 def how_to_read(columns: Columns, *, one: bool) -> str:
     """Return how dots and bars are to be read: one of each, or several."""
     if columns.few:
         return "Dots are estimates."
-    bars = "noise" if not columns.measured else "95 % confidence interval" if one else "95 % confidence intervals"
+    bars = _bars(columns)[: -1 if one else None] if columns.measured else "noise"
     thin = "" if columns.population is None else ", thin lines those of the population"
     if one:
         thin = thin.replace("lines those", "line that")
@@ -72,17 +116,36 @@ def how_to_read(columns: Columns, *, one: bool) -> str:
     return f"Dots are estimates, bars their {bars}{thin}; a bar that is narrower than its dot cannot be seen."
 
 
-def dot(columns: Columns, j: int, name: str, scale: Scale, ends: tuple[str, str] | None = None, ticks: int = 5) -> Html:
-    """Return one estimate as a line of a list: its name, a dot with a bar, the number."""
+def _bars(columns: Columns) -> str:
+    return "95 % confidence intervals" if columns.measured else "error bars"
+
+
+def dot(
+    columns: Columns,
+    j: int,
+    scale: Scale,
+    *,
+    name: str | None = None,
+    ends: tuple[str, str] | None = None,
+    bounds: str = "",
+    ticks: int = 5,
+) -> Html:
+    """Return one estimate as a line of a list: its name, a dot with a bar, the number.
+
+    By default the name is that of its column, with its unit; beside it stand ``bounds`` that are not drawn.
+    """
     mean, error, bar = float(columns.mean[j]), float(columns.error[j]), (float(columns.low[j]), float(columns.high[j]))
     value, around, known = with_error(mean, error)[0], between(*bar, error), error > 0
     within = f", between {around.replace(' to ', ' and ')}" if known else ", with an error that is not known"
-    label = f"{name}: {value}{within}; drawn from {plain(scale.low, 6)} to {plain(scale.high, 6)}"
+    shown = columns.names[j] if name is None else name
+    low, high = ends or scale.ends()
+    label = f"{shown}: {value}{within}; drawn from {low} to {high}"
     wide = None if columns.population is None else (float(columns.population[0][j]), float(columns.population[1][j]))
+    beside = f"bounds: {bounds}" if bounds else columns.units[j] if name is None else ""
     return tag(
         "li",
-        tag("span", tag("bdi", name), class_="name"),
-        charts.track(mean, bar, scale, label, wide=wide, ends=ends, ticks=ticks),
+        tag("span", tag("bdi", shown), tag("span", beside, class_="soft") if beside else None, class_="name"),
+        charts.track(mean, bar, scale, label, wide=wide, ends=ends, whole=not bounds, ticks=ticks),
         tag("span", value, tag("span", around, class_="soft ends") if known else None, class_="value"),
     )
 
@@ -114,19 +177,21 @@ def _drawn(columns: Columns) -> tuple[Floats, Floats, Floats]:
     return mean, low, high
 
 
-def curve(columns: Columns, scale: Scale, table: str) -> tuple[Html, str]:
+def curve(columns: Columns, scale: Scale, table: str | None) -> tuple[Html, str]:
     """Return the estimates as a line in a band, and words that say how to read it."""
     mean, low, high = _drawn(columns)
     band = ", with errors that are not known" if columns.few else f", in a band that is {from_to(high - low)} high"
     label = f"Estimates of {columns.d} columns as a line, from {plain(mean.min(), 3)} to {plain(mean.max(), 3)}{band}"
     words = f"The line goes through the estimates of columns 0 to {columns.d - 1}"
-    words += "." if columns.few else ", the band shows their error bars."
+    words += "." if columns.few else f", the band shows their {_bars(columns)}."
     if not columns.share_a_unit:
         words += " Columns have units of their own: they are drawn in per cent of the way from lower to upper bound."
+    units = set(columns.units)
+    words += f" The unit is {units.pop()}." if len(units) == 1 and units != {""} and columns.share_a_unit else ""
     return charts.line(mean, (low, high), scale, label, table=table if is_listed(columns) else None), words
 
 
-def picture(columns: Columns, shape: tuple[int, int], scale: Scale, table: str) -> tuple[Html, str]:
+def picture(columns: Columns, shape: tuple[int, int], scale: Scale, table: str | None) -> tuple[Html, str]:
     """Return the estimates as an image, and words that say how to read it."""
     error, noise = float(columns.error.max()), float(columns.noise_std.max())
     ends = (with_error(scale.low, error)[0], with_error(scale.high, error)[0])

@@ -15,7 +15,7 @@ for (const drawing of document.querySelectorAll("svg[data-table]")) {
     const x = cell((event.clientX - box.left) / box.width, across);
     const y = cell((event.clientY - box.top) / box.height, down);
     const [name, value, interval] = rows[y * across + x].cells;
-    words.textContent = `${name.textContent}: ${value.textContent} (${interval.textContent})`;
+    words.textContent = `${(name.querySelector("bdi") || name).textContent}: ${value.textContent} (${interval.textContent})`;
     words.hidden = false;
     const half = words.offsetWidth / 2;
     words.style.left = `${Math.min(Math.max(event.clientX - around.left, half), around.width - half)}px`;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 
+from dpmean.reports.author import Author
 from dpmean.reports.markup import Html, tag
 
 
@@ -59,6 +60,27 @@ def alarms(*, seeded: bool, exact: bool) -> list[Html]:
 def head(title: str, lead: str, alarmed: Iterable[Html], remarks: Iterable[Html], facts: Html) -> Html:
     """Return how a page begins."""
     return tag("header", tag("h1", tag("bdi", title)), tag("p", lead, class_="lead"), *alarmed, *remarks, facts)
+
+
+def about(author: Author) -> Html | None:
+    """Return what the author of a page says about the data, paragraph by paragraph; None for nothing."""
+    if not author.about and not author.contact:
+        return None
+    paragraphs = [tag("p", tag("bdi", text.strip())) for text in author.about.split("\n\n") if text.strip()]
+    contact = [tag("p", "Contact: ", tag("bdi", author.contact.strip()))] if author.contact else []
+    return section("about", "About the data", *paragraphs, *contact)
+
+
+def whose_words(author: Author) -> Html | None:
+    """Return which words on a page are not part of the release."""
+    said = {"readable names": author.labels, "units": author.units, "text about the data": author.about}
+    said |= {"contact": author.contact}
+    words = [name for name, value in said.items() if value]
+    if not words:
+        return None
+    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    text = f"Written by the author of this page, and not part of the release: {listed}."
+    return tag("p", text, class_="soft")
 
 
 def data(text: str, kind: str) -> Html:

@@ -10,7 +10,7 @@ from typing import final
 
 from dpmean.enums import Sizes, Trust
 from dpmean.privacy.budgets import PureDp, Zcdp
-from dpmean.privacy.conversions import compose_zcdp
+from dpmean.privacy.conversions import compose_zcdp, rounded_up, tight_epsilon
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.renyi import Renyi
 from dpmean.release.grouped import GroupedRelease
@@ -70,9 +70,10 @@ def promise_of(release: Release | GroupedRelease) -> Promise:
     broken = "none: seeded" if release.seeded else "" if release.exact else "none to rely on: noise in floats"
     replaced = release.neighbours is Neighbours.REPLACE_ONE
     if isinstance(release, GroupedRelease):
+        cost = release.cost
         return Promise(
-            (release.cost,),
-            release.epsilon,
+            (cost,),
+            lambda delta: rounded_up(tight_epsilon(cost, delta)),
             release.delta,
             replaced,
             unit=release.unit,

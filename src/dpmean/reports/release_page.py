@@ -6,11 +6,12 @@ from dpmean.errors import display_name
 from dpmean.release.release import Release
 from dpmean.reports import wording
 from dpmean.reports.accuracy import accuracy, bound_in_words
+from dpmean.reports.author import Author
 from dpmean.reports.columns import Columns
 from dpmean.reports.estimate import estimate
 from dpmean.reports.markup import Html, join, tag
 from dpmean.reports.numbers import plain
-from dpmean.reports.parts import alarms, data, entries, head, remark, section
+from dpmean.reports.parts import about, alarms, data, entries, head, remark, section, whose_words
 from dpmean.reports.privacy import privacy
 from dpmean.reports.promise import Promise, promise_of
 from dpmean.reports.provenance import choices
@@ -18,28 +19,29 @@ from dpmean.reports.receipts import receipts
 from dpmean.trust.registry import TRUST_MODELS
 
 
-def body(release: Release, columns: Columns, image: tuple[int, int] | None, title: str, date: str | None) -> Html:
-    """Return all that is on the page."""
+def body(release: Release, columns: Columns, image: tuple[int, int] | None, author: Author, text: str) -> Html:
+    """Return all that is on the page of a release; ``text`` is its JSON."""
     promise = promise_of(release)
     how = wording.how_persons_count(promise)
     counted = None if how is None else tag("p", how)
     return tag(
         "main",
         head(
-            title,
+            author.title,
             _subtitle(release, promise),
             alarms(seeded=release.seeded, exact=release.exact),
             _remarks(release),
             entries(_facts(release, promise), "facts"),
         ),
+        about(author),
         section("estimate", "The estimate", counted, estimate(columns, image)),
-        section("accuracy", "How accurate it is", accuracy(release, columns.names if columns.named else None)),
+        section("accuracy", "How accurate it is", accuracy(release, columns)),
         section("privacy", "Who is protected, and how well", privacy(promise)),
         section("receipts", "What it cost", receipts(release.receipts, _total(promise))),
         section(
             "choices",
             "How it was made",
-            join(entries(_choices(release, date), "choices"), data(release.to_json(), "Release")),
+            join(entries(_choices(release, author.date), "choices"), data(text, "Release"), whose_words(author)),
         ),
     )
 

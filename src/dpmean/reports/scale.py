@@ -11,6 +11,8 @@ from dpmean.reports.numbers import plain
 
 _SAME = 1e-12
 """Of values: those that differ by less cannot have ticks between them."""
+_NEAR = 2
+"""Zero is on a scale that is at most half as long again with it."""
 
 
 @final
@@ -45,11 +47,19 @@ class Scale:
         digits = max(1, math.floor(math.log10(largest / width) + 1e-9) + 2) if largest else 1
         return [(self.at(tick), plain(tick, digits)) for tick in ticks]
 
+    def ends(self) -> tuple[str, str]:
+        """Return how both ends are written, with as many digits as tell them apart."""
+        largest, width = max(abs(self.low), abs(self.high)), self.high - self.low
+        digits = max(2, math.floor(math.log10(largest / width)) + 3) if width > 0 else 6
+        return plain(self.low, digits), plain(self.high, digits)
+
     @staticmethod
     def around(values: Iterable[float]) -> Scale:
-        """Return a scale with round ends that holds all values."""
+        """Return a scale with round ends that holds all values, and zero if that is near."""
         found = list(values)
         low, high = min(found), max(found)
+        nearest = (high - low) / _NEAR
+        low, high = (0.0 if 0 < low <= nearest else low), (0.0 if -nearest <= high < 0 else high)
         if high - low <= _SAME * max(abs(low), abs(high)):
             margin = abs(low) / 10 or 1.0
             return Scale(low - margin, high + margin)

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpmean.errors import display_label
+from dpmean.release.statistics import Statistic, Values
 from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, tag
 from dpmean.reports.numbers import between, plain, with_error
 
 _OPEN, _LISTED = 12, 2000
 """As many lines of a table are shown at once, and at all."""
+UNKNOWN = "not known"
 _NARROW = 4
 """So many cells of a line stand side by side on the narrowest screens."""
 
@@ -25,12 +27,14 @@ def is_listed(columns: Columns) -> bool:
 def numbers(columns: Columns, name: str) -> Html:
     """Return a table of all columns; ``name`` is the identifier of its lines."""
     title = "The numbers" if columns.d == 1 else f"The numbers of all {columns.d} columns"
-    return _folded(title, columns, [tag("tbody", *_lines(columns), id=name)], columns.d)
+    population = columns.population is not None
+    lines = _lines(columns, population=population)
+    return _folded(title, columns, [tag("tbody", *lines, id=name)], columns.d, population=population)
 
 
 def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], name: str) -> Html:
     """Return a table of all columns of all groups, group by group."""
-    bodies = []
+    bodies, population = [], any(columns.population is not None for columns in groups.values())
     for place, (label, columns) in enumerate(groups.items()):
         about = tag("span", sizes[label], class_="soft")
         head = tag(
@@ -40,17 +44,20 @@ def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], n
                 tag("bdi", display_label(label)),
                 " ",
                 about,
-                colspan=len(_heads(columns)),
+                colspan=len(_heads(columns, population=population)),
                 scope="rowgroup",
                 class_="group",
             ),
         )
-        bodies.append(tag("tbody", head, *_lines(columns), id=f"{name}-{place}"))
+        bodies.append(tag("tbody", head, *_lines(columns, population=population), id=f"{name}-{place}"))
     first = next(iter(groups.values()))
-    return _folded(f"The numbers of {len(groups)} groups", first, bodies, (first.d + 1) * len(groups))
+    return _folded(
+        f"The numbers of {len(groups)} groups", first, bodies, (first.d + 1) * len(groups), population=population
+    )
 
 
-def _folded(title: str, columns: Columns, bodies: list[Html], length: int) -> Html:
+def _folded(title: str, columns: Columns, bodies: list[Html], length: int, *, population: bool) -> Html:
+    heads = _heads(columns, population=population)
     some = "" if is_listed(columns) else f"; the first {_LISTED} of {columns.d}, all are in the data below"
     caption = (
         f"Estimates, rounded to what their errors support{some}. Noise: its standard deviation. "
@@ -59,41 +66,57 @@ def _folded(title: str, columns: Columns, bodies: list[Html], length: int) -> Ht
     table = tag(
         "table",
         tag("caption", caption),
-        tag("thead", tag("tr", *(tag("th", word, scope="col") for word in _heads(columns)))),
+        tag("thead", tag("tr", *(tag("th", word, scope="col") for word in heads))),
         *bodies,
-        class_="numbers many" if len(_heads(columns)) > _NARROW else "numbers",
+        class_="numbers many" if len(heads) > _NARROW else "numbers",
     )
     return tag("details", tag("summary", title), tag("div", table, class_="wide"), open=length <= _OPEN)
 
 
-def _heads(columns: Columns) -> list[str]:
-    first = "column, and its bounds" if _bounded(columns) else "column"
+def _heads(columns: Columns, *, population: bool) -> list[str]:
+    first = "column" + ", and its unit" * any(columns.units) * (not _bounded(columns))
+    first += ", and its bounds" * _bounded(columns)
     interval = "95 % interval" if columns.measured or columns.few else "95 % of the noise"
-    population = [] if columns.population is None else ["95 % interval, population"]
-    return [first, "estimate", interval, *population, "noise", *(statistic.words for statistic, _ in columns.others)]
+    wide = ["95 % interval, population"] if population else []
+    return [first, "estimate", interval, *wide, "noise", *(statistic.words for statistic, _ in columns.others)]
 
 
-def _lines(columns: Columns) -> list[Html]:
+def _lines(columns: Columns, *, population: bool) -> list[Html]:
     lines = []
     for j in range(min(columns.d, _LISTED)):
-        error = float(columns.error[j])
-        value, around = with_error(float(columns.mean[j]), error)[0], "not known"
-        if not columns.few:
-            around = between(float(columns.low[j]), float(columns.high[j]), error)
-        wide = []
-        if columns.population is not None:
-            low, high = (float(ends[j]) for ends in columns.population)
-            wide = [between(low, high, (high - low) / 2)]
-        within = None
-        if _bounded(columns) and columns.lower is not None and columns.upper is not None:
-            within = tag("span", f"{plain(columns.lower[j], 6)} to {plain(columns.upper[j], 6)}", class_="soft")
-        cells = [value, around, *wide, plain(float(columns.noise_std[j]), 2)]
-        for statistic, values in columns.others:
-            known = values is not None and not math.isnan(values[j])
-            cells.append(plain(float(values[j]), statistic.digits) if known and values is not None else "not known")
-        name = tag("th", tag("bdi", columns.names[j]), within, scope="row")
+        value, around, *wide = estimate_and_intervals(columns, j, population=population)
+        others = [in_words(statistic, values, j) for statistic, values in columns.others]
+        cells = [value, around, *wide, plain(float(columns.noise_std[j]), 2), *others]
+        beside = _beside(columns, j)
+        soft = tag("span", beside, class_="soft") if beside else None
+        name = tag("th", tag("bdi", columns.names[j]), soft, scope="row")
         lines.append(tag("tr", name, *(tag("td", cell) for cell in cells)))
     return lines
+
+
+def estimate_and_intervals(columns: Columns, j: int, *, population: bool) -> list[str]:
+    """Return the estimate of a column and its interval in words, and that of a population if anybody knows one."""
+    error = float(columns.error[j])
+    cells = [with_error(float(columns.mean[j]), error)[0], UNKNOWN]
+    if not columns.few:
+        cells[1] = between(float(columns.low[j]), float(columns.high[j]), error)
+    if columns.population is None:
+        return [*cells, UNKNOWN] if population else cells
+    low, high = (float(ends[j]) for ends in columns.population)
+    return [*cells, between(low, high, (high - low) / 2)]
+
+
+def in_words(statistic: Statistic, values: Values, j: int) -> str:
+    """Return a statistic of one column."""
+    if values is None or math.isnan(values[j]):
+        return UNKNOWN
+    return plain(float(values[j]), statistic.digits)
+
+
+def _beside(columns: Columns, j: int) -> str:
+    """Return what stands below the name of a column: its name in the data, its bounds, its unit."""
+    range_or_unit = columns.bounds(j) if _bounded(columns) else columns.units[j]
+    return ": ".join(words for words in (columns.keys[j], range_or_unit) if words)
 
 
 def _bounded(columns: Columns) -> bool:

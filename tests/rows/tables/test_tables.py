@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import ArgumentError, ArgumentTypeError, DataError, GroupedRelease, Neighbours, Refusal, Release
 from dpmean.noise.source import seeded
+from dpmean.release.statistics import STATISTICS
 from dpmean.rows.dtype_names import in_words
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.tables import dataframes
@@ -138,7 +139,7 @@ def test_columns_keep_their_names():
     for library, names in (("pandas", list), ("polars", list), ("pyarrow", lambda x: x)):
         frame = release.to_frame(library)
         found = frame.column_names if library == "pyarrow" else names(frame.columns)
-        assert found == ["column", "mean", "lower", "upper", "noise_std", "within", "scale"]
+        assert found == ["column", *(statistic.name for statistic in STATISTICS)]
     assert release.to_frame().set_index("column").loc["age", "mean"] == release["age"]
     with pytest.raises(ArgumentError, match='library must be "pandas"'):
         release.to_frame("excel")
@@ -624,9 +625,79 @@ def test_all_groups_may_be_refused(tmp_path):
     assert found.epsilon(1e-6) == 0
     assert ledger.spent == 0
     assert GroupedRelease.from_json(found.to_json()).refused == {"x": "it has no rows", "y": "it has no rows"}
-    assert "no mean" in str(found)
-    with pytest.raises(ArgumentError, match="there is nothing to report"):
+    words = " ".join(str(found).split())
+    assert "2 groups by clinic: all were refused" in words
+    assert "refused both groups were refused: each has no rows; check the labels, which must match exactly" in words
+    assert found.method == "none: 2 groups, all refused"
+    frame = found.to_frame()
+    assert frame["clinic"].tolist() == ["x", "y"]
+    assert frame["column"].tolist() == ["", ""]
+    assert frame[["mean", "lower", "upper", "n"]].isna().all(axis=None)
+    assert set(frame["refused"]) == {f"it has no rows; {found['x'].cure}"}
+    assert found.labels == ()
+    assert found.means.shape == (0, 0)
+    with pytest.raises(
+        ArgumentError, match=r"there is nothing to report.*: both groups were refused.*check the labels"
+    ):
         dpmean.report(found, tmp_path / "none.html")
+
+
+def test_groups_that_are_refused_at_a_price_say_how_many_why_and_what_to_do(tmp_path):
+    frame = table(60)
+    given = {**SETTINGS, "by": "clinic", "rho": 0.1, "ledger": dpmean.Ledger(rho=1.0)}
+    found = dpmean.mean_by(frame, groups=["A", "B", "x"], **given)
+    needed = found["A"].rows_needed
+    why = f"all 3 groups were refused: each has too few rows (at least {needed} are needed)"
+    cure = "join small groups, or give a larger budget, or allow_few_rows=True for a mean whose error is not known"
+    page = dpmean.report(found, tmp_path / "page.html").read_text()
+    assert f"{why[0].upper()}{why[1:]}. What helps: check the labels" in page
+    assert f"refused {why}; check the labels" in " ".join(str(found).split())
+    assert all(cure in " ".join(words.split()) for words in (str(found), page))
+    assert "none: 3 groups, all refused" in str(given["ledger"])
+    frame = found.to_frame()
+    assert frame["refused"].tolist() == [f"{reason}; {found[label].cure}" for label, reason in found.refused.items()]
+    one = dpmean.mean_by(table(60), groups=["x"], **given)
+    assert one.why_refused()[0].startswith("the only group was refused: it has too few rows")
+
+
+def test_means_and_labels_of_released_groups_go_together():
+    found = by_clinic(table())
+    assert found.refused
+    assert found.labels == tuple(found.released)
+    assert found.means.shape == (len(found.labels), 2)
+    for label, row in zip(found.labels, found.means, strict=True):
+        assert row.tolist() == found[label].mean.tolist()
+    found.means[:] = 0  # a copy: the release stays what it is
+    assert (found.means != 0).all()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_have_the_same_columns_whatever_happened(library):
+    frame, given = table(), {"by": "clinic", "sizes": "public", "rho": 0.5, "norm_bound": 300.0, "seed": 1}
+    frame = frame[["clinic", "age", "bmi"]]
+    cases = [
+        dpmean.mean_by(frame, groups=["A", "B"], **given),
+        dpmean.mean_by(frame, groups=["A", "x"], population=True, count_values=True, **given),
+        dpmean.mean_by(frame[:60], groups=["A", "B"], allow_few_rows=True, **given),
+        dpmean.mean_by(frame, groups=["x", "y"], **given),
+    ]
+    frames = [found.to_frame(library) for found in cases]
+    heads = [list(found.column_names if library == "pyarrow" else found.columns) for found in frames]
+    assert all(head == heads[0] for head in heads)
+    as_lists = {
+        "pandas": lambda found: found.to_dict("list"),
+        "polars": lambda found: found.to_dict(as_series=False),
+        "pyarrow": lambda found: found.to_pydict(),
+    }
+    kept = [as_lists[library](found) for found in frames]
+    assert kept[1]["clinic"] == ["A", "A", "x", "x"]
+    assert kept[1]["column"] == ["age", "bmi"] * 2
+    assert [math.isnan(value) for value in kept[1]["mean"]] == [False, False, True, True]
+    assert [bool(reason) for reason in kept[1]["refused"]] == [False, False, True, True]
+    assert kept[1]["values"][:2] == list(cases[1]["A"].value_counts.counts)
+    assert kept[0]["n"] == [cases[0]["A"].n] * 2 + [cases[0]["B"].n] * 2
+    assert all(map(math.isnan, [*kept[2]["lower"], *kept[2]["scale"]]))
+    assert not any(map(math.isnan, kept[2]["mean"]))
 
 
 def test_columns_and_labels_that_are_given_twice_are_refused(tmp_path):
@@ -764,9 +835,9 @@ def test_a_grouped_release_survives_json():
     assert again.rho == found.rho
     assert again.seeded
     assert str(again) == str(found)
-    columns = ["clinic", "column", "mean", "lower", "upper", "noise_std", "within", "scale", "n"]
+    columns = ["clinic", "column", *(statistic.name for statistic in STATISTICS), "n", "refused"]
     assert list(again.to_frame().columns) == columns
-    assert len(again.to_frame()) == 4
+    assert len(again.to_frame()) == 2 * len(LISTED)
     document = json.loads(found.to_json())
     for damage in ({"rho": "1/3"}, {"sizes": "huge"}, {"format": "other"}, {"groups": 5}):
         with pytest.raises(ArgumentError, match="not a release in the format"):

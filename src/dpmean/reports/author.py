@@ -1,0 +1,110 @@
+"""Words of the author of a page: readable names and units of columns, what the data are, and whom to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe
+
+ColumnWords = Mapping[str, str] | Mapping[int, str] | Sequence[str]
+"""Words for columns: by their names, by their numbers where they have none, or one for each."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Author:
+    """What the author of a page says, and a release does not.
+
+    Attributes:
+        title: the title of the page.
+        date: a date, in any form, if there is one.
+        labels: readable names of columns, by the place of the column.
+        units: their units.
+        about: what the data are, and what the release is for.
+        contact: whom to ask.
+
+    """
+
+    title: str = ""
+    date: str | None = None
+    labels: Mapping[int, str] = field(default_factory=dict)
+    units: Mapping[int, str] = field(default_factory=dict)
+    about: str = ""
+    contact: str = ""
+
+
+def read_author(
+    names: Sequence[str] | None,
+    d: int | None,
+    *,
+    title: str | None = None,
+    date: str | None = None,
+    labels: ColumnWords | None = None,
+    units: ColumnWords | None = None,
+    about: str | None = None,
+    contact: str | None = None,
+) -> Author:
+    """Read the words of an author about columns of these names, or d columns without; d is None if nobody knows."""
+    for name, value in (("title", title), ("date", date)):
+        if value is not None and not isinstance(value, str):
+            raise ArgumentTypeError(f"{name} must be text, got {describe(value)}")
+    known = None if names is None else tuple(names)
+    found = Author(
+        title or "",
+        date,
+        _by_place(labels, "labels", known, d),
+        _by_place(units, "units", known, d),
+        _text(about, "about"),
+        _text(contact, "contact"),
+    )
+    shown = [found.labels.get(j, name) for j, name in enumerate(known or ())] or list(found.labels.values())
+    twice = next((name for name in found.labels.values() if shown.count(name) > 1), None)
+    if twice is not None:
+        raise ArgumentError(f"labels: two columns would be called {twice!r}: give each a label of its own")
+    return found
+
+
+def _by_place(words: ColumnWords | None, argument: str, names: tuple[str, ...] | None, d: int | None) -> dict[int, str]:
+    if words is None:
+        return {}
+    if isinstance(words, Mapping):
+        pairs = list(words.items())
+    elif isinstance(words, Sequence) and not isinstance(words, str | bytes):
+        if d is not None and len(words) != d:
+            raise ArgumentError(f"{argument} must be {d} texts, one for each column, got {len(words)}")
+        pairs = list(enumerate(words) if names is None or d is None else zip(names, words, strict=True))
+    else:
+        example = '{"age": "Age at admission"}' if argument == "labels" else '{"age": "years"}'
+        raise ArgumentTypeError(f"{argument} must be a dictionary, such as {example}, got {describe(words)}")
+    for _, text in pairs:
+        _text(text, argument, needed=True)
+    if d is None:  # all groups were refused, and nobody knows the columns
+        return {}
+    return {_place(key, argument, names, d): text for key, text in pairs}
+
+
+def _place(key: object, argument: str, names: tuple[str, ...] | None, d: int) -> int:
+    """Return which column is meant, by its name; by its number if columns have none."""
+    if names is None:
+        if type(key) is int and 0 <= key < d:
+            return key
+        raise ArgumentError(
+            f"{argument}: there is no column {describe(key)}: the columns have no names, so count them, from 0 to "
+            f"{d - 1}"
+        )
+    if isinstance(key, str) and key in names:
+        return names.index(key)
+    more = ", ..." * (len(names) > 20)
+    raise ArgumentError(f"{argument}: there is no column {describe(key)}: there are {', '.join(names[:20])}{more}")
+
+
+def _text(value: object, argument: str, *, needed: bool = False) -> str:
+    if value is None and not needed:
+        return ""
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{argument} must be text, got {describe(value)}")
+    if not value.strip():
+        raise ArgumentError(f"{argument} is empty: write something, or leave it out")
+    return value
