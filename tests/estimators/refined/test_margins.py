@@ -24,6 +24,9 @@ SETTINGS = [
     ("10 % ones", 400, 1, 0.5, "add-or-remove-one"),
     ("50 % ones", 640, 2, 2.0, "replace-one"),
     ("Poisson 3", 640, 1, 0.5, "add-or-remove-one"),
+    ("Poisson 0.5", 640, 1, 2.0, "replace-one"),
+    ("10 % ones", 200, 2, 0.5, "add-or-remove-one"),
+    ("mostly zero", 340, 1, 0.5, "replace-one"),
     ("mostly zero", 640, 4, 0.5, "add-or-remove-one"),
     ("mixed", 3000, 4, 0.5, "replace-one"),
 ]
@@ -58,6 +61,17 @@ def test_margins_hold(setting):
     errors, margins, lengths, bounds = measured(*setting)
     assert np.all(np.sum(errors <= margins, axis=0) >= LEAST)
     assert np.sum(lengths <= bounds) >= LEAST
+
+
+@pytest.mark.parametrize(
+    ("d", "neighbours", "least"), [(1, "add-or-remove-one", 200), (1, "replace-one", 240), (2, "replace-one", 140)]
+)
+def test_no_margin_is_stated_where_ends_may_be_missed(d, neighbours, least):
+    needed = dpmean.plan(10**6, d, rho=0.5, neighbours=neighbours).rows_needed
+    assert needed == math.ceil(least / math.sqrt(0.5))
+    rows = KINDS["10 % ones"](np.random.default_rng(0), needed - 30, d)
+    with pytest.raises(dpmean.TooFewRowsError, match=f"{needed}"):
+        dpmean.mean(rows, rho=0.5, neighbours=neighbours, norm_bound=50.0, seed=0)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ _GENTLE, _STEEP_OF_ONE, STEEP, _STEEPEST = 5.0, 8.0, 20.0, 100.0
 replaced, and at most."""
 _PART_OF_GOAL = 0.5
 """The slope is such that rows beyond the end exceed it by this part of the goal, if that is steep enough."""
-_ROWS_BEYOND_OF_ONE, _ROWS_BEYOND = 1 / 55, 1 / 22
+_ROWS_BEYOND_OF_ONE, _ROWS_BEYOND = 1 / 70, 1 / 22
 """A search may leave so many times n / index rows beyond its end. One column may have few values: those beyond the end
 are then all equal, and more than the law of a tail says."""
 _FARTHER_OF_ONE, _FARTHER = 1.3, 1.8
