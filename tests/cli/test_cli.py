@@ -601,6 +601,20 @@ def test_words_on_a_page_are_checked_before_anything_is_spent(run, home):
     assert not (home / "words.json").exists()
 
 
+def test_words_about_columns_ask_no_row_of_a_group_that_is_not_listed(run, home):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    listed = np.random.default_rng(0).normal(size=(N, 2)).tolist()
+    command = "mean vectors.parquet --vector-column v --by g --groups A --norm-bound 4 --rho 1 --report words.html"
+    for other in ([1.0], [1.0] * 7):
+        parquet.write_table(pa.table({"g": ["B", *["A"] * N], "v": [other, *listed]}), home / "vectors.parquet")
+        run(f"{command} --label 1=second")
+        assert "second" in (home / "words.html").read_text()
+        refused = run(f"{command} --label 5=x", 2).stderr
+        assert "labels: there is no column 5: the columns have no names, so count them, from 0 to 1" in refused
+
+
 def test_groups_by_several_columns(run, home):
     command = "mean visits.csv --columns age --lower 0 --upper 130 --by clinic --by sex --rho 0.5"
     found = dpmean.GroupedRelease.from_json(run(f"{command} --groups A:f,B:m,Z:f --json").stdout)

@@ -1,6 +1,7 @@
 """The statistics of every column: what is shown where, and that one more is shown everywhere."""
 
 import csv
+import datetime
 import io
 import re
 
@@ -142,6 +143,32 @@ def test_groups_by_a_column_that_is_called_as_a_statistic():
     assert next(iter(found)) == "lower (group)"
     assert found["lower (group)"].tolist() == [0, 1]
     assert (found["lower"] > 4).all()
+
+
+def test_groups_by_several_columns_with_names_like_those_of_the_table_keep_all_of_them():
+    keys = np.arange(3000) % 2
+    table = pd.DataFrame({"x": ROWS[:, 0], "lower": keys, "lower (group)": 1 - keys})
+    asked = {"by": ["lower", "lower (group)"], "groups": [(0, 1), (1, 0)], "columns": ["x"]}
+    found = dpmean.mean_by(table, **asked, **BALL).to_frame()
+    assert list(found)[:3] == ["lower (group)", "lower (group) (group)", "column"]
+    assert found.iloc[:, :2].to_numpy().tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [
+        (["a", 1], ["a", "1"]),
+        ([1, 2.5], [1.0, 2.5]),
+        ([np.datetime64("2020-01-01"), "b"], ["2020-01-01", "b"]),
+        ([2**70], [str(2**70)]),
+        ([datetime.date(2020, 1, 2)], [datetime.date(2020, 1, 2)]),
+    ],
+)
+def test_labels_of_any_type_stand_in_frames_of_every_library(labels, shown, library):
+    frame = dpmean.mean_by(ROWS[:100], by=[0] * 100, groups=labels, **BALL).to_frame(library)
+    column = frame["group"].to_pylist() if library == "pyarrow" else list(frame["group"])
+    assert column == shown
 
 
 def test_a_name_stands_for_one_statistic():

@@ -12,7 +12,7 @@ import numpy as np
 from dpmean.arguments.choices import read_integer
 from dpmean.arguments.selection import read_key
 from dpmean.enums import Sizes, read_name
-from dpmean.errors import ArgumentError, ArgumentTypeError, describe, plural
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe
 from dpmean.rows.tables.combinations import SeveralColumns
 from dpmean.rows.tables.keyed_table import By, Key
 from dpmean.rows.tables.keys import written_labels
@@ -53,10 +53,8 @@ def _read_columns(by: Key, labels: tuple[Any, ...]) -> SeveralColumns:
     if len(set(names)) < len(names):
         raise ArgumentError("by: columns must differ, and a name is given twice")
     for label in labels:
-        if not isinstance(label, tuple) or len(label) != len(names):
-            raise ArgumentError(
-                f"groups: {label!r} should be a tuple of {plural(len(names), 'value')}, one for each column in by"
-            )
+        if not isinstance(label, tuple) or len(label) != len(names):  # a number that is private if by is a key per row
+            raise ArgumentError(f"groups: {label!r} should be a tuple with a value for each column in by")
     return SeveralColumns(names)
 
 

@@ -12,6 +12,7 @@ from dpmean.arguments.request import Request
 from dpmean.cli.arguments import PAGE
 from dpmean.pipeline.opening import open_keyed
 from dpmean.reports.author import read_author
+from dpmean.rows.tables.keyed_table import width_of_listed
 
 
 def take_words(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
@@ -31,15 +32,19 @@ def take_words(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
 
 
 def checked_words(said: dict[str, Any], data: str, request: Request) -> dict[str, Any]:
-    """Return these words, about columns that there are; only the header of a file is asked, and where it must be."""
+    """Return these words, about columns that there are.
+
+    Only the header of a file is asked, and where it must be; how long vectors are, the rows of listed groups at most.
+    """
     by_column = said.keys() & {"labels", "units"}
     names, d = request.selection.columns, None
     if by_column and names is None:
-        keys = () if request.groups is None else (request.groups.by,)
+        groups = request.groups
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whoever reads the rows says it again
-            table = open_keyed(data, request, *keys)
-        names, d = table.names, table.width
+            table = open_keyed(data, request, *(() if groups is None else (groups.by,)))
+        names = table.names
+        d = table.width if groups is None or names else width_of_listed(table, groups.by, groups.labels)
     elif names is not None:
         d = len(names)
     if names is None:

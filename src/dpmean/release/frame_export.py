@@ -5,8 +5,10 @@ Tables of releases have the same columns, whatever was asked for and whatever ha
 
 from __future__ import annotations
 
+import datetime
 import importlib
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpmean.errors import ArgumentError
@@ -14,6 +16,9 @@ from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
 from dpmean.release.statistics import STATISTICS
 
+_KNOWN = {str, int, float, bool, datetime.date, datetime.datetime}
+_LARGEST = 2**63
+"""Types of labels that every library has for a column, and the integers that it can hold."""
 Table = dict[str, list[Any]]
 """Columns by their names, all of one length."""
 
@@ -66,7 +71,7 @@ def _of_groups(grouped: GroupedRelease) -> Table:
     names = next((_names(release) for release in grouped.released.values()), [""])
     heads = ("column", *(statistic.name for statistic in STATISTICS), "n", "refused")
     by = grouped.by if isinstance(grouped.by, tuple) else (grouped.by,)
-    groups = [f"{name} (group)" if name in heads else name for name in by]
+    groups = _beside(by, heads)
     table: Table = {name: [] for name in (*groups, *heads)}
     for label, found in grouped.groups.items():
         if isinstance(found, Refusal):
@@ -77,7 +82,27 @@ def _of_groups(grouped: GroupedRelease) -> Table:
         parts = zip(groups, label if isinstance(label, tuple) else (label,), strict=True)
         for name, cells in {**{group: [part] for group, part in parts}, **lines}.items():
             table[name] += cells if len(cells) == len(names) else cells * len(names)
-    return {name: _of_one_type(cells) for name, cells in table.items()}
+    return {name: _as_column(cells) if name in groups else _of_one_type(cells) for name, cells in table.items()}
+
+
+def _beside(names: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """Return names of columns beside others that have theirs; no two are the same."""
+    found: list[str] = []
+    for name in names:
+        while name in (*taken, *found):
+            name = f"{name} (group)"
+        found.append(name)
+    return found
+
+
+def _as_column(labels: list[Any]) -> list[Any]:
+    """Return labels of one type that every library knows; all others become text."""
+    kinds = set(map(type, labels))
+    if kinds == {int, float}:
+        return list(map(float, labels))
+    if len(kinds) > 1 or not kinds <= _KNOWN or any(abs(label) >= _LARGEST for label in labels if type(label) is int):
+        return list(map(str, labels))
+    return labels
 
 
 def _of_one_type(cells: list[Any]) -> list[Any]:

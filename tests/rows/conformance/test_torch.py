@@ -228,11 +228,27 @@ def test_persons_and_groups_are_those_of_an_array():
     assert one.to_json() == dpmean.mean_by(array[:, 0], by=place, **asked).to_json()
 
 
+def test_what_waits_to_be_negated_is_read_as_it_is():
+    array = rows("float64", FEW)
+    array = np.where(np.isfinite(array), array, 0.0)
+    negative = torch.complex(torch.zeros(array.shape).double(), torch.tensor(-array)).conj().imag
+    assert negative.is_neg()
+    settings = {"rho": 4.0, "norm_bound": 64.0, "seed": 1, "allow_few_rows": True}
+    assert_same(dpmean.mean(negative, **settings), dpmean.mean(array, **settings))
+    keys = torch.complex(torch.zeros(FEW), -(torch.arange(FEW) % 7.0)).conj().imag
+    wanted = dpmean.mean(array, privacy_unit=np.arange(FEW) % 7, **settings)
+    assert dpmean.mean(array, privacy_unit=keys, **settings).to_json() == wanted.to_json()
+
+
 def test_keys_that_would_be_merged_or_are_not_beside_rows_are_refused():
     X, settings = torch.zeros(3, 2), {"rho": 1.0, "norm_bound": 1.0}
     for keys, error, words in (
         (torch.tensor([2.0**24, 1.0, 2.0]), DataError, r"holds floats of 2\^24 or more"),
         (torch.tensor([1.0, 2.0, 3.0]).bfloat16(), ArgumentTypeError, "to tell rows apart, got bfloat16 numbers"),
+        (torch.ones(3).to_sparse(), ArgumentTypeError, "to tell rows apart, got a sparse_coo tensor"),
+        (torch.ones(3).to(torch.float8_e5m2), ArgumentTypeError, "to tell rows apart, got torch.float8_e5m2"),
+        (torch.ones(3).to(torch.complex64).conj(), ArgumentTypeError, "to tell rows apart, got torch.complex64"),
+        (torch.ones(3, device="meta"), ArgumentTypeError, "to tell rows apart, got a meta tensor"),
         (torch.tensor([1, 2]), ArgumentError, "as many keys as X has rows, in one dimension"),
         (torch.ones(3, 1), ArgumentError, "as many keys as X has rows, in one dimension"),
         ("who", ArgumentError, "there is no column 'who': X is an array; pass one key per row"),

@@ -97,6 +97,11 @@ def test_a_lazy_frame_runs_once_for_the_columns_that_are_used(streams, tmp_path,
     assert dpmean.mean(scanned, **settings).to_json() == dpmean.mean(wanted, **settings).to_json()
 
 
+def _panic(_):
+    """Raise what is no Exception: polars panics at decimals that are not numbers."""
+    return pl.Series([Decimal("NaN")])
+
+
 def test_a_lazy_frame_that_cannot_run_is_told_so_without_a_row():
     lazy = pl.LazyFrame({"a": [1.0, 2.0], "t": ["1", "Jane Doe"]})
     for more in ({"columns": "b"}, {"privacy_unit": "b"}):
@@ -105,6 +110,10 @@ def test_a_lazy_frame_that_cannot_run_is_told_so_without_a_row():
     with pytest.raises(DataError, match=r"polars could not run the query \(\w+\), so nothing") as caught:
         dpmean.mean(lazy.with_columns(b=pl.col("t").cast(pl.Float64)), columns="b", rho=0.5, norm_bound=1.0)
     assert "Jane" not in str(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    panics = lazy.with_columns(b=pl.col("t").map_batches(_panic, return_dtype=pl.Decimal(9, 2)))
+    with pytest.raises(DataError, match=r"polars could not run the query \(PanicException\), so nothing") as caught:
+        dpmean.mean(panics, columns="b", rho=0.5, norm_bound=1.0)
     assert caught.value.__cause__ is caught.value.__context__ is None
     narrow = narwhals.from_native(lazy)
     with pytest.raises(ArgumentTypeError, match=r"lazy frame of another library than polars: pass X.collect\(\)"):

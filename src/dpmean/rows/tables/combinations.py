@@ -30,11 +30,9 @@ def places_of_combinations(columns: Sequence[Keys], labels: Sequence[tuple[Any, 
     of_labels = np.zeros(len(listed), dtype=np.int64)
     of_rows = np.zeros(len(columns[0].codes), dtype=np.int64)
     for keys, parts in zip(columns, zip(*listed, strict=True), strict=True):
-        known = list(dict.fromkeys(parts))
-        here = keys.among_written(known)
-        beginnings, of_labels = np.unique(
-            of_labels * len(known) + [known.index(part) for part in parts], return_inverse=True
-        )
+        known = {part: number for number, part in enumerate(dict.fromkeys(parts))}
+        here = keys.among_written(list(known))
+        beginnings, of_labels = np.unique(of_labels * len(known) + [known[part] for part in parts], return_inverse=True)
         own = of_rows * len(known) + here
         found = np.minimum(np.searchsorted(beginnings, own), len(beginnings) - 1)
         is_listed = (of_rows != ABSENT) & (here != ABSENT) & (beginnings[found] == own)

@@ -155,9 +155,11 @@ def _streams() -> bool:
 
 def _ran(work: Callable[[], Any]) -> Any:
     """Let polars work; what it says of an error may quote a row, so it is not passed on."""
+    from polars.exceptions import PanicException
+
     try:
         return work()
-    except Exception as error:
+    except (Exception, PanicException) as error:  # a panic is no Exception
         kind = type(error).__name__
     raise DataError(
         f"polars could not run the query ({kind}), so nothing was released: run it by itself, with X.collect(), to see "

@@ -144,6 +144,12 @@ def groups(
     ]
 
 
+def width_of_listed(table: Table, by: By, labels: Sequence[Any]) -> int:
+    """Return how many coordinates there are: as declared, or as the rows of listed groups have."""
+    part = table.only(_places(table, by, labels)[1] != ABSENT)
+    return (table if part is None else part).width
+
+
 def _places(table: Table, by: By, labels: Sequence[Any]) -> tuple[str | tuple[str, ...], Ints]:
     """Return what groups are told apart by, and for every row the place of its label in the list, or ABSENT."""
     if isinstance(by, SeveralColumns):

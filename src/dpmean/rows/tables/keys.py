@@ -151,9 +151,9 @@ def _read(name: str, given: Any) -> Keys | None:
 
         return Keys.of_column(name, given if isinstance(given, pa.ChunkedArray) else pa.chunked_array([given]))
     if hasattr(given, "detach"):  # PyTorch
-        if str(given.dtype) == "torch.bfloat16":
-            refuse(name, "bfloat16 numbers")
-        given = given.detach().cpu().numpy()
+        from dpmean.rows.torch.source import read_keys
+
+        given = read_keys(given, name)
     if not hasattr(given, "__array__"):
         if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__iter__"):
             kind = type(given).__name__  # and no more of it: it may hold keys

@@ -15,6 +15,7 @@ from dpmean.rows.engine import Source
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.opening import InMemory
 from dpmean.rows.registry import Selection
+from dpmean.rows.tables.key_encoding import refuse
 from dpmean.rows.tables.keyed_table import ArrayTable
 from dpmean.rows.torch.arithmetic import Tensor
 from dpmean.rows.torch.blocks import TensorRows
@@ -48,11 +49,21 @@ def open_table(tensor: Any, selection: Selection) -> ArrayTable:  # noqa: ARG001
     return ArrayTable((rows.float() if rows.dtype == torch.bfloat16 else rows).numpy())
 
 
+def read_keys(tensor: Any, name: str) -> NDArray[Any]:
+    """Return keys as an array; what NumPy does not know is refused."""
+    if str(tensor.dtype) == "torch.bfloat16":
+        refuse(name, "bfloat16 numbers")
+    if fault := _unlike_numbers(tensor).partition(":")[0] or "a meta tensor" * tensor.is_meta:
+        refuse(name, fault)
+    array: NDArray[Any] = tensor.detach().cpu().resolve_neg().numpy()
+    return array
+
+
 def _rows_of(tensor: Any) -> Tensor:
     """Return a tensor as rows of numbers; anything else is refused."""
-    if fault := _unlike_rows(tensor):
+    if fault := _unlike_numbers(tensor):
         raise ArgumentTypeError(f"X must be a dense tensor of real numbers, got {fault}")
-    tensor = tensor.detach()
+    tensor = tensor.detach().resolve_neg()
     if tensor.ndim not in (1, 2):
         raise DataError(
             f"X must have shape (n, d), or (n,) for one dimension, got {tensor.ndim} dimensions: "
@@ -64,7 +75,7 @@ def _rows_of(tensor: Any) -> Tensor:
     return tensor
 
 
-def _unlike_rows(tensor: Any) -> str:
+def _unlike_numbers(tensor: Any) -> str:
     """Return what is wrong with the kind of a tensor, and the cure; nothing if it can be read."""
     import torch
 
