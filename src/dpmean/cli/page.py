@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from dpmean.arguments.request import Request
-from dpmean.cli.arguments import PAGE
+from dpmean.cli.page_options import NAMES
 from dpmean.pipeline.opening import open_keyed
 from dpmean.reports.author import read_author
 
 
 def take_words(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
     """Take what is for the page, if there is to be one, out of what was asked: arguments of ``dpmean.report``."""
-    said = {name: asked.pop(name) for name in PAGE if name in asked}
+    said = {name: asked.pop(name) for name in NAMES if name in asked}
     found = {name: words for name, words in said.items() if words != ()}
     if found and report is None:
         option = min(found).removesuffix("s")
