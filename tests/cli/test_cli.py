@@ -557,6 +557,12 @@ def test_groups_and_persons(run, home):
     assert [line.split(",")[:2] for line in table[1:]] == [[label, name] for label in "AZ" for name in names]
     assert '"it has no rows' not in table[1]
     assert table[3].split(",")[2:13] == [""] * 11
+    text = run(f"{command} --groups A,B --population --count-values").stdout
+    assert "in brackets" not in text
+    assert "intervals  of the mean of these rows; those of the population are in CSV and JSON" in " ".join(
+        text.split("\n")
+    )
+    assert re.search(r"values +persons with a value, each with noise of std", text)
     text = run(f"{command} --groups A,Z --sizes public").stdout
     assert "Private means of 2 groups by clinic" in text
     assert re.search(r"clinic +persons +column", text)

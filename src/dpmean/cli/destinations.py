@@ -165,6 +165,8 @@ def _print(found: Releases) -> None:
         if small:
             show.warning(f"FEW ROWS: these means may be worthless, and no error can be given: {', '.join(small)}")
         show.table(found.title(), tables.grouped_table(found))
+        if any(one.variances is not None for one in found.released.values()):
+            facts.append(("intervals", "of the mean of these rows; those of the population are in CSV and JSON"))
     if unit is None:
         at = next(i for i, (_, words) in enumerate(facts) if words.startswith(PROTECTED))
         several = "one row is protected; a person with several rows is protected less"

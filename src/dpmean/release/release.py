@@ -330,6 +330,10 @@ class Release:
             return f"{self._number()}: {summary.numbers(self.mean)}"
         intervals = usual_intervals(self)
         words = f"{self._number()}: {summary.in_one_line(self.columns, self.mean, intervals)}"
+        if self.value_counts is not None:
+            from dpmean.release import value_counts  # here, as few need it
+
+            words += f"; values: {value_counts.in_brief(self.value_counts, self.columns)}"
         if self.settings.few_rows:
             return f"{words} (too few to know the error)"
         return words if intervals else f"{words}, without an interval"

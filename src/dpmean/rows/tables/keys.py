@@ -66,8 +66,11 @@ class Keys:
         """Read one key per row from an array, a column or a sequence."""
         keys = _read(name, given)
         if keys is None or len(keys.codes) != n:
-            cure = "give one key per row" + "; by several columns, list tuples in groups" * (name == "group")
-            raise ArgumentError(f"{name} must hold as many keys as X has rows, in one dimension: {cure}")
+            cure, argument = "give one key per row", name
+            if name == "group":
+                argument = "by"
+                cure += ", or the name of a column; for groups by several columns, list tuples in groups"
+            raise ArgumentError(f"{argument} must hold as many keys as X has rows, in one dimension: {cure}")
         return keys
 
     def checked(self, words: str) -> Keys:
