@@ -40,7 +40,7 @@ class Target:
     as_json: bool
     grouped: bool = False
     seeded: bool = False
-    said: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Any] = field(default_factory=dict)
     """What the author of the page says: arguments of ``dpmean.report``."""
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class Target:
             raise DataError(trouble)
 
     def _report(self, release: Releases, file: Path) -> None:
-        dpmean.report(release, file, **self.said)
+        dpmean.report(release, file, **self.words)
 
     def _save(self, release: Releases, file: Path) -> None:
         file.write_bytes(_document(release, self.kind))

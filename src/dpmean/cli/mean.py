@@ -167,12 +167,12 @@ def mean(
         read={"--bounds": typed.file, "--groups": labels},
         ledger=ledger,
     )
-    said = page.take_words(asked, report)
+    words = page.take_words(asked, report)
     target = Target(out, format_, report, as_json=as_json, grouped="by" in asked, seeded="seed" in asked)
     asked |= typed.arguments(data, asked.get("columns"), asked.get("vector_column"))
     terms = {"rho": ledger_rho, "epsilon": ledger_epsilon, "delta": ledger_delta, "neighbours": ledger_neighbours}
     request = release.read(asked)
-    target = replace(target, said=page.checked_words(said, data, request))
+    target = replace(target, words=page.check_words(words, data, request))
     account = release.open_ledger(ledger, dataset, terms, seeded="seed" in asked)
     with show.working("reading rows"):
         found = release.make(data, request, account)

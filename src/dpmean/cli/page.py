@@ -30,9 +30,9 @@ def take_words(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
     return found
 
 
-def checked_words(said: dict[str, Any], data: str, request: Request) -> dict[str, Any]:
+def check_words(words: dict[str, Any], data: str, request: Request) -> dict[str, Any]:
     """Return these words, about columns that there are; only the header of a file is asked, and where it must be."""
-    by_column = said.keys() & {"labels", "units"}
+    by_column = words.keys() & {"labels", "units"}
     names, d = request.selection.columns, None
     if by_column and names is None:
         keys = () if request.groups is None else (request.groups.by,)
@@ -43,11 +43,11 @@ def checked_words(said: dict[str, Any], data: str, request: Request) -> dict[str
     elif names is not None:
         d = len(names)
     if names is None:
-        said = said | {name: _counted(said[name]) for name in by_column}
-    read_author(names, d, **said)
-    return said
+        words = words | {name: _by_number(words[name]) for name in by_column}
+    read_author(names, d, **words)
+    return words
 
 
-def _counted(words: dict[str, str]) -> dict[Any, str]:
+def _by_number(words: dict[str, str]) -> dict[Any, str]:
     """Return words by the numbers of columns that have no names."""
     return {int(name) if name.isdecimal() else name: text for name, text in words.items()}

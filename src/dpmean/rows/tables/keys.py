@@ -108,22 +108,22 @@ def written_labels(listed: Sequence[Any]) -> list[bytes]:
     """Return how labels are written, and insist that they differ: in any column, whatever is in it."""
     found: dict[bytes, Any] = {}
     for label in listed:
-        code = b"".join(map(framed, map(written, label))) if isinstance(label, tuple) else written(label)
+        code = b"".join(map(frame, map(write_label, label))) if isinstance(label, tuple) else write_label(label)
         if code in found:
             raise ArgumentError(f"groups must differ: a label is listed twice, as {found[code]!r} and as {label!r}")
         found[code] = label
     return list(found)
 
 
-def written(label: Any) -> bytes:
-    """Return how the keys are written that a label names in one column."""
+def write_label(label: Any) -> bytes:
+    """Return how keys are written that a label of one column names."""
     code = encode(int(label) if isinstance(label, float) and label.is_integer() else label, "groups")
     if code == MISSING:
         raise ArgumentError(f"groups: {label!r} is a missing value, and rows without a label are in no group")
     return code[1:]
 
 
-def framed(word: bytes) -> bytes:
+def frame(word: bytes) -> bytes:
     """Return a word after its length, so that words one after another are told apart."""
     return len(word).to_bytes(8) + word
 
@@ -243,5 +243,5 @@ def groups_of_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str,
 
 
 def _hash(salt: str, key: bytes, label: bytes) -> bytes:
-    words = map(framed, (salt.encode(), key, label))
+    words = map(frame, (salt.encode(), key, label))
     return hashlib.blake2b(b"".join(words), digest_size=16).digest()
