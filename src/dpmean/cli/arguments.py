@@ -219,6 +219,6 @@ by = click.option(
     multiple=True,
     metavar="NAME",
     callback=_as_one,
-    help="The column that names the group of a row; or several.",
+    help="The column that names the group of a row; once for each, if several do.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, also for errors.")
