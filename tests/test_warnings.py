@@ -82,7 +82,7 @@ WAYS = {
     "column y": lambda: centroid().fit(ROWS, LABELS[:, None]),
     "score of a column y": lambda: centroid().fit(ROWS, LABELS).score(ROWS, LABELS[:, None]),
     "fit and predict": lambda: centroid(random_state=1).fit(ROWS, LABELS).predict(ROWS),
-    "cross-validation": lambda: cross_val_score(centroid(random_state=1), ROWS, LABELS, cv=2),
+    "cross-validation": lambda: cross_val_score(centroid(random_state=1, rho=4.0), ROWS, LABELS, cv=2),
 }
 
 

@@ -329,7 +329,7 @@ def test_a_run_of_groups_announces_what_is_planned():
     run = {"by": by, "groups": ["a", "b"], "privacy_unit": persons, "contributions": 2, "norm_bound": 90.0, "seed": 1}
     few = dpmean.mean_by(rows, **run, rho=0.001, count_values=True)
     need = dpmean.plan(90, 3, rho=0.001, count_values=True, contributions=2).rows_needed
-    assert {found.reason.rpartition(", ")[2] for found in few.values()} == {f"{need} are recommended"}
+    assert {found.reason.rpartition(": ")[2] for found in few.values()} == {f"at least {need} are needed"}
     found = dpmean.mean_by(rows, **run, **asked, allow_few_rows=True)
     for release in found.released.values():
         assert release.rho == Fraction(1, 10)

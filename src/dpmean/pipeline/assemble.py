@@ -44,10 +44,10 @@ def check_rows(
         return f"{these} few for {setting}: expect a larger error than usual. {fine} are recommended."
     if not allow_few_rows:
         spent = f". The noisy count cost rho = {float(total_cost(paid).rho):.4g}" if paid else ""
-        more = f", {fine} are recommended" if fine > risky else ""
+        better = f", {fine} are recommended" if fine > risky else ""
         raise TooFewRowsError(
-            f"{these} too few for {setting}: at least {risky} are needed{more}. Use more rows (check that X is not "
-            f"transposed) or a larger budget, or go on at your own risk with allow_few_rows=True{spent}",
+            f"{these} too few for {setting}: at least {risky} are needed{better}. Use more rows (check that "
+            "X is not transposed) or a larger budget, or go on at your own risk with allow_few_rows=True" + spent,
             rows_needed=risky,
             receipts=paid,
         )
