@@ -338,7 +338,7 @@ def test_a_plan_is_wrapped_as_one_sentence(run):
     assert not re.search(r"^ +normal\),$", text, re.MULTILINE)
     assert "205 rows are recommended" in run("plan --n 10 --d 1 --rho 1").stdout
     few = run("plan --n 10 --d 1 --rho 1 --neighbours replace-one").stdout
-    assert "200 rows are recommended" in few
+    assert "240 rows are recommended" in few
     assert "privacy adds no more than sampling" not in few
 
 
