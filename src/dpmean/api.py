@@ -377,6 +377,7 @@ def plan(
     shape: ShapeArgument = "auto",
     contributions: int = 1,
     count_values: bool = False,
+    population: bool = False,
 ) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth, or what it takes to be worth so much.
 
@@ -414,6 +415,8 @@ def plan(
         contributions: In how many groups one person will count at most, as for ``dpmean.mean_by``. With k, a group gets
             a k-th of the budget. Then ``n`` is the number of persons in one group, and the error is that of its mean.
         count_values: Whether values will be counted, as for ``dpmean.mean``. That takes a 25th of the budget.
+        population: Whether intervals of a population will be asked for, as for ``dpmean.mean``. That takes some 1 %
+            of the budget, and 10 % at most: ``Outlook.variances`` says how much.
 
     Returns:
         An ``Outlook``: print it, or read its numbers. Its ``goal`` has what an ``error`` takes.
@@ -451,7 +454,8 @@ def plan(
         terms = read_open_terms(delta, **choices)
     else:
         terms = read_terms(rho=rho, epsilon=epsilon, delta=delta, **choices)
-    expected = read_expected(shape, rows, scale, columns, terms, contributions=contributions, count_values=count_values)
+    asked: dict[str, Any] = {"contributions": contributions, "count_values": count_values, "population": population}
+    expected = read_expected(shape, rows, scale, columns, terms, **asked)
     wish = Wish(wanted or 0.0, unit, columns, expected)
     if n is None:
         return find_rows(wish, terms)

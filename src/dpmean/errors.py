@@ -28,8 +28,8 @@ class TooFewRowsError(DpMeanError, ValueError):
 
     Args:
         message: What went wrong, and the cure.
-        rows_needed: The number of rows, or persons, that is needed at least. More are recommended: the message says
-            how many, and so does ``dpmean.plan(...).rows_needed``.
+        rows_needed: The number of rows, or persons, that is needed at least. If more are recommended, the message says
+            how many, as ``dpmean.plan(...).rows_needed`` does.
         receipts: What was paid to know the number of rows, if it is private.
 
     """

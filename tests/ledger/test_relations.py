@@ -151,6 +151,7 @@ def test_groups_are_charged_like_rows():
     assert ledger.spent == 1
     dpmean.mean_by(ROWS, neighbours=REPLACED, **asked)  # whose groups get a quarter of it
     assert ledger.spent == 1 + Fraction(1, 4)
+    assert [entry.what.partition(" by ")[0] for entry in ledger.entries] == ["refined, 2 groups"] * 2
     with pytest.raises(ArgumentError, match=r"protects rows \(replace-one within its group\); earlier releases of"):
         dpmean.mean_by(ROWS, sizes="public", **asked)
 

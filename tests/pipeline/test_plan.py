@@ -329,7 +329,7 @@ def test_a_run_of_groups_announces_what_is_planned():
     run = {"by": by, "groups": ["a", "b"], "privacy_unit": persons, "contributions": 2, "norm_bound": 90.0, "seed": 1}
     few = dpmean.mean_by(rows, **run, rho=0.001, count_values=True)
     need = dpmean.plan(90, 3, rho=0.001, count_values=True, contributions=2).rows_needed
-    assert {found.reason.rpartition(", ")[2] for found in few.values()} == {f"{need} are recommended"}
+    assert {found.reason.rpartition(": ")[2] for found in few.values()} == {f"at least {need} are needed"}
     found = dpmean.mean_by(rows, **run, **asked, allow_few_rows=True)
     for release in found.released.values():
         assert release.rho == Fraction(1, 10)
@@ -363,6 +363,32 @@ def test_the_planned_error_is_that_of_a_group(contributions, count_values):
     assert math.sqrt(np.mean(np.square(errors))) == pytest.approx(outlook.error, rel=0.15)
 
 
+@pytest.mark.parametrize(("n", "d", "rho"), [(400, 1, 0.5), (4000, 8, 0.5), (30000, 64, 0.01)])
+@pytest.mark.parametrize("count_values", [False, True])
+def test_a_plan_sets_aside_for_variances_what_a_run_pays(n, d, rho, count_values):
+    asked = {"rho": rho, "population": True, "count_values": count_values}
+    outlook = dpmean.plan(n, d, **asked, neighbours="replace-one")
+    rows = np.random.default_rng(3).normal(5, 1, (n, d))
+    release = dpmean.mean(rows, **asked, norm_bound=100.0, neighbours="replace-one", seed=4)
+    paid = sum(one.cost.rho for one in release.receipts if one.step == "variances")
+    assert float(paid / release.rho) == pytest.approx(outlook.variances, rel=1e-3)
+    part = outlook.variances / (24 / 25 if count_values else 1)  # of what counts leave
+    less = dpmean.plan(n, d, rho=rho * (1 - part), count_values=count_values, neighbours="replace-one")
+    assert outlook.error == pytest.approx(less.error, rel=1e-3)
+    assert (
+        outlook.rows_needed
+        == dpmean.plan(n, d, **(asked | {"population": False}), neighbours="replace-one").rows_needed
+    )
+    assert f"finding the variances of columns takes {100 * outlook.variances:.2g} % of the budget" in str(outlook)
+    assert dpmean.plan(n, d, rho=rho).variances is None
+
+
+def test_an_error_beside_variances_takes_a_larger_budget():
+    asked = {"error": 0.01, "neighbours": "replace-one"}
+    with_them, without = (dpmean.plan(4000, 8, **asked, population=one) for one in (True, False))
+    assert with_them.goal.amount * (1 - with_them.variances) == pytest.approx(without.goal.amount, rel=2e-3)
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -372,6 +398,8 @@ def test_the_planned_error_is_that_of_a_group(contributions, count_values):
         ({"contributions": 2, "neighbours": "replace-one"}, "rho / 2 with public sizes, or with private ones rho / 8"),
         ({"count_values": 1}, "count_values must be True or False"),
         ({"count_values": True, "trust": "local"}, "count_values is for the central model"),
+        ({"population": "yes"}, "population must be True or False"),
+        ({"population": True, "trust": "local"}, "population is for the central model"),
     ],
 )
 def test_parts_that_cannot_be_planned_are_refused(wrong, words):

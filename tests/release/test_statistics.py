@@ -95,7 +95,12 @@ def test_numbers_of_values_are_shown_where_they_were_asked_for(tmp_path):
         page = dpmean.report(release, tmp_path / "page.html").read_text()
         assert all(f"{count}" in table and f"<td>{count}</td>" in page for count in counts)
         assert '<th scope="col">values</th>' in page
-    assert f"ows with a value, with noise of std {groups[0].value_counts.std:.3g}" in page
+    noise = f"ows with a value, each with noise of std {groups[0].value_counts.std:.3g}"
+    assert noise in page
+    words = " ".join(str(groups).split())
+    assert noise in words
+    for one in groups.released.values():
+        assert "; values: about " + ", ".join(f"{one.value_counts.counts[j]} (column {j})" for j in range(2)) in words
 
 
 def test_one_more_statistic_is_shown_everywhere(releases, tmp_path):

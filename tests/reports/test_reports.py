@@ -24,6 +24,8 @@ from dpmean import GroupedRelease, Neighbours, PureDp, Refusal, Release, Zcdp, b
 from dpmean.privacy.renyi import renyi_of
 from dpmean.release.settings import NormBound, Settings
 from dpmean.release.statistics import scale
+from dpmean.reports.columns import columns_of
+from dpmean.reports.many_groups import in_order
 from dpmean.reports.markup import Html, escaped, raw, tag
 from dpmean.reports.numbers import between, fraction, percent_up, plain, small, with_error
 from dpmean.reports.promise import best_guess, promise_of
@@ -775,6 +777,20 @@ def test_the_drawing_of_many_groups_goes_from_the_lowest_to_the_highest(crowd, t
         heights = [float(point.partition(",")[2]) for point in strokes.split()]
         assert len(heights) == 600
         assert all(later <= earlier for earlier, later in pairwise(heights))
+
+
+def test_one_very_wide_interval_does_not_hide_the_others(crowd):
+    """Its band is cut off at the edge of the drawing, whose scale is that of the others."""
+    columns = {label: columns_of(release) for label, release in list(crowd["all"].released.items())[:200]}
+    some = next(iter(columns))
+    wide = replace(columns[some], low=columns[some].low - 1e6, high=columns[some].high + 1e6)
+    ticks, all_ticks = (
+        re.findall(r"<text[^>]*>([^<]*)</text>", str(in_order(groups)[0]))
+        for groups in (columns, columns | {some: wide})
+    )
+    assert ticks == all_ticks
+    half = {label: wide if j % 2 else one for j, (label, one) in enumerate(columns.items())}
+    assert ticks != re.findall(r"<text[^>]*>([^<]*)</text>", str(in_order(half)[0]))
 
 
 def test_the_costs_of_many_groups_are_told_step_by_step(crowd, tmp_path):

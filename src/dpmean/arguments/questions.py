@@ -25,6 +25,8 @@ class ExpectedRows:
     contributions: int = 1
     """In how many groups a person counts."""
     count_values: bool = False
+    population: bool = False
+    """Whether the variances of columns are asked for."""
 
 
 def read_expected(
@@ -36,11 +38,14 @@ def read_expected(
     *,
     contributions: int = 1,
     count_values: bool = False,
+    population: bool = False,
 ) -> ExpectedRows:
     """Read what is known of the rows."""
     shaping, kind = read_shape(shape), read_name(RowKind, rows, "rows")
     groups, counts = read_integer(contributions, "contributions"), read_flag(count_values, "count_values")
-    check_options(terms.model, {"shape": None if shaping is Shaping.AUTO else shaping, "count_values": counts or None})
+    variances = read_flag(population, "population")
+    given = {"count_values": counts or None, "population": variances or None}
+    check_options(terms.model, given | {"shape": None if shaping is Shaping.AUTO else shaping})
     if groups > 1 and terms.model.name is not Trust.CENTRAL:
         raise ArgumentError(
             f"contributions is for the central model, got contributions={groups} with "
@@ -58,7 +63,7 @@ def read_expected(
         )
     if scale is not None and not isinstance(shaping, Shaping):
         raise ArgumentError(f"scale={scale} is for columns that vary alike: with scales in shape, leave scale out")
-    return ExpectedRows(scales_in_any_order(shaping, d), kind, groups, counts)
+    return ExpectedRows(scales_in_any_order(shaping, d), kind, groups, counts, variances)
 
 
 def read_length(value: Number | None, name: str) -> float | None:

@@ -77,6 +77,7 @@ def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete
     help="Of a mean per group: a person counts in K groups at most, and N is the number of persons in one.",
 )
 @click.option("--count-values", is_flag=True, help="The values of each column will be counted, too.")
+@click.option("--population", is_flag=True, help="Intervals of a population will be asked for, too.")
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
     """Tell what a mean would be worth, before any data are touched.
@@ -110,6 +111,7 @@ def plan(*, as_json: bool, **asked: Any) -> None:
         "scale": outlook.scale,
         "contributions": outlook.contributions,
         "count_values": outlook.count_values,
+        "variances": outlook.variances,
         "goal": None if goal is None else {name: getattr(goal, name) for name in goal.__slots__},
     }
     click.echo(json.dumps(document, indent=2))

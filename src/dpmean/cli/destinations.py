@@ -40,7 +40,7 @@ class Target:
     as_json: bool
     grouped: bool = False
     seeded: bool = False
-    said: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Any] = field(default_factory=dict)
     """What the author of the page says: arguments of ``dpmean.report``."""
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class Target:
             raise DataError(trouble)
 
     def _report(self, release: Releases, file: Path) -> None:
-        dpmean.report(release, file, **self.said)
+        dpmean.report(release, file, **self.words)
 
     def _save(self, release: Releases, file: Path) -> None:
         file.write_bytes(_document(release, self.kind))
@@ -165,6 +165,8 @@ def _print(found: Releases) -> None:
         if small:
             show.warning(f"FEW ROWS: these means may be worthless, and no error can be given: {', '.join(small)}")
         show.table(found.title(), tables.grouped_table(found))
+        if any(one.variances is not None for one in found.released.values()):
+            facts.append(("intervals", "of the mean of these rows; those of the population are in CSV and JSON"))
     if unit is None:
         at = next(i for i, (_, words) in enumerate(facts) if words.startswith(PROTECTED))
         several = "one row is protected; a person with several rows is protected less"

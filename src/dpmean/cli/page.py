@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dpmean.arguments.request import Request
-from dpmean.cli.arguments import PAGE
+from dpmean.cli.page_options import NAMES
 from dpmean.pipeline.opening import open_keyed
 from dpmean.reports.author import read_author
 from dpmean.rows.tables.keyed_table import width_of_listed
@@ -17,7 +17,7 @@ from dpmean.rows.tables.keyed_table import width_of_listed
 
 def take_words(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
     """Take what is for the page, if there is to be one, out of what was asked: arguments of ``dpmean.report``."""
-    said = {name: asked.pop(name) for name in PAGE if name in asked}
+    said = {name: asked.pop(name) for name in NAMES if name in asked}
     found = {name: words for name, words in said.items() if words != ()}
     if found and report is None:
         option = min(found).removesuffix("s")
@@ -31,12 +31,12 @@ def take_words(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
     return found
 
 
-def checked_words(said: dict[str, Any], data: str, request: Request) -> dict[str, Any]:
+def check_words(words: dict[str, Any], data: str, request: Request) -> dict[str, Any]:
     """Return these words, about columns that there are.
 
     Only the header of a file is asked, and where it must be; how long vectors are, the rows of listed groups at most.
     """
-    by_column = said.keys() & {"labels", "units"}
+    by_column = words.keys() & {"labels", "units"}
     names, d = request.selection.columns, None
     if by_column and names is None:
         groups = request.groups
@@ -48,11 +48,11 @@ def checked_words(said: dict[str, Any], data: str, request: Request) -> dict[str
     elif names is not None:
         d = len(names)
     if names is None:
-        said = said | {name: _counted(said[name]) for name in by_column}
-    read_author(names, d, **said)
-    return said
+        words = words | {name: _by_number(words[name]) for name in by_column}
+    read_author(names, d, **words)
+    return words
 
 
-def _counted(words: dict[str, str]) -> dict[Any, str]:
+def _by_number(words: dict[str, str]) -> dict[Any, str]:
     """Return words by the numbers of columns that have no names."""
     return {int(name) if name.isdecimal() else name: text for name, text in words.items()}

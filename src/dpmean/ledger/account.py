@@ -155,6 +155,9 @@ class Account:
                 "Give the two kinds data sets, and budgets, of their own"
             )
         most = digits(left, up=False)
+        known = f"only {self.unit} = {most} is left"
+        if isinstance(self.budget, ApproxDp) and not self.pure and most != "0":
+            known = f"the largest next release may have {self.unit} = {most}"  # epsilons do not add up
         cure = "nothing more may be asked" if most == "0" else f"ask for at most {self.unit}={most}"
         here = ""
         if entry.neighbours != given.neighbours:
@@ -163,10 +166,7 @@ class Account:
             added = self.left_of_added if isinstance(entry.cost, Zcdp) else None
             more = f", or at most {self.unit}={digits(added, up=False)} without it" if added else ""
             cure = cure if most == "0" else f'{cure} and neighbours="replace-one"{more}'
-        raise OverspendError(
-            f"{what} costs {self.unit} = {digits(asked, up=True)}{here}, and only {self.unit} = {most} is left"
-            f"{self.at}: {cure}"
-        )
+        raise OverspendError(f"{what} costs {self.unit} = {digits(asked, up=True)}{here}, and {known}{self.at}: {cure}")
 
     def _as_here(self, entry: Entry, what: str) -> Entry:
         """Return an entry at the price that it has beside the others, or refuse it if it has none."""

@@ -232,8 +232,10 @@ class Ledger:
         account = self._account()
         where = "" if self.path is None else f" of {self.dataset} in {self.path}"
         spent, left = digits(account.spent, up=True), digits(account.left, up=False)
-        delta = f", delta = {float(account.budget.delta):g}" if isinstance(account.budget, ApproxDp) else ""
-        return f"<Ledger{where}: {account.unit} = {spent} spent, {left} left{account.pure}{delta}>"
+        if not isinstance(account.budget, ApproxDp):
+            return f"<Ledger{where}: {account.unit} = {spent} spent, {left} left>"
+        rest = f"{left} left{account.pure}" if account.pure else f"largest next release {left}"
+        return f"<Ledger{where}: {account.unit} = {spent} spent, {rest}, delta = {float(account.budget.delta):g}>"
 
     def __str__(self) -> str:
         from dpmean.ledger.summary import describe  # here, as few need it

@@ -138,6 +138,7 @@ def make_outlook(
     scales: ScalesOutlook | None = None,
     contributions: int = 1,
     count_values: bool = False,
+    variances: float | None = None,
 ) -> Outlook:
     """Put together what to expect of n rows on such terms."""
     return Outlook(
@@ -157,4 +158,5 @@ def make_outlook(
         rows=rows,
         contributions=contributions,
         count_values=count_values,
+        variances=variances,
     )

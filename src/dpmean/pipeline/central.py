@@ -16,6 +16,7 @@ from dpmean.estimators.refined.estimator import rows_needed
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import SecureNoise, SeededNoise
 from dpmean.pipeline.assemble import bound_of, check_rows, in_user_units, make_outlook, warn
+from dpmean.pipeline.budget_shares import BudgetShares
 from dpmean.pipeline.forecast import RowsAhead, expected_error, rows_to_match
 from dpmean.pipeline.opening import open_rows
 from dpmean.pipeline.outlook import Outlook, Promise
@@ -199,33 +200,30 @@ def _values(job: Job, number: _Number, noise: Noise) -> tuple[ValueCounts | None
 
 def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
     """Tell what the refined mean of n rows in d dimensions would be worth."""
-    budget, relation = _budget_of_each(terms, rows), terms.neighbours
-    left = left_for_mean(budget, relation, values=rows.count_values)
-    need = rows_needed(d, left, relation)
-    ahead = RowsAhead.of(d, rows)
+    shares, relation = BudgetShares.of(d, terms, rows), terms.neighbours
+    need, ahead = rows_needed(d, shares.counted, relation), RowsAhead.of(d, rows)
+
+    def error(number: int) -> float:
+        return expected_error(number, ahead, shares.for_mean(number), relation)
+
     return make_outlook(
         n,
         d,
         terms,
         need,
-        error=expected_error(n, ahead, left, relation),
+        error=error(n),
         rows=rows.kind,
         budget_needed=float(terms.zcdp.rho) * (need.fine / n) ** 2,
-        rows_to_match=rows_to_match(ahead, left, relation),
-        scales=forecast_scales(n, d, budget, left, rows.shaping, ahead.gain),
+        rows_to_match=rows_to_match(error),
+        scales=forecast_scales(n, d, shares.group, shares.for_mean, rows.shaping, ahead.gain),
         contributions=rows.contributions,
         count_values=rows.count_values,
+        variances=float(shares.variances(n) / shares.group.rho) if rows.population else None,
     )
 
 
 def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:
     """Tell the error that is to be expected of the refined mean, and whether the rows are enough."""
-    relation = terms.neighbours
-    left = left_for_mean(_budget_of_each(terms, rows), relation, values=rows.count_values)
-    error = expected_error(n, RowsAhead.of(d, rows), left, relation)
-    return Promise(error, rows_needed(d, left, relation).verdict(n))
-
-
-def _budget_of_each(terms: Terms, rows: ExpectedRows) -> Zcdp:
-    """Return the budget of one group, where a person counts in several."""
-    return terms.zcdp.share(1, rows.contributions)
+    shares, relation = BudgetShares.of(d, terms, rows), terms.neighbours
+    error = expected_error(n, RowsAhead.of(d, rows), shares.for_mean(n), relation)
+    return Promise(error, rows_needed(d, shares.counted, relation).verdict(n))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -69,18 +70,18 @@ def expected_error(n: int, ahead: RowsAhead, budget: Zcdp, relation: Neighbours)
     return KINDS[ahead.kind].error(n, d, ahead.effective, noise, clipped) * ahead.gain
 
 
-def rows_to_match(ahead: RowsAhead, budget: Zcdp, relation: Neighbours) -> int:
+def rows_to_match(error: Callable[[int], float]) -> int:
     """Return from how many rows on the error of privacy is below that of sampling; 0: there is no such number.
 
     The former falls faster, unless tails are so heavy that clipping never stops to cost something.
     """
     low, high = 1, 2
-    while expected_error(high, ahead, budget, relation) * math.sqrt(high) > 1:
+    while error(high) * math.sqrt(high) > 1:
         low, high = high, 2 * high
         if high > _MOST_ROWS:
             return 0
     while high - low > max(1, high // 100):
         middle = (low + high) // 2
-        enough = expected_error(middle, ahead, budget, relation) * math.sqrt(middle) <= 1
+        enough = error(middle) * math.sqrt(middle) <= 1
         low, high = (low, middle) if enough else (middle, high)
     return high

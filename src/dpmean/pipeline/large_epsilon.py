@@ -10,6 +10,7 @@ from dpmean.errors import LargeEpsilonWarning
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.conversions import rounded_up, tight_epsilon
 from dpmean.release.settings import USUAL_DELTA
+from dpmean.release.text import four_digits_up
 from dpmean.warning import warn_user
 
 USUAL = 10
@@ -26,8 +27,8 @@ def warn_if_large(request: Request) -> None:
         return
     one = "row" if request.privacy_unit is None else "person"
     warn_user(
-        f"epsilon = {epsilon:.4g}{at} promises little: somebody who would bet 1 to 1 about a {one} could bet "
-        f"{_odds(epsilon)} to 1 after seeing this release. Most releases stay at {USUAL} or below",
+        f"epsilon = {four_digits_up(epsilon):.4g}{at} promises little: somebody who would bet 1 to 1 about a {one} "
+        f"could bet {_odds(epsilon)} to 1 after seeing this release. Most releases stay at {USUAL} or below",
         LargeEpsilonWarning,
     )
 

@@ -193,6 +193,8 @@ class Outlook:
         goal: The error that was asked for, and the budget or the number of rows that it takes. None if both were given.
         contributions: In how many groups one person counts at most; with k, each group gets a k-th of the budget.
         count_values: Whether the values of columns are to be counted.
+        variances: The part of the budget that the variances of columns will take, for intervals of a population; None
+            if these are not asked for.
 
     """
 
@@ -214,6 +216,7 @@ class Outlook:
     goal: Goal | None = None
     contributions: int = 1
     count_values: bool = False
+    variances: float | None = None
 
     def __str__(self) -> str:
         ratio, least = self.error / self.sampling_error, "at least " * (self.verdict is Verdict.HOPELESS)
@@ -254,7 +257,11 @@ class Outlook:
         if groups > 1:
             each = f"each group gets rho = {rho / groups:.4g}"
             lines.append(f"  {each}, as a person counts in up to {groups} groups; all numbers are about one group")
-        return [*lines, *(["  counting the values of columns takes 4 % of the budget"] if self.count_values else [])]
+        if self.count_values:
+            lines.append("  counting the values of columns takes 4 % of the budget")
+        if self.variances is not None:
+            lines.append(f"  finding the variances of columns takes {100 * self.variances:.2g} % of the budget")
+        return lines
 
     @property
     def _unit(self) -> str:

@@ -15,20 +15,20 @@ _MOST_ROWS = 1 << 60
 
 
 def forecast_scales(
-    n: int, d: int, budget: Zcdp, left: Zcdp, shaping: OrderedScales, gain: float
+    n: int, d: int, budget: Zcdp, left: Callable[[int], Zcdp], shaping: OrderedScales, gain: float
 ) -> ScalesOutlook | None:
-    """Tell whether scales will be asked for, if ``left`` of a budget is left for the mean, or what given ones gain."""
+    """Tell whether scales will be asked for, or what given ones gain; ``left`` is left for the mean of so many rows."""
     if shaping is Shaping.ROUND or d == 1:
         return None
     if not isinstance(shaping, Shaping):
         return ScalesOutlook(None, None, gain)
-    part = float(left.rho / budget.rho)
-    norm, box = _with_norm_bound(n, d, left), _with_bounds(n, d, left)
+    part = float(left(n).rho / budget.rho)
+    norm, box = _with_norm_bound(n, d, left(n)), _with_bounds(n, d, left(n))
     return ScalesOutlook(
         None if norm is None else part * norm,
         None if box is None else part * box,
-        rows_norm_bound=_from_on(lambda rows: _with_norm_bound(rows, d, left) is not None),
-        rows_bounds=_from_on(lambda rows: _with_bounds(rows, d, left) is not None),
+        rows_norm_bound=_from_on(lambda rows: _with_norm_bound(rows, d, left(rows)) is not None),
+        rows_bounds=_from_on(lambda rows: _with_bounds(rows, d, left(rows)) is not None),
     )
 
 

@@ -282,6 +282,9 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     def __str__(self) -> str:
         facts, remarks = self.told()
+        intervals = max((one.intervals for one in self.released.values()), key=len, default=())
+        if intervals and len(intervals[0].lower) <= summary.FEW_COLUMNS:
+            facts.append(("intervals", summary.in_brackets(intervals)))
         lines = [*summary.wrapped("", self.title(), 2), *summary.lines_of(facts)]
         for label, found in self.groups.items():
             words = str(found) if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
@@ -290,7 +293,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     def title(self) -> str:
         """Return what this is, in one line."""
-        none = "" if self.released else ": all were refused"
+        none = "" if self.released else f": {'it was' if len(self) == 1 else 'all were'} refused"
         return f"Private means of {plural(len(self), 'group')} by {display_name(self.by)}{none}"
 
     def why_refused(self) -> tuple[str, str]:
@@ -315,9 +318,10 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             unit = display_name(self.unit)
             most = f"at most {self.contributions} groups" if several else "one group"
             facts.append(("", f"every {unit} counts in {most}; rows of the same {unit} in other groups are ignored"))
-        intervals = max((one.intervals for one in self.released.values()), key=len, default=())
-        if intervals and len(intervals[0].lower) <= summary.FEW_COLUMNS:
-            facts.append(("intervals", summary.in_brackets(intervals)))
+        if any(release.value_counts is not None for release in self.released.values()):
+            from dpmean.release.value_counts import noise_in_words  # here, as few need it
+
+            facts.append(("values", noise_in_words(self.released.values())))
         first = next(iter(self.released.values()), None)
         settings, moved = Settings() if first is None else first.settings, ""
         if first is not None and (settings.imputed or settings.filled):

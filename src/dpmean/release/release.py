@@ -326,13 +326,17 @@ class Release:
 
     def in_brief(self) -> str:
         """Return one line: how many rows, and the mean, with its intervals at 95 % confidence if these are known."""
+        counts = ""
+        if self.value_counts is not None:
+            from dpmean.release import value_counts  # here, as few need it
+
+            counts = f"; values: {value_counts.in_brief(self.value_counts, self.columns)}"
         if self.d > summary.FEW_COLUMNS:
-            return f"{self._number()}: {summary.numbers(self.mean)}"
+            return f"{self._number()}: {summary.numbers(self.mean)}{counts}"
         intervals = usual_intervals(self)
-        words = f"{self._number()}: {summary.in_one_line(self.columns, self.mean, intervals)}"
-        if self.settings.few_rows:
-            return f"{words} (too few to know the error)"
-        return words if intervals else f"{words}, without an interval"
+        without = "" if intervals else ", without an interval"
+        remark = " (too few to know the error)" if self.settings.few_rows else without
+        return f"{self._number()}: {summary.in_one_line(self.columns, self.mean, intervals)}{remark}{counts}"
 
     def _number(self) -> str:
         return summary.number(self.n, self.neighbours, self.unit)

@@ -102,21 +102,24 @@ def counted_in_words(release: Release, names: Sequence[str] | None = None) -> st
     counts = release.value_counts
     if counts is None:
         return ""
-    one = "row" if release.unit is None else "person"
-    names = names or release.columns or tuple(f"column {j}" for j in range(release.d))
-    told = [f"{count} ({name})" for name, count in zip(names, counts.counts, strict=True)][:_MOST_COUNTED]
-    more = ", ..." * (release.d > _MOST_COUNTED)
-    return f"{one}s with a value, each with noise of std {counts.std:.3g}: about {', '.join(told)}{more}"
+    return f"{noise_in_words([release])}: {in_brief(counts, names or release.columns)}"
+
+
+def in_brief(counts: ValueCounts, names: Sequence[str] | None) -> str:
+    """Return the counts of the first columns, and of which."""
+    names = names or tuple(f"column {j}" for j in range(len(counts.counts)))
+    first = [f"{count} ({name})" for name, count in zip(names, counts.counts, strict=True)][:_MOST_COUNTED]
+    return f"about {', '.join(first)}{', ...' * (len(names) > _MOST_COUNTED)}"
 
 
 def noise_in_words(releases: Iterable[Release]) -> str:
-    """Return how exact the counts of groups are; nothing if they were not asked for."""
+    """Return what is counted, and how exact the counts are; nothing if they were not asked for."""
     counted = [release for release in releases if release.value_counts is not None]
     if not counted:
         return ""
     one = "row" if counted[0].unit is None else "person"
     stds = sorted({f"{release.value_counts.std:.3g}" for release in counted if release.value_counts}, key=float)
-    return f"{one}s with a value, with noise of std {' to '.join({stds[0]: None, stds[-1]: None})}, are in the table"
+    return f"{one}s with a value, each with noise of std {' to '.join(dict.fromkeys((stds[0], stds[-1])))}"
 
 
 def moved_in_words(release: Release, names: Sequence[str] | None = None) -> str:

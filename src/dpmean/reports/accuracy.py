@@ -107,7 +107,7 @@ def _sizes(release: Release, columns: Columns) -> list[tuple[str, str]]:
             "All columns together",
             f"at most {lengths[0]}, at 95 % confidence, as the length of the vector of all errors",
         ),
-        ("To that of a population", f"at most {lengths[1]}, {drawn}"),
+        ("The same for a population", f"at most {lengths[1]}, {drawn}"),
         spread,
         clipped,
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
-from dpmean.errors import ArgumentError, ArgumentTypeError, describe
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe, plural
 
 ColumnWords = Mapping[str, str] | Mapping[int, str] | Sequence[str]
 """Words for columns: by their names, by their numbers where they have none, or one for each."""
@@ -73,7 +73,7 @@ def _by_place(words: ColumnWords | None, argument: str, names: tuple[str, ...] |
         pairs = list(words.items())
     elif isinstance(words, Sequence) and not isinstance(words, str | bytes):
         if d is not None and len(words) != d:
-            raise ArgumentError(f"{argument} must be {d} texts, one for each column, got {len(words)}")
+            raise ArgumentError(f"{argument} must be {plural(d, 'text')}, one for each column, got {len(words)}")
         pairs = list(enumerate(words) if names is None or d is None else zip(names, words, strict=True))
     else:
         example = '{"age": "Age at admission"}' if argument == "labels" else '{"age": "years"}'

@@ -124,7 +124,7 @@ def _accuracy(release: GroupedRelease, groups: Mapping[Any, Columns]) -> Html:
     counted = noise_in_words(found)
     return join(
         *(_interval_of_all(measured=measured) if are_many(release) else _errors(release, groups, measured=measured)),
-        tag("p", f"{counted[0].upper()}{counted[1:]}.", class_="soft") if counted else None,
+        tag("p", f"Values, in the table: {counted}.", class_="soft") if counted else None,
         uncovered(
             max(unseen) if measured else None, found[0].settings, for_each_percent(found[0].settings, found[0].d, names)
         ),

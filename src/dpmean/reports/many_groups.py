@@ -16,7 +16,7 @@ from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
 from dpmean.release.statistics import Statistic, Values
 from dpmean.reports import charts, wording
-from dpmean.reports.columns import Columns
+from dpmean.reports.columns import Columns, Floats
 from dpmean.reports.markup import Html, tag
 from dpmean.reports.numbers import plain
 from dpmean.reports.parts import data
@@ -27,6 +27,8 @@ MOST = 60
 """So many groups have a line, a paragraph and a table of receipts each."""
 _DRAWN, _STROKES = 12, 300
 """As many columns, or groups, have a drawing; and it has so many strokes."""
+_WIDE = 0.01
+"""The part of all intervals that may reach beyond a drawing, on either side."""
 _LISTED = 6000
 """So many lines a table has at most, as a page is to open quickly."""
 _WIDEST = 20
@@ -76,14 +78,24 @@ def _in_order(groups: Sequence[Columns], j: int) -> Html:
     mean, low, high = (np.array([getattr(one, name)[j] for one in groups]) for name in ("mean", "low", "high"))
     order = np.argsort(mean, kind="stable")
     mean, low, high = mean[order], low[order], high[order]
-    scale = Scale.around([*low.tolist(), *high.tolist()])
+    scale = Scale.around([*mean[[0, -1]].tolist(), *_ends(low, high)])
+    low, high = (np.clip(values, scale.low, scale.high) for values in (low, high))
     label = f"Estimates of {len(groups)} groups in ascending order, from {plain(mean[0])} to {plain(mean[-1])}"
     return charts.line(mean, (low, high), scale, label, finest=_STROKES)
 
 
+def _ends(low: Floats, high: Floats) -> tuple[float, float]:
+    """Return the ends of nearly all intervals: one group whose interval is very wide would hide all others."""
+    return float(np.quantile(low, _WIDE)), float(np.quantile(high, 1 - _WIDE))
+
+
 def how_to_read(columns: Columns) -> str:
     """Return how these drawings are to be read."""
-    band = ", the band covers their 95 % confidence intervals" if columns.measured else ""
+    band = (
+        ", the band covers their 95 % confidence intervals; one that meets the edge goes on beyond it"
+        if columns.measured
+        else ""
+    )
     some = "" if columns.d <= _DRAWN else f" Drawn are the first {_DRAWN} of {columns.d} columns."
     return f"The line goes through the estimates of all groups, from the lowest to the highest{band}.{some}"
 

@@ -20,17 +20,17 @@ _CURE = "wait until nobody writes to the files of the dataset any more, or read 
 def open_source(X: Any, selection: Selection) -> Streamed:
     """Choose columns of a dataset; rows are read where they are, in memory or in files that are mapped."""
     data, columns = _choose(X, selection)
-    width = _guarded(lambda: find_width(columns, (batch.column(0) for batch in _batches(data, _BATCH_ROWS))))
+    width = _read(lambda: find_width(columns, (batch.column(0) for batch in _batches(data, _BATCH_ROWS))))
     rows = max(1, min(_BATCH_ROWS, _BATCH_NUMBERS // width))
     columns, shape = replace(columns, width=width), (len(data), width)
-    engine = StreamEngine(lambda: _batches(data, rows), columns, shape, _guarded, _CURE)
+    engine = StreamEngine(lambda: _batches(data, rows), columns, shape, _read, _CURE)
     return Streamed(engine, None if columns.is_vector else columns.names)
 
 
 def open_table(X: Any, selection: Selection) -> FrameTable:
     """Read coordinates and keys, all rows at once."""
     data, columns = _choose(X, selection)
-    return FrameTable(_guarded(lambda: data[:]), columns)
+    return FrameTable(_read(lambda: data[:]), columns)
 
 
 def _choose(X: Any, selection: Selection) -> tuple[Any, Columns]:
@@ -58,7 +58,7 @@ def _batches(data: Any, rows: int) -> Iterator[Any]:
         yield from table.combine_chunks().to_batches()
 
 
-def _guarded(work: Callable[[], Any]) -> Any:
+def _read(work: Callable[[], Any]) -> Any:
     """Read from a dataset; what its library says of an error may quote a row, so it is not passed on."""
     try:
         return work()

@@ -807,7 +807,7 @@ def test_errors_do_not_count_rows():
         words = "must hold as many keys as X has rows, in one dimension: give one key per row"
         assert told(dpmean.mean, rows, privacy_unit=keys, **private) == f"privacy_unit {words}"
         assert told(dpmean.mean_by, rows, by=keys, groups=[1], rho=0.5, norm_bound=9.0) == (
-            f"group {words}; by several columns, list tuples in groups"
+            f"by {words}, or the name of a column; for groups by several columns, list tuples in groups"
         )
     for X in ([*rows.tolist(), [1.0]], np.ones((31415, 0)), np.ones((31415, 2, 2))):
         assert "3141" not in told(dpmean.mean, X, **private)

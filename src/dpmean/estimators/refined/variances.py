@@ -38,10 +38,14 @@ def share(n: int, d: int, rho: float) -> float:
     return min(MOST, max(LEAST, 1.21 * squared / WIDER))
 
 
+def price(n: int, d: int, rho: Fraction) -> Fraction:
+    """Return what the variances cost, of a budget of rho; public."""
+    return plan.part(rho, share(n, d, float(rho)))
+
+
 def put_aside(curator: Curator) -> None:
     """Keep what the variances cost, so that the steps before share the rest."""
-    rho = curator.left
-    curator.put_aside(plan.part(rho, share(curator.rows.n, curator.rows.d, float(rho))))
+    curator.put_aside(price(curator.rows.n, curator.rows.d, curator.left))
 
 
 def with_variances(problem: Problem, estimate: Estimate, cost: Fraction) -> Estimate:

@@ -34,7 +34,7 @@ class StreamEngine:
     """Returns an iterator over batches of Arrow that can be closed."""
     columns: Columns
     shape: tuple[int, int]
-    guarded: Callable[[Callable[[], Any]], Any]
+    attempt: Callable[[Callable[[], Any]], Any]
     """Reads from the iterator; what a library says of an error may quote a row, so it is not passed on."""
     cure: str
     """What to do when passes do not agree."""
@@ -62,7 +62,7 @@ class StreamEngine:
 
     def _read(self, make: Callable[[], _Held], use: Callable[[_Held, Floats, int], None]) -> list[_Held]:
         """Let every thread use blocks of rows, and return what each made of them; a pass that differs is refused."""
-        batches = _Batches(self.begin(), self.guarded)
+        batches = _Batches(self.begin(), self.attempt)
 
         def work(_: int) -> tuple[_Held, int]:
             held, mark = make(), 0
@@ -105,7 +105,7 @@ class _Batches:
     """The batches of a reader, for several threads; each comes with the position of its first row."""
 
     reader: Any
-    guarded: Callable[[Callable[[], Any]], Any]
+    attempt: Callable[[Callable[[], Any]], Any]
     start: int = 0
     ended: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -115,7 +115,7 @@ class _Batches:
 
     def __next__(self) -> tuple[int, Any]:
         with self.lock:
-            batch = None if self.ended else self.guarded(lambda: next(self.reader, None))
+            batch = None if self.ended else self.attempt(lambda: next(self.reader, None))
             if batch is None:
                 self.ended = True
                 raise StopIteration

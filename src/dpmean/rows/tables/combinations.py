@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from dpmean.queries.queries import Ints
-from dpmean.rows.tables.keys import ABSENT, Keys, written
+from dpmean.rows.tables.keys import ABSENT, Keys, write_label
 
 
 @final
@@ -26,7 +26,7 @@ def places_of_combinations(columns: Sequence[Keys], labels: Sequence[tuple[Any, 
     Column by column, the beginnings of labels are numbered, so that nothing grows with the number of combinations that
     there might be.
     """
-    listed = [[written(part) for part in label] for label in labels]
+    listed = [[write_label(part) for part in label] for label in labels]
     of_labels = np.zeros(len(listed), dtype=np.int64)
     of_rows = np.zeros(len(columns[0].codes), dtype=np.int64)
     for keys, parts in zip(columns, zip(*listed, strict=True), strict=True):

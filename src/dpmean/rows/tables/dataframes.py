@@ -107,7 +107,7 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
             f"data frames need {error.name}: pip install 'dpmean[frames]', or pass frame.to_numpy(dtype=float)"
         ) from None
     if type(frame).__name__ == "LazyFrame":
-        frame = _collected(frame, wanted, apart)
+        frame = _collect(frame, wanted, apart)
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
     pandas = type(frame).__module__.partition(".")[0] == "pandas"
@@ -136,14 +136,14 @@ def _insist_on(names: Sequence[str], known: Sequence[str]) -> None:
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, known[:20]))}")
 
 
-def _collected(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> Any:
+def _collect(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> Any:
     """Run the query of a lazy frame of polars, for the columns that are used: once, as it may give others next time."""
     if type(frame).__module__.partition(".")[0] != "polars":
         raise ArgumentTypeError("X is a lazy frame of another library than polars: pass X.collect()")
-    names = _ran(lambda: frame.collect_schema().names())
+    names = _run(lambda: frame.collect_schema().names())
     _insist_on((*(wanted or ()), *apart), names)
     chosen = frame if wanted is None else frame.select(list(dict.fromkeys([*wanted, *apart])))
-    return _ran(lambda: chosen.collect(**({"engine": "streaming"} if _streams() else {})))
+    return _run(lambda: chosen.collect(**({"engine": "streaming"} if _streams() else {})))
 
 
 def _streams() -> bool:
@@ -153,7 +153,7 @@ def _streams() -> bool:
     return tuple(map(int, polars.__version__.split(".")[:2])) >= (1, 25)
 
 
-def _ran(work: Callable[[], Any]) -> Any:
+def _run(work: Callable[[], Any]) -> Any:
     """Let polars work; what it says of an error may quote a row, so it is not passed on."""
     from polars.exceptions import PanicException
 

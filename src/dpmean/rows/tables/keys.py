@@ -66,8 +66,11 @@ class Keys:
         """Read one key per row from an array, a column or a sequence."""
         keys = _read(name, given)
         if keys is None or len(keys.codes) != n:
-            cure = "give one key per row" + "; by several columns, list tuples in groups" * (name == "group")
-            raise ArgumentError(f"{name} must hold as many keys as X has rows, in one dimension: {cure}")
+            cure, argument = "give one key per row", name
+            if name == "group":
+                argument = "by"
+                cure += ", or the name of a column; for groups by several columns, list tuples in groups"
+            raise ArgumentError(f"{argument} must hold as many keys as X has rows, in one dimension: {cure}")
         return keys
 
     def checked(self, words: str) -> Keys:
@@ -105,22 +108,22 @@ def written_labels(listed: Sequence[Any]) -> list[bytes]:
     """Return how labels are written, and insist that they differ: in any column, whatever is in it."""
     found: dict[bytes, Any] = {}
     for label in listed:
-        code = b"".join(map(framed, map(written, label))) if isinstance(label, tuple) else written(label)
+        code = b"".join(map(frame, map(write_label, label))) if isinstance(label, tuple) else write_label(label)
         if code in found:
             raise ArgumentError(f"groups must differ: a label is listed twice, as {found[code]!r} and as {label!r}")
         found[code] = label
     return list(found)
 
 
-def written(label: Any) -> bytes:
-    """Return how the keys are written that a label names in one column."""
+def write_label(label: Any) -> bytes:
+    """Return how keys are written that a label of one column names."""
     code = encode(int(label) if isinstance(label, float) and label.is_integer() else label, "groups")
     if code == MISSING:
         raise ArgumentError(f"groups: {label!r} is a missing value, and rows without a label are in no group")
     return code[1:]
 
 
-def framed(word: bytes) -> bytes:
+def frame(word: bytes) -> bytes:
     """Return a word after its length, so that words one after another are told apart."""
     return len(word).to_bytes(8) + word
 
@@ -240,5 +243,5 @@ def groups_of_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str,
 
 
 def _hash(salt: str, key: bytes, label: bytes) -> bytes:
-    words = map(framed, (salt.encode(), key, label))
+    words = map(frame, (salt.encode(), key, label))
     return hashlib.blake2b(b"".join(words), digest_size=16).digest()
