@@ -11,8 +11,9 @@ from rich.console import Console
 
 import dpmean
 from dpmean.cli.destinations import _document
-from dpmean.cli.tables import grouped_table, release_table
+from dpmean.cli.tables import grouped_table, refused_groups, release_table
 from dpmean.release.statistics import STATISTICS, Statistic
+from dpmean.reports.numbers import between, with_error
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
 
@@ -142,6 +143,34 @@ def test_groups_by_a_column_that_is_called_as_a_statistic():
     assert next(iter(found)) == "lower (group)"
     assert found["lower (group)"].tolist() == [0, 1]
     assert (found["lower"] > 4).all()
+
+
+def half(interval, j):
+    return (interval.upper[j] - interval.lower[j]) / 2
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
+def test_no_number_is_broken_at_any_width(width):
+    table = pd.DataFrame(ROWS * 1000.0, columns=["systolic pressure", "b"])
+    given = {"norm_bound": 60_000.0, "rho": 0.5, "seed": 1, "population": True}
+    one = dpmean.mean(table, **given)
+    groups = dpmean.mean_by(table, by=np.arange(3000) % 3, groups=[0, 1, 2, 7], **given)
+    for made, releases in ((release_table(one), [one]), (grouped_table(groups), groups.released.values())):
+        console = Console(width=width, file=io.StringIO())
+        console.print(made)
+        text = console.file.getvalue()
+        assert all(len(line) <= width for line in text.split("\n"))
+        words = set(text.split())
+        for release in releases:
+            for j in range(2):
+                interval, whole = release.interval(), release.interval(of="population")
+                for found in (interval, whole):
+                    low, high = between(found.lower[j], found.upper[j], half(found, j)).split(" to ")
+                    assert {low, high} <= words
+                assert with_error(release.mean[j], half(interval, j))[0] in words
+        assert ("population lower" in text) == (width == 160)
+    assert [label for label, _ in refused_groups(groups)] == ["no mean"]
+    assert refused_groups(groups)[0][1].startswith("7: about ")
 
 
 def test_a_name_stands_for_one_statistic():

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from dpmean.enums import Sizes
-from dpmean.errors import ArgumentError, ArgumentTypeError, describe
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe, display_name
 from dpmean.ledger.account import Entry, as_paid
 from dpmean.ledger.filter import Cost
 from dpmean.ledger.relations import WITHIN
@@ -78,7 +78,9 @@ def entry_for(
 
 def _title(release: Recordable) -> str:
     trust = getattr(release, "trust", "central")
-    return release.method if trust == "central" else f"{release.method}, {trust} model"
+    words = release.method if trust == "central" else f"{release.method}, {trust} model"
+    by = getattr(release, "by", None)
+    return words if by is None else f"{words}, groups by {display_name(by)}".encode("utf-8", "replace").decode()
 
 
 def _relation(release: Recordable) -> str | None:
