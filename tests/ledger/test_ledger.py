@@ -68,7 +68,7 @@ def test_an_entry_says_that_it_was_of_groups(file, by):
     given = {"columns": ["x"], "bounds": (-1, 1), "rho": 0.5, "ledger": ledger}
     dpmean.mean_by(table, by=by if isinstance(by, str) else names, groups=groups, **given)
     wanted = {"": "''", ("clinic", "sex"): "clinic and sex"}.get(by, by)
-    assert Ledger(file).entries[0].what == f"refined, groups by {wanted}"
+    assert Ledger(file).entries[0].what == f"refined, 2 groups by {wanted}"
     assert "\n" not in str(ledger.entries[0])
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from dpmean.enums import Sizes
-from dpmean.errors import ArgumentError, ArgumentTypeError, describe, display_name
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe, display_name, plural
 from dpmean.ledger.account import Entry, as_paid
 from dpmean.ledger.filter import Cost
 from dpmean.ledger.relations import WITHIN
@@ -77,10 +77,12 @@ def entry_for(
 
 
 def _title(release: Recordable) -> str:
-    trust = getattr(release, "trust", "central")
-    words = release.method if trust == "central" else f"{release.method}, {trust} model"
-    by = getattr(release, "by", None)
-    return words if by is None else f"{words}, groups by {display_name(by)}".encode("utf-8", "replace").decode()
+    trust, means = getattr(release, "trust", "central"), getattr(release, "released", None)
+    if means:
+        return (
+            f"{release.method}, {plural(len(means), 'group')} by {_writable(display_name(getattr(release, 'by', '')))}"
+        )
+    return release.method if trust == "central" else f"{release.method}, {trust} model"
 
 
 def _relation(release: Recordable) -> str | None:
@@ -100,7 +102,11 @@ def relation_of(neighbours: str, sizes: Sizes | None, by: str | tuple[str, ...])
 def _names(release: Recordable) -> tuple[str, ...] | None:
     """Return the names of the columns, as text that can be written."""
     names = _said_by(release, "columns", tuple)
-    return None if names is None else tuple(str(name).encode("utf-8", "replace").decode() for name in names)
+    return None if names is None else tuple(_writable(str(name)) for name in names)
+
+
+def _writable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _now() -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dpmean.ledger.account import Account, digits
 from dpmean.privacy.budgets import ApproxDp
 
-_NEXT = "largest next release"
-
 
 def describe(account: Account) -> list[str]:
     """Return what was paid when, and what may still be, line by line."""
@@ -26,14 +24,14 @@ def describe(account: Account) -> list[str]:
 
 def add_up(account: Account) -> list[tuple[str, str]]:
     """Return what all entries cost together, and what one more release may cost: words, and digits to the safe side."""
-    found = [(f"spent{account.ever}", digits(account.spent, up=True)), (largest_next(account), _down(account))]
-    added = account.left_of_added
+    spent, left, added = digits(account.spent, up=True), digits(account.left, up=False), account.left_of_added
+    found = [(f"spent{account.ever}", spent), (largest_next(account), left)]
     return found if added is None else [*found, ("... about add-or-remove-one", digits(added, up=False))]
 
 
 def largest_next(account: Account) -> str:
     """Return what the number is that one more release may cost."""
-    return f"{_NEXT}{account.pure or account.at}"
+    return f"largest next release{account.pure or account.at}"
 
 
 def remarks(account: Account) -> list[str]:
@@ -44,7 +42,3 @@ def remarks(account: Account) -> list[str]:
         "what was spent and the largest next release may together be more than the budget: rho adds up exactly, "
         "epsilon does not"
     ]
-
-
-def _down(account: Account) -> str:
-    return digits(account.left, up=False)
