@@ -104,14 +104,15 @@ def _joined(parts: Iterable[Mapping[str, Sequence[str]]]) -> Mapping[str, Sequen
 
 def release_table(release: Release) -> NumbersTable:
     """Return the statistics of every column."""
-    known = [one for one in STATISTICS if one.shown and one.reliable(release) is not None]
-    cells = _cells(release)
-    names, some = [*_names(release)], slice(None)
+    shown = [one for one in STATISTICS if one.shown and one.reliable(release) is not None]
+    names, more = list(_names(release)), 0
     if len(names) > _MOST:
-        some = slice(10)
-        names = [*names[some], f"... and {len(names) - 10} more: --out"]
-    filler = [""] * (len(names) - len(names[some]))
-    return NumbersTable({"column": names}, _beside(known, {name: [*cells[name][some], *filler] for name in cells}))
+        names, more = names[:10], len(names) - 10
+    cells = _cells(release, len(names))
+    if more:
+        names.append(f"... and {more} more: --out")
+        cells = {name: [*column, ""] for name, column in cells.items()}
+    return NumbersTable({"column": names}, _beside(shown, cells))
 
 
 def grouped_table(grouped: GroupedRelease) -> NumbersTable:
@@ -131,16 +132,16 @@ def grouped_table(grouped: GroupedRelease) -> NumbersTable:
             labels.append("... more: --out")
             sizes.append("")
             columns.append("")
-            cells = {name: [*lines, ""] for name, lines in cells.items()}
+            cells = {name: [*column, ""] for name, column in cells.items()}
             break
         about = "about " * (found.neighbours == Neighbours.ADD_OR_REMOVE_ONE)
         names = _names(found)[:_MOST]
         labels += [display_label(label), *[""] * (len(names) - 1)]
         sizes += [f"{about}{found.n}", *[""] * (len(names) - 1)]
         columns += names
-        here = _cells(found)
-        for name, lines in cells.items():
-            lines += here.get(name, [""] * found.d)[:_MOST]
+        here = _cells(found, len(names))
+        for name, column in cells.items():
+            column += here.get(name, [""] * len(names))
     by = display_label(grouped.by)
     return NumbersTable({by: labels, "column": columns}, [{number: sizes}, *_beside(shown, cells)])
 
@@ -167,23 +168,26 @@ def _names(release: Release) -> tuple[str, ...]:
     return release.columns or tuple(str(j) for j in range(release.d))
 
 
-def _cells(release: Release) -> dict[str, list[str]]:
-    """Return numbers as people read them, by the names of statistics: with as many digits as their errors support."""
+def _cells(release: Release, most: int) -> dict[str, list[str]]:
+    """Return numbers of the first columns as people read them, with as many digits as their errors support.
+
+    They go by the names of statistics.
+    """
     known = {one: one.reliable(release) for one in STATISTICS if one.shown}
     cells = {
-        one.name: ["" if np.isnan(number) else f"{number:.{one.digits}g}" for number in numbers]
+        one.name: ["" if np.isnan(number) else f"{number:.{one.digits}g}" for number in numbers[:most]]
         for one, numbers in known.items()
         if numbers is not None
     }
     for interval in () if release.settings.few_rows else release.intervals:
-        margins = ((interval.upper - interval.lower) / 2).tolist()
+        lower, upper = interval.lower[:most].tolist(), interval.upper[:most].tolist()
+        margins = [(high - low) / 2 for low, high in zip(lower, upper, strict=True)]
+        ends = [between(*ends_of_one).split(" to ") for ends_of_one in zip(lower, upper, margins, strict=True)]
         of = "" if interval.of == "rows" else "population_"
-        triples = list(zip(interval.lower.tolist(), interval.upper.tolist(), margins, strict=True))
-        ends = [between(*triple).split(" to ") for triple in triples]
         cells[f"{of}lower"], cells[f"{of}upper"] = [low for low, _ in ends], [high for _, high in ends]
         if not of:
-            pairs = zip(release.mean.tolist(), margins, strict=True)
-            cells["mean"] = [with_error(mean, margin)[0] for mean, margin in pairs]
+            means = zip(release.mean[:most].tolist(), margins, strict=True)
+            cells["mean"] = [with_error(mean, margin)[0] for mean, margin in means]
     return cells
 
 
