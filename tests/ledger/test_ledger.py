@@ -18,6 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,6 +57,19 @@ def identities(coins):
     for one in coins:
         ledger.record(release(coins=one))
     return [entry.id for entry in ledger.entries]
+
+
+@pytest.mark.parametrize("by", ["clinic", "a\nb", "", ("clinic", "sex")])
+def test_an_entry_says_that_it_was_of_groups(file, by):
+    names = [by] if isinstance(by, str) else [*by]
+    table = pd.DataFrame({"x": np.zeros(2000), **{name: np.arange(2000) % 2 for name in names}})
+    groups = [0, 1] if isinstance(by, str) else [(0, 0), (1, 1)]
+    ledger = Ledger(file, rho=1)
+    given = {"columns": ["x"], "bounds": (-1, 1), "rho": 0.5, "ledger": ledger}
+    dpmean.mean_by(table, by=by if isinstance(by, str) else names, groups=groups, **given)
+    wanted = {"": "''", ("clinic", "sex"): "clinic and sex"}.get(by, by)
+    assert Ledger(file).entries[0].what == f"refined, 2 groups by {wanted}"
+    assert "\n" not in str(ledger.entries[0])
 
 
 # --- files ---------------------------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from rich.console import Console
 
 import dpmean
 from dpmean.cli.destinations import _document
-from dpmean.cli.tables import grouped_table, release_table
+from dpmean.cli.tables import grouped_table, refused_groups, release_table
 from dpmean.release.statistics import STATISTICS, Statistic
+from dpmean.reports.numbers import between, with_error
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
 
@@ -174,6 +175,34 @@ def test_labels_of_any_type_stand_in_frames_of_every_library(labels, shown, libr
     frame = dpmean.mean_by(ROWS[:100], by=[0] * 100, groups=labels, **BALL).to_frame(library)
     column = frame["group"].to_pylist() if library == "pyarrow" else list(frame["group"])
     assert column == shown
+
+
+def half(interval, j):
+    return (interval.upper[j] - interval.lower[j]) / 2
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
+def test_no_number_is_broken_at_any_width(width):
+    table = pd.DataFrame(ROWS * 1000.0, columns=["systolic pressure", "b"])
+    given = {"norm_bound": 60_000.0, "rho": 0.5, "seed": 1, "population": True}
+    one = dpmean.mean(table, **given)
+    groups = dpmean.mean_by(table, by=np.arange(3000) % 3, groups=[0, 1, 2, 7], **given)
+    for made, releases in ((release_table(one), [one]), (grouped_table(groups), groups.released.values())):
+        console = Console(width=width, file=io.StringIO())
+        console.print(made)
+        text = console.file.getvalue()
+        assert all(len(line) <= width for line in text.split("\n"))
+        words = set(text.split())
+        for release in releases:
+            for j in range(2):
+                interval, whole = release.interval(), release.interval(of="population")
+                for found in (interval, whole):
+                    low, high = between(found.lower[j], found.upper[j], half(found, j)).split(" to ")
+                    assert {low, high} <= words
+                assert with_error(release.mean[j], half(interval, j))[0] in words
+        assert ("population lower" in text) == (width == 160)
+    assert [label for label, _ in refused_groups(groups)] == ["no mean"]
+    assert refused_groups(groups)[0][1].startswith("7: about ")
 
 
 def test_a_name_stands_for_one_statistic():

@@ -164,9 +164,9 @@ def _print(found: Releases) -> None:
         small = [display_label(label) for label, one in found.released.items() if one.settings.few_rows]
         if small:
             show.warning(f"FEW ROWS: these means may be worthless, and no error can be given: {', '.join(small)}")
-        show.table(found.title(), tables.grouped_table(found))
-        if any(one.variances is not None for one in found.released.values()):
-            facts.append(("intervals", "of the mean of these rows; those of the population are in CSV and JSON"))
+        facts = [(label, words) for label, words in facts if label != "intervals"]  # the table has heads instead
+        show.table(found.title(), tables.grouped_table(found) if found.released else "")
+        facts = [*tables.refused_groups(found), *facts]
     if unit is None:
         at = next(i for i, (_, words) in enumerate(facts) if words.startswith(PROTECTED))
         several = "one row is protected; a person with several rows is protected less"

@@ -102,7 +102,7 @@ def bar(*columns: SpinnerColumn | TextColumn | BarColumn | TaskProgressColumn | 
     return Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
 
 
-def table(title: str, made: Table) -> None:
+def table(title: str, made: RenderableType) -> None:
     """Print a table under its title."""
     console = out()
     _put(console, Text(printable(title), style="bold"))

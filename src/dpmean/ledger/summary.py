@@ -38,4 +38,7 @@ def remarks(account: Account) -> list[str]:
     """Return what to say of numbers that do not add up, if they do not."""
     if not isinstance(account.budget, ApproxDp) or not account.entries or account.pure:
         return []
-    return ["epsilons do not add up: spent and next may exceed the budget together, and yet it is kept"]
+    return [
+        "epsilons do not add up: what was spent and the largest next release may together be more than the budget (rho "
+        "adds up exactly)"
+    ]
