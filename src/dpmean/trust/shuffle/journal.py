@@ -19,9 +19,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO, final
+from typing import Any, BinaryIO, final
 
 from dpmean.errors import ArgumentError, DataError
 
@@ -37,7 +38,7 @@ class Journal:
     """One round's journal, open for writing by one shuffler; ``entries`` reads what it held, once."""
 
     def __init__(self, path: Path, round_id: bytes) -> None:
-        _check_locks()
+        locks = _find_locks()
         path = path.resolve()  # both files stay where they are, whatever the working directory or a link becomes
         self._path, self._title = path, _TITLE + round_id
         self._marker = path.with_name(path.name + ".closed")
@@ -45,7 +46,7 @@ class Journal:
         new = not path.exists()
         self._file = path.open("a+b")
         try:
-            _lock(self._file)
+            _lock(self._file, locks)
             self._check_place()
             if new:
                 _keep_folder(path.parent)
@@ -190,22 +191,20 @@ def _digest(size: int, *parts: bytes) -> bytes:
     return whole.digest()
 
 
-def _check_locks() -> None:
-    """Refuse to write a journal where two shufflers could share it."""
+def _find_locks() -> Any:
+    """Return the module that locks files; refuse to write a journal where two shufflers could share it."""
     try:
-        import fcntl  # noqa: F401  # whether there is one
+        return import_module("fcntl")
     except ImportError:
         raise ArgumentError(
             "a journal needs file locks of a POSIX system, and this one has none: run the shuffler on Linux or macOS"
         ) from None
 
 
-def _lock(file: BinaryIO) -> None:
+def _lock(file: BinaryIO, locks: Any) -> None:
     """Insist on being the only shuffler of a journal; two could hand on sets of messages that differ."""
-    import fcntl
-
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locks.flock(file, locks.LOCK_EX | locks.LOCK_NB)
     except OSError:
         raise ArgumentError(f"{file.name} is in use by another shuffler") from None
 
