@@ -31,7 +31,7 @@ def test_the_description_has_no_links_to_files_that_are_not_beside_it():
     assert "docs/" not in text
     assert not re.search(r"\]\[|\]\(|^\[", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
     assert len(text.splitlines()) > 0.5 * len(README.splitlines())
-    assert "Getting started reads" in " ".join(text.split())
+    assert "Getting started explains it." in " ".join(text.split())
 
 
 def test_with_an_address_every_link_goes_to_the_files_of_this_version():
