@@ -74,7 +74,7 @@ def _check_description(wheel: Path) -> None:
         page = Path(folder) / "description.md"
         page.write_text(text, encoding="utf-8")
         shown = _run(sys.executable, "-m", "readme_renderer", str(page), folder=Path(folder))
-    if wrong := [target for target in re.findall(r'(?:href|src)="([^"]*)"', shown) if not target.startswith("http")]:
+    if wrong := [target for target in re.findall(r'(?:href|src)="([^"]*)"', shown) if not target.startswith(("http", "#"))]:
         sys.exit(f"the long description of {wheel.name} has links that go nowhere: {', '.join(wrong)}")
 
 

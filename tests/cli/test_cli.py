@@ -114,8 +114,8 @@ def test_examples_run_as_they_stand(path, run, home, request):
 
 def test_the_commands_that_the_guide_lists_run(run, home):
     page = Path(__file__).parents[2] / "docs" / "guide" / "command_line.md"
-    text = page.read_text(encoding="utf-8").partition("## The commands\n```\n")[2]
-    lines = [line.partition("#")[0].strip() for line in text.partition("```")[0].splitlines()]
+    text = page.read_text(encoding="utf-8").partition("## The commands\n```sh\n")[2]
+    lines = [line.partition("#")[0].strip() for line in text.partition("```")[0].replace("\\\n", " ").splitlines()]
     assert len(lines) == 7
     (home / "budget.json").unlink(missing_ok=True)
     for line in lines:
