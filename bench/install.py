@@ -74,8 +74,15 @@ def _check_description(wheel: Path) -> None:
         page = Path(folder) / "description.md"
         page.write_text(text, encoding="utf-8")
         shown = _run(sys.executable, "-m", "readme_renderer", str(page), folder=Path(folder))
-    if wrong := [target for target in re.findall(r'(?:href|src)="([^"]*)"', shown) if not target.startswith(("http", "#"))]:
+    targets: list[str] = re.findall(r'(?:href|src)="([^"]*)"', shown)
+    if wrong := [target for target in targets if not target.startswith(("http", "#"))]:
         sys.exit(f"the long description of {wheel.name} has links that go nowhere: {', '.join(wrong)}")
+
+
+def _runs(python: str) -> bool:
+    """Whether there is such a Python; a stand-in of a version manager may lead nowhere."""
+    found = shutil.which(python)
+    return found is not None and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0
 
 
 def _installed(python: str, package: Path, folder: Path) -> list[str]:
@@ -97,7 +104,7 @@ def main() -> None:
     console = Console(width=None if sys.stdout.isatty() else 150)
     built = _build()
     _check_description(next(package for package in built if package.suffix == ".whl"))
-    pairs = [(package, python) for package in built for python in filter(shutil.which, _PYTHONS)]
+    pairs = [(package, python) for package in built for python in filter(_runs, _PYTHONS)]
     for package, python in track(pairs, "installing", console=Console(stderr=True)):
         with tempfile.TemporaryDirectory() as folder:
             names = _installed(python, package, Path(folder))
