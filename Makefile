@@ -42,7 +42,7 @@ check: $(READY)   ## style, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy --platform win32 src
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/windows src
 	$(BIN)/lint-imports
 
 bench: $(READY)   ## speed, memory and peers, as ratios within one run

@@ -175,6 +175,27 @@ def test_on_windows_what_stays_refused_is_an_error(on_windows, tmp_path, monkeyp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["count", "count.lock"]
 
 
+# --- a ledger on macOS ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_on_macos_the_drive_is_asked_to_write_what_it_holds(known, tmp_path, monkeypatch):
+    asked, synced, real = [], [], os.fsync
+
+    def control(_handle, command):
+        asked.append(command)
+        if not known:
+            raise OSError(errno.ENOTSUP, "Operation not supported")
+        return 0
+
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", control)
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(handle) or real(handle))
+    atomic_file.AtomicFile(tmp_path / "count").change(lambda _: b"1")
+    assert asked == [51, 51], "the file and its folder"
+    assert len(synced) == (0 if known else 2)
+
+
 # --- encodings, consoles, cores --------------------------------------------------------------------------------------
 
 NAMES = ("Größe", "身長")

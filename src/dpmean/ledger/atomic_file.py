@@ -109,7 +109,7 @@ class AtomicFile:
                 self._keep_permissions(fresh)
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                sync(file.fileno())
             _retry(lambda: os.replace(fresh, self._path))
         except BaseException:
             fresh.unlink(missing_ok=True)
@@ -122,7 +122,7 @@ class AtomicFile:
         with self._folder() as folder:
             handle = os.open(self._path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
             try:
-                os.fsync(handle)
+                sync(handle)
             finally:
                 os.close(handle)
             _sync_folder(folder)
@@ -167,7 +167,7 @@ def _sync_folder(handle: int | None) -> None:
     if handle is None:
         return
     try:
-        os.fsync(handle)
+        sync(handle)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems do not do this for folders
             raise
@@ -184,6 +184,10 @@ def _open_lock(lock: Path) -> int:
 
 
 if sys.platform == "win32":
+
+    def sync(handle: int) -> None:
+        """Put what a file holds on the disk."""
+        os.fsync(handle)
 
     def _retry(step: Callable[[], _Result]) -> _Result:
         """Do a step again that Windows refuses while the file is open elsewhere: read, replaced, or scanned."""
@@ -207,6 +211,15 @@ if sys.platform == "win32":
         msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
 
 else:
+
+    def sync(handle: int) -> None:
+        """Put what a file holds on the disk; on macOS the usual call leaves it in the memory of the drive."""
+        full = getattr(fcntl, "F_FULLFSYNC", None)
+        if full is not None:
+            with contextlib.suppress(OSError):  # network file systems do not have it
+                fcntl.fcntl(handle, full)
+                return
+        os.fsync(handle)
 
     def _retry(step: Callable[[], _Result]) -> _Result:
         return step()

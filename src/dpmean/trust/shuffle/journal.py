@@ -25,6 +25,7 @@ from secrets import token_hex
 from typing import Any, BinaryIO, final
 
 from dpmean.errors import ArgumentError, DataError
+from dpmean.ledger.atomic_file import sync
 
 _TITLE, _OLD_TITLE = b"dpmean shuffle journal 2 ", b"dpmean shuffle journal 1 "
 _CLOSED_TITLE = b"dpmean shuffle round closed 2 "
@@ -161,7 +162,7 @@ class Journal:
     def _write(self, content: bytes) -> None:
         self._file.write(content)
         self._file.flush()
-        os.fsync(self._file.fileno())
+        sync(self._file.fileno())
 
     def _closed_marker(self) -> bytes:
         return _CLOSED_TITLE + self._link
@@ -173,7 +174,7 @@ class Journal:
             with fresh.open("xb") as file:
                 file.write(self._closed_marker())
                 file.flush()
-                os.fsync(file.fileno())
+                sync(file.fileno())
             os.link(fresh, self._marker)
         except FileExistsError:
             if self._read_marker() != self._closed_marker():
@@ -212,5 +213,5 @@ def _lock(file: BinaryIO, locks: Any) -> None:
 def _keep_folder(folder: Path) -> None:
     """See to it that a new file is still there after a crash."""
     handle = os.open(folder, os.O_RDONLY)
-    os.fsync(handle)
+    sync(handle)
     os.close(handle)
