@@ -1,25 +1,35 @@
 # Every target sets up what it needs in .venv first. Needs Python 3.11 or later and make, nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
+VENV := .venv/pyvenv.cfg
+DEMO := .venv/.demo
 READY := .venv/.ready
 ENGINES := .venv/.engines
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .PHONY: help demo test test-fast check bench bench-scale bench-gpu accuracy margins shape audit dist docs java browser clean fuzz coverage campaign
 
 help:             ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
 
-$(READY): pyproject.toml
+# A new environment, whatever is installed in it later.
+$(VENV):
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dpmean needs Python 3.11 or later, found " + sys.version.split()[0])'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	@touch $(READY)
+
+$(DEMO): pyproject.toml | $(VENV)
+	$(INSTALL) --editable ".[sklearn]"
+	@touch $(DEMO)
+
+$(READY): pyproject.toml | $(VENV)
+	$(INSTALL) --editable ".[dev]"
+	@touch $(READY) $(DEMO)
 
 $(ENGINES): $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev,engines]"
+	$(INSTALL) --editable ".[dev,engines]"
 	@touch $(ENGINES)
 
-demo: $(READY)    ## the private mean of scikit-learn's digits, drawn in the terminal
+demo: $(DEMO)     ## the private mean of scikit-learn's digits, drawn in the terminal
 	@$(BIN)/python examples/digits.py
 
 test: $(ENGINES)  ## all tests; Spark's need Java, see make java, and those of pages a browser, see make browser
@@ -32,6 +42,7 @@ check: $(READY)   ## style, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/windows src
 	$(BIN)/lint-imports
 
 bench: $(READY)   ## speed, memory and peers, as ratios within one run
@@ -53,16 +64,16 @@ shape: $(READY)   ## columns of different scale, with and without a shape; write
 	@$(BIN)/python -m bench.shape --held --accuracy --plot docs/results
 
 fuzz: $(ENGINES)  ## damaged files, messages, arguments and commands, and neighbours, a million of each (hours)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[fuzz]"
+	$(INSTALL) --editable ".[fuzz]"
 	@for target in decoders command arguments readers neighbours; do $(BIN)/python -m fuzz $$target || exit 1; done
 
 coverage: $(ENGINES) ## lines and branches that the tests do not reach; all tests, several times as slow
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[coverage]"
+	$(INSTALL) --editable ".[coverage]"
 	$(BIN)/python -m coverage run -m pytest
 	$(BIN)/python -m coverage report --skip-covered --show-missing
 
 campaign: fuzz coverage ## all long campaigns: fuzzing, neighbours, coverage, kills, mutants (a day); see docs/robustness.md
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[mutants]"
+	$(INSTALL) --editable ".[mutants]"
 	$(BIN)/python -m bench.kills --kills 1000
 	$(BIN)/python -m bench.mutants
 

@@ -6,10 +6,12 @@ Every environment has one of the Pythons that are found, nothing but the core de
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 from rich.console import Console
@@ -26,9 +28,11 @@ _CORE = {
     "markdown-it-py",
     "mdurl",
     "msgspec",
+    "narwhals",
     "numba",
     "numpy",
     "pip",
+    "pyarrow",
     "pygments",
     "rich",
 }
@@ -39,6 +43,9 @@ for more in ({}, {"trust": "local"}, {"trust": "shuffle", "fidelity": "totals"},
     budget = {"epsilon": 4.0, "delta": 1e-6} if "fidelity" in more else {"rho": 2.0}
     release = dpmean.mean(X, norm_bound=80.0, **budget, **more)
     assert np.linalg.norm(release.mean - 5) < 30, more
+np.savetxt("rows.csv", X, delimiter=",", header=",".join(f"c{j}" for j in range(16)), comments="")
+read = dpmean.mean("rows.csv", norm_bound=80.0, rho=2.0)
+assert read.columns[0] == "c0" and np.linalg.norm(read.mean - 5) < 30
 dpmean.report(dpmean.mean(X, rho=0.5, norm_bound=80.0), "mean.html")
 assert dpmean.__version__ == VERSION
 """
@@ -59,6 +66,25 @@ def _build() -> list[Path]:
     return sorted(_DIST.iterdir())
 
 
+def _check_description(wheel: Path) -> None:
+    """Render the long description as a package index does, and insist that its links work there."""
+    with zipfile.ZipFile(wheel) as content, tempfile.TemporaryDirectory() as folder:
+        name = next(name for name in content.namelist() if name.endswith(".dist-info/METADATA"))
+        text = content.read(name).decode().partition("\n\n")[2]
+        page = Path(folder) / "description.md"
+        page.write_text(text, encoding="utf-8")
+        shown = _run(sys.executable, "-m", "readme_renderer", str(page), folder=Path(folder))
+    targets: list[str] = re.findall(r'(?:href|src)="([^"]*)"', shown)
+    if wrong := [target for target in targets if not target.startswith(("http", "#"))]:
+        sys.exit(f"the long description of {wheel.name} has links that go nowhere: {', '.join(wrong)}")
+
+
+def _runs(python: str) -> bool:
+    """Whether there is such a Python; a stand-in of a version manager may lead nowhere."""
+    found = shutil.which(python)
+    return found is not None and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0
+
+
 def _installed(python: str, package: Path, folder: Path) -> list[str]:
     """Install a package in an empty environment and use it; return what else was installed."""
     _run(python, "-m", "venv", str(folder / "env"), folder=folder)
@@ -76,7 +102,9 @@ def main() -> None:
     """Build, install, use, and print a table."""
     table = Table("Python", "package", "size", "installed beside it")
     console = Console(width=None if sys.stdout.isatty() else 150)
-    pairs = [(package, python) for package in _build() for python in filter(shutil.which, _PYTHONS)]
+    built = _build()
+    _check_description(next(package for package in built if package.suffix == ".whl"))
+    pairs = [(package, python) for package in built for python in filter(_runs, _PYTHONS)]
     for package, python in track(pairs, "installing", console=Console(stderr=True)):
         with tempfile.TemporaryDirectory() as folder:
             names = _installed(python, package, Path(folder))

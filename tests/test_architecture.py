@@ -8,7 +8,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import dpmean
@@ -132,24 +131,6 @@ def test_the_examples_in_docstrings_run(module):
         check=False,
     )
     assert done.returncode == 0, done.stdout
-
-
-def test_the_examples_in_the_readme_run(tmp_path, monkeypatch, capsys):
-    first, *others = (part.split("```")[0] for part in (ROOT / "README.md").read_text().split("```python")[1:])
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(first, names)  # noqa: S102  our own text
-    assert abs(names["release"].epsilon(delta=1e-6) - 5.22) < 0.01
-    assert (tmp_path / "mean.json").read_text() == names["release"].to_json()
-    for other in others:
-        exec(other, names)  # noqa: S102  our own text
-    assert np.all(np.abs(names["release"].mean - names["table"].mean(axis=0)) < 50 * names["release"].noise_std)
-    assert "Patients" in (tmp_path / "patients.html").read_text()
-    assert "Groups without a number" in (tmp_path / "clinics.html").read_text()
-    assert set(names["clinics"].refused) == {"East"}
-    out = capsys.readouterr().out
-    assert re.search(r"Private mean of about (39|40)\d\d rows in 128 dimensions", out)
-    assert "rho = 0.02436: enough rows" in out
 
 
 def test_every_refusal_after_a_look_at_the_rows_is_listed():

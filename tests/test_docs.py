@@ -27,6 +27,7 @@ from dpmean.release.statistics import STATISTICS
 pytestmark = pytest.mark.filterwarnings("error::dpmean.LargeEpsilonWarning")
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+README = "../README.md"
 PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 TRUE_OF = {  # what must hold after a page was run, where it does not say so itself
@@ -135,7 +136,7 @@ def run_page(page, folder):
     return wrong, names
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(steps(page))])
+@pytest.mark.parametrize("page", [page for page in [README, *PAGES] if any(steps(page))])
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path):
     with restored(ESTIMATORS), restored(STATISTICS):
         wrong, names = run_page(page, tmp_path)
@@ -158,8 +159,8 @@ def test_a_page_that_shows_what_is_not_printed_is_caught(said, tmp_path, monkeyp
 
 def targets(text):
     """Return where the links and pictures of a page go, without its code."""
-    prose = BLOCK.sub("", text)
-    return re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", prose))
+    prose = re.sub(r"`[^`]*`", "", BLOCK.sub("", text))
+    return re.findall(r"\]\(([^)\s]+)\)", prose) + re.findall(r"^\[[^\]]+\]: (\S+)$", prose, re.MULTILINE)
 
 
 def anchors(text):
@@ -168,7 +169,7 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-@pytest.mark.parametrize("page", [*PAGES, "../README.md", "../CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", [*PAGES, README, "../CONTRIBUTING.md", "../SECURITY.md"])
 def test_links_work_on_a_code_host_too(page):
     here = (DOCS / page).parent
     for target in targets((DOCS / page).read_text()):
@@ -179,6 +180,16 @@ def test_links_work_on_a_code_host_too(page):
         assert there.exists(), f"{page} links to {target}, which is not there"
         if parts.fragment:
             assert parts.fragment in anchors(there.read_text()), f"{page} links to {target}, which has no such heading"
+
+
+def test_the_readme_is_short_and_every_reference_of_it_is_used():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert len(lines) < 130
+    prose, _, references = text.partition("\n[picture]: ")
+    defined = re.findall(r"^\[([^\]]+)\]: ", f"[picture]: {references}", re.MULTILINE)
+    assert set(re.findall(r"\]\[([^\]]+)\]", prose)) == set(defined)
 
 
 # --- the map ---------------------------------------------------------------------------------------------------------

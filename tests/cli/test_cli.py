@@ -112,9 +112,10 @@ def test_examples_run_as_they_stand(path, run, home, request):
             run(line.removeprefix("dpmean "))
 
 
-def test_the_commands_in_the_readme_run(run, home):
-    text = (Path(__file__).parents[2] / "README.md").read_text().partition("## On the command line\n```\n")[2]
-    lines = [line.partition("#")[0].strip() for line in text.partition("```")[0].splitlines()]
+def test_the_commands_that_the_guide_lists_run(run, home):
+    page = Path(__file__).parents[2] / "docs" / "guide" / "command_line.md"
+    text = page.read_text(encoding="utf-8").partition("## The commands\n```sh\n")[2]
+    lines = [line.partition("#")[0].strip() for line in text.partition("```")[0].replace("\\\n", " ").splitlines()]
     assert len(lines) == 7
     (home / "budget.json").unlink(missing_ok=True)
     for line in lines:
@@ -245,9 +246,9 @@ def test_a_bug_is_told_without_what_others_say_about_it(run, monkeypatch):
 
 
 def test_a_missing_package_is_named_with_its_cure(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    assert "pip install 'dpmean[files]'" in run("mean patients.parquet --rho 1 --norm-bound 500", 2).stderr
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    results = Path(__file__).parents[2] / "docs" / "results"
+    assert "pip install 'dpmean[figures]'" in run(f"figure plot {results}", 2).stderr
 
 
 # --- what it prints ------------------------------------------------------------------------------------------

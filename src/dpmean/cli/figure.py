@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import time
 from collections.abc import Callable
@@ -73,9 +72,7 @@ def _run(names: list[str], out: Path, *, quick: bool, mnist: str | None, **more:
         click.echo("results that were finished are kept, and the same command goes on from there", err=True)
         raise
     took = time.monotonic() - start
-    kept = f"{out}, one CSV file per figure"
-    if importlib.util.find_spec("pyarrow"):
-        kept += f"; all together in {write_parquet(out)}"
+    kept = f"{out}, one CSV file per figure; all together in {write_parquet(out)}"
     click.echo(f"done in {took:.0f} s; results are in {kept}.\nNext: dpmean figure plot {out}", err=True)
 
 

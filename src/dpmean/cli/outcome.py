@@ -25,7 +25,6 @@ from dpmean.errors import (
 USAGE, DATA, BUDGET, STOPPED, BROKEN = 2, 3, 4, 130, 1
 _KINDS = {USAGE: "usage", DATA: "data", BUDGET: "budget", STOPPED: "stopped", BROKEN: "internal"}
 _EXTRAS = {
-    "pyarrow": "files",
     "scipy": "sparse",
     "cryptography": "shuffle",
     "jinja2": "figures",

@@ -46,7 +46,8 @@ def usual(rows: Floats, rho: float, bound: float) -> Release:
 def draw(console: Console, pictures: Mapping[str, Floats]) -> None:
     """Draw pictures side by side."""
     grid = Table.grid(padding=(0, 3, 0, 0))
-    paint = _blocks if console.color_system and not console.no_color else _signs
+    in_color = console.color_system and not console.no_color and console.encoding.startswith("utf")
+    paint = _blocks if in_color else _signs
     grid.add_row(*(Text(title, style="bold") for title in pictures))
     grid.add_row(*(paint(np.clip(picture.reshape(HEIGHT, WIDTH), 0, 1)) for picture in pictures.values()))
     console.print(grid)

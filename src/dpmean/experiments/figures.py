@@ -90,7 +90,7 @@ _WORDS = {"caption", "data", "statistical", "measure", "same_as", "panel", "axis
 
 @cache
 def _document() -> dict[str, Any]:
-    return tomllib.loads(resources.files("dpmean.experiments").joinpath("figures.toml").read_text())
+    return tomllib.loads(resources.files("dpmean.experiments").joinpath("figures.toml").read_text(encoding="utf-8"))
 
 
 def names() -> list[str]:

@@ -54,7 +54,8 @@ def figures_page(rows: Mapping[str, Sequence[Row]], folder: Path) -> Path:
             rules=RULES,
             made_with=sorted({row.versions for found in rows.values() for row in found}),
             minutes=sum(runs.values()) / 60,
-        )
+        ),
+        encoding="utf-8",
     )
     return path
 

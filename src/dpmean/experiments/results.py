@@ -70,7 +70,7 @@ class Journal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             writer.writerow(_NAMES)
         writer.writerows([_cell(name, getattr(row, name)) for name in _NAMES] for row in new)
-        with self.path.open("a") as file:
+        with self.path.open("a", newline="", encoding="utf-8") as file:
             file.write(text.getvalue())
         self.rows += new
 
@@ -120,7 +120,7 @@ def condense(folder: Path, out: Path) -> None:
         groups: dict[tuple[float, float, str, str], dict[int, Row]] = {}
         for row in sorted(rows, key=lambda row: (row.panel, row.x)):
             groups.setdefault((row.panel, row.x, row.method, row.measure), {})[row.trial] = row
-        with (out / f"figure-{figure}.csv").open("w", newline="") as file:
+        with (out / f"figure-{figure}.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(_CONDENSED)
             for (panel, x, method, measure), trials in groups.items():

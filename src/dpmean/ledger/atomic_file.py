@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn, final
+from typing import NoReturn, TypeVar, final
 
 from dpmean.errors import LedgerError
 
@@ -18,6 +18,10 @@ if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+_Result = TypeVar("_Result")
+_PAUSE, _RETRIES = 0.01, 200
+"""Seconds between two attempts, and how many of them a refused step is worth."""
 
 
 @final
@@ -42,7 +46,7 @@ class AtomicFile:
     def read(self) -> bytes | None:
         """Return what the file holds, or None if there is none. Needs no lock: the file is replaced in one step."""
         try:
-            return self._path.read_bytes()
+            return _retry(self._path.read_bytes)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -105,8 +109,8 @@ class AtomicFile:
                 self._keep_permissions(fresh)
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
-            os.replace(fresh, self._path)
+                sync(file.fileno())
+            _retry(lambda: os.replace(fresh, self._path))
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
@@ -118,7 +122,7 @@ class AtomicFile:
         with self._folder() as folder:
             handle = os.open(self._path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
             try:
-                os.fsync(handle)
+                sync(handle)
             finally:
                 os.close(handle)
             _sync_folder(folder)
@@ -163,7 +167,7 @@ def _sync_folder(handle: int | None) -> None:
     if handle is None:
         return
     try:
-        os.fsync(handle)
+        sync(handle)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems do not do this for folders
             raise
@@ -181,6 +185,18 @@ def _open_lock(lock: Path) -> int:
 
 if sys.platform == "win32":
 
+    def sync(handle: int) -> None:
+        """Put what a file holds on the disk."""
+        os.fsync(handle)
+
+    def _retry(step: Callable[[], _Result]) -> _Result:
+        """Do a step again that Windows refuses while the file is open elsewhere: read, replaced, or scanned."""
+        for _ in range(_RETRIES):
+            with contextlib.suppress(PermissionError):
+                return step()
+            time.sleep(_PAUSE)
+        return step()
+
     def _lock(handle: int) -> None:
         while True:
             try:
@@ -188,13 +204,25 @@ if sys.platform == "win32":
             except OSError as error:
                 if error.errno not in (errno.EACCES, errno.EDEADLK):  # those say that somebody else has it
                     raise
-                time.sleep(0.01)
+                time.sleep(_PAUSE)
 
     def _unlock(handle: int) -> None:
         os.lseek(handle, 0, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
 
 else:
+
+    def sync(handle: int) -> None:
+        """Put what a file holds on the disk; on macOS the usual call leaves it in the memory of the drive."""
+        full = getattr(fcntl, "F_FULLFSYNC", None)
+        if full is not None:
+            with contextlib.suppress(OSError):  # network file systems do not have it
+                fcntl.fcntl(handle, full)
+                return
+        os.fsync(handle)
+
+    def _retry(step: Callable[[], _Result]) -> _Result:
+        return step()
 
     def _lock(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -91,6 +91,6 @@ def data(text: str, kind: str) -> Html:
         "The whole release, with exact numbers, is part of this page: ",
         tag("a", "download it as JSON", href=link, download="release.json"),
         ". In Python, ",
-        tag("code", f'dpmean.{kind}.from_json(Path("release.json").read_text())'),
+        tag("code", f'dpmean.{kind}.from_json(Path("release.json").read_text(encoding="utf-8"))'),
         " reads it.",
     )

@@ -5,7 +5,6 @@ A relation is a query that runs anew for every pass, and DuckDB promises an orde
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -83,8 +82,6 @@ def _as_table(relation: Any) -> Any:
 
 def _choose(X: Any, selection: Selection) -> tuple[_Query, Columns]:
     """Find the columns to read, coordinates and keys, and which of them are coordinates."""
-    if importlib.util.find_spec("pyarrow") is None:
-        raise ArgumentError("DuckDB relations need pyarrow: pip install 'dpmean[duckdb]'")
     if type(X).__name__ == "DuckDBPyConnection":
         raise ArgumentTypeError('X is a DuckDB connection: give a relation, connection.sql("SELECT ..."), say')
     if type(X).__name__ != "DuckDBPyRelation":

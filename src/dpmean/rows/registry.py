@@ -115,7 +115,6 @@ ENGINES: list[EngineEntry] = [
         columns=True,
         text=True,
         keys=True,
-        extra="files",
     ),
     EngineEntry(
         "spark",
@@ -154,7 +153,6 @@ ENGINES: list[EngineEntry] = [
         module=f"{_ROWS}.tables.dataframes",
         columns=True,
         keys=True,
-        extra="frames",
     ),
     EngineEntry("sparse", "sparse matrices", comes_from("scipy"), module=f"{_ROWS}.sparse", extra="sparse"),
     EngineEntry(

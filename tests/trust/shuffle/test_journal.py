@@ -270,8 +270,8 @@ def test_without_locks_there_is_no_journal(tmp_path):
     """As on Windows, where two shufflers could use one file."""
     program = """
 import sys
-sys.modules["fcntl"] = None
 from dpmean.trust.shuffle.shuffler import Shuffler
+sys.modules["fcntl"] = None
 Shuffler(sys.stdin.buffer.read(), 0, sys.argv[1])
 """
     command = [sys.executable, "-c", program, str(tmp_path / "round")]

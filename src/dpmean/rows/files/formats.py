@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import importlib.util
 import os
 from itertools import takewhile
 from pathlib import Path
@@ -61,8 +60,6 @@ def find_kind(path: Path) -> str:
 
 def _reader(paths: list[Path], kind: str, selection: Selection) -> Reader:
     columns, vector_column = selection.columns, selection.vector_column
-    if kind != ".npy" and importlib.util.find_spec("pyarrow") is None:
-        raise ArgumentError(f"{kind} files need pyarrow: pip install 'dpmean[files]'")
     if kind in _TABLES:
         return TableReader.open(paths, columns, vector_column, selection.keys, selection.width)
     if len(paths) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,8 +89,8 @@ class NpyReader:
         """Map some numbers of the file, as long as they are in use: memory holds no more of it than that."""
         begin, size = self.offset + start * self.dtype.itemsize, count * self.dtype.itemsize
         slack = begin % mmap.ALLOCATIONGRANULARITY
-        how: dict[str, int] = {"access": mmap.ACCESS_READ}
-        if hasattr(mmap, "MAP_POPULATE"):  # all pages at once, not one fault each
+        how: dict[str, Any] = {"access": mmap.ACCESS_READ}
+        if sys.platform != "win32" and hasattr(mmap, "MAP_POPULATE"):  # all pages at once, not one fault each
             how = {"flags": mmap.MAP_SHARED | mmap.MAP_POPULATE, "prot": mmap.PROT_READ}
         with open(self.path, "rb", buffering=0) as file:
             if begin + size > os.fstat(file.fileno()).st_size:

@@ -99,13 +99,9 @@ class FrameTable:
 
 def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> tuple[Any, dict[str, list[Any]]]:
     """Return a frame as an Arrow table, of some columns or all, and those set ``apart`` that have no type in Arrow."""
-    try:
-        import narwhals.stable.v1 as narwhals
-        import pyarrow as pa
-    except ModuleNotFoundError as error:
-        raise ArgumentError(
-            f"data frames need {error.name}: pip install 'dpmean[frames]', or pass frame.to_numpy(dtype=float)"
-        ) from None
+    import narwhals.stable.v1 as narwhals
+    import pyarrow as pa
+
     if type(frame).__name__ == "LazyFrame":
         frame = _collect(frame, wanted, apart)
     if isinstance(frame, pa.RecordBatch):

@@ -19,11 +19,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO, final
+from typing import Any, BinaryIO, final
 
 from dpmean.errors import ArgumentError, DataError
+from dpmean.ledger.atomic_file import sync
 
 _TITLE, _OLD_TITLE = b"dpmean shuffle journal 2 ", b"dpmean shuffle journal 1 "
 _CLOSED_TITLE = b"dpmean shuffle round closed 2 "
@@ -37,7 +39,7 @@ class Journal:
     """One round's journal, open for writing by one shuffler; ``entries`` reads what it held, once."""
 
     def __init__(self, path: Path, round_id: bytes) -> None:
-        _check_locks()
+        locks = _find_locks()
         path = path.resolve()  # both files stay where they are, whatever the working directory or a link becomes
         self._path, self._title = path, _TITLE + round_id
         self._marker = path.with_name(path.name + ".closed")
@@ -45,7 +47,7 @@ class Journal:
         new = not path.exists()
         self._file = path.open("a+b")
         try:
-            _lock(self._file)
+            _lock(self._file, locks)
             self._check_place()
             if new:
                 _keep_folder(path.parent)
@@ -160,7 +162,7 @@ class Journal:
     def _write(self, content: bytes) -> None:
         self._file.write(content)
         self._file.flush()
-        os.fsync(self._file.fileno())
+        sync(self._file.fileno())
 
     def _closed_marker(self) -> bytes:
         return _CLOSED_TITLE + self._link
@@ -172,7 +174,7 @@ class Journal:
             with fresh.open("xb") as file:
                 file.write(self._closed_marker())
                 file.flush()
-                os.fsync(file.fileno())
+                sync(file.fileno())
             os.link(fresh, self._marker)
         except FileExistsError:
             if self._read_marker() != self._closed_marker():
@@ -190,22 +192,20 @@ def _digest(size: int, *parts: bytes) -> bytes:
     return whole.digest()
 
 
-def _check_locks() -> None:
-    """Refuse to write a journal where two shufflers could share it."""
+def _find_locks() -> Any:
+    """Return the module that locks files; refuse to write a journal where two shufflers could share it."""
     try:
-        import fcntl  # noqa: F401  # whether there is one
+        return import_module("fcntl")
     except ImportError:
         raise ArgumentError(
             "a journal needs file locks of a POSIX system, and this one has none: run the shuffler on Linux or macOS"
         ) from None
 
 
-def _lock(file: BinaryIO) -> None:
+def _lock(file: BinaryIO, locks: Any) -> None:
     """Insist on being the only shuffler of a journal; two could hand on sets of messages that differ."""
-    import fcntl
-
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locks.flock(file, locks.LOCK_EX | locks.LOCK_NB)
     except OSError:
         raise ArgumentError(f"{file.name} is in use by another shuffler") from None
 
@@ -213,5 +213,5 @@ def _lock(file: BinaryIO) -> None:
 def _keep_folder(folder: Path) -> None:
     """See to it that a new file is still there after a crash."""
     handle = os.open(folder, os.O_RDONLY)
-    os.fsync(handle)
+    sync(handle)
     os.close(handle)
