@@ -766,10 +766,10 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
     assert json.loads(found)["scales"]["kind"] == "given"
     assert "scales" not in json.loads(run(f"{command} --json --shape round").stdout)
     shown = run(command).stdout
-    assert "scale (std)" in shown
+    assert "scale (for" in shown
     assert re.search(r"scales +standard deviations of columns: \S+ \(", shown)
     shown = run(f"{command} --shape round").stdout
-    assert "scale (std)" not in shown
+    assert "scale (for" not in shown
     assert re.search(r"scales +not asked for: noise is in proportion to the ranges", shown)
     groups = "mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B --rho 0.5 --json"
     found = json.loads(run(f"{groups} --shape 12,8.5").stdout)

@@ -286,7 +286,7 @@ def test_a_page_of_an_old_release_says_nothing_of_scales(name, tmp_path):
     text = even.to_json() if name == "box" else old[name]
     kind = GroupedRelease if name == "groups" else Release
     words = _words(dpmean.report(kind.from_json(text), tmp_path / "page.html"))
-    assert "scale (std)" not in words
+    assert "scale (for noise)" not in words
     assert "standard deviations" not in words.partition("Who is protected")[0]
     assert "How columns differ" not in words
     assert ("% of the range" in words) == (name == "box")

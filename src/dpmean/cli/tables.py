@@ -18,6 +18,7 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
 from dpmean.release.statistics import STATISTICS, Statistic, Values
+from dpmean.release.text import NOT_KNOWN_VALUE
 
 
 @final
@@ -89,7 +90,7 @@ def _cells(statistic: Statistic, numbers: Values) -> list[str]:
     """Return numbers as people read them; none where they are not known."""
     if numbers is None:
         return []
-    return ["" if np.isnan(number) else f"{number:.{statistic.digits}g}" for number in numbers]
+    return [NOT_KNOWN_VALUE if np.isnan(number) else f"{number:.{statistic.digits}g}" for number in numbers]
 
 
 def ledger_table(account: Account) -> Table:

@@ -72,12 +72,12 @@ def _end_of(of: str, end: str) -> Callable[[Release], Values]:
 
 
 def std(release: Release) -> Values:
-    """Return the standard deviations of the rows, if these were asked for."""
+    """Return the standard deviations of the rows, if these were asked for; NaN where noise hides them."""
     return release.std
 
 
 def scale(release: Release) -> Values:
-    """Return the standard deviations of the rows, as far as they could be found, or are given."""
+    """Return rough standard deviations, as far as they could be found, or are given, which the noise follows."""
     if release.scales is None:
         return None
     return np.where(release.scales.known, release.scales.values, np.nan)
@@ -114,8 +114,8 @@ STATISTICS: list[Statistic] = [
         of_groups=False,
     ),
     Statistic("noise_std", "noise (std)", noise_std, of_groups=False),
-    Statistic("scale", "scale (std)", scale, needs_rows=True, of_groups=False),
-    Statistic("std", "std", std, needs_rows=True, of_groups=False),
+    Statistic("scale", "scale (for noise)", scale, needs_rows=True, of_groups=False),
+    Statistic("std", "measured std", std, needs_rows=True, of_groups=False),
     Statistic("values", "values", values, digits=12),
     Statistic("values_std", "noise of values (std)", values_std, shown=False),
 ]
