@@ -304,7 +304,7 @@ def test_there_is_no_difference_of_what_is_not_there(groups):
     *_, found, without = groups
     with pytest.raises(KeyError, match="there is no group"):
         found.difference("North", "East")
-    with pytest.raises(ArgumentError, match="a group has no mean: about"):
+    with pytest.raises(ArgumentError, match="the group few has no mean: about"):
         found.difference("North", "few")
     with pytest.raises(ArgumentError, match="population=True"):
         without.difference("North", "South", of="population")

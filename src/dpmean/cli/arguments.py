@@ -99,22 +99,6 @@ class _Separator(_ParamType):
         return "\t" if value in ("tab", "\\t") else value
 
 
-class _Pair(_ParamType):
-    """A column and words about it: age=years."""
-
-    name = "pair"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Read it; whether there is such a column is not asked here."""
-        if isinstance(value, tuple):
-            return value
-        name, sign, words = str(value).partition("=")
-        if not (name.strip() and sign and words.strip()):
-            self.fail(f"{value!r} is not a column and words about it, such as age=years", param, ctx)
-        return name.strip(), words.strip()
-
-
-PAIR = _Pair()
 NUMBER, NAMES, SHAPE, SEPARATOR = _Exact(), _Names(), _Shape(), _Separator()
 DIALECT = ("sep", "decimal", "encoding", "quotechar", "newlines")
 """Options that say how a CSV file is written."""
@@ -239,21 +223,4 @@ by = click.option(
 )
 
 
-def page(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of what the author of a page says."""
-    for option in (
-        click.option("--contact", metavar="TEXT", help="Whom to ask about it."),
-        click.option("--about", metavar="TEXT", help="What the data are, and what the page is for."),
-        click.option("--unit", "units", type=PAIR, multiple=True, metavar="NAME=UNIT", help="The unit of a column."),
-        click.option(
-            "--label", "labels", type=PAIR, multiple=True, metavar="NAME=TEXT", help="A readable name of a column."
-        ),
-        click.option("--title", metavar="TEXT", help="Its title."),
-    ):
-        command = option(command)
-    return command
-
-
-PAGE = ("title", "labels", "units", "about", "contact")
-"""Options of what the author of a page says."""
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, also for errors.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dpmean.cli import arguments, show
+from dpmean.cli import arguments, page_options, show
 from dpmean.privacy.budgets import Number
 
 _SECTIONS = {
@@ -36,7 +36,7 @@ _SECTIONS = {
     "One mean per group": ("by", "groups", "sizes", "contributions"),
     "How": ("shape", "population", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
     "Where to": ("out", "format_", "report", "as_json"),
-    "Your words on that page": arguments.PAGE,
+    "Your words on that page": page_options.PAGE,
 }
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -121,7 +121,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="json, csv or npy: of --out, or else of the output.",
 )
 @click.option("--report", type=_FILE, metavar="HTML", help="Write a page about it that may be published.")
-@arguments.page
+@page_options.page
 @arguments.as_json
 def mean(
     *,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from dpmean.arguments.request import Request
-from dpmean.cli.arguments import PAGE
+from dpmean.cli.page_options import PAGE
 from dpmean.pipeline.opening import open_keyed
 from dpmean.reports.author import read_author
 
@@ -19,19 +20,22 @@ def take_words(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
     said = {name: asked.pop(name) for name in PAGE if name in asked}
     found = {name: words for name, words in said.items() if words != ()}
     if found and report is None:
-        option = min(found).removesuffix("s")
-        raise click.UsageError(f"--{option} is for the page: give --report HTML, too")
-    for name in found.keys() & {"labels", "units"}:
-        columns = [column for column, _ in found[name]]
-        twice = [column for column in columns if columns.count(column) > 1]
+        raise click.UsageError(f"--{_option(min(found))} is for the page: give --report HTML, too")
+    for name in found.keys() & {"labels", "units", "group_labels"}:
+        named = [key for key, _ in found[name]]
+        twice = [key for key in named if named.count(key) > 1]
         if twice:
-            raise click.UsageError(f"--{name[:-1]} names the column {twice[0]!r} more than once: leave one out")
+            what = "group" if name == "group_labels" else "column"
+            raise click.UsageError(f"--{_option(name)} names the {what} {twice[0]!r} more than once: leave one out")
         found[name] = dict(found[name])
     return found
 
 
 def checked_words(said: dict[str, Any], data: str, request: Request) -> dict[str, Any]:
     """Return these words, about columns that there are; only the header of a file is asked, and where it must be."""
+    groups = None if request.groups is None else request.groups.labels
+    if groups is not None and "group_labels" in said:
+        said = said | {"group_labels": _of_groups(said["group_labels"], groups)}
     by_column = said.keys() & {"labels", "units"}
     names, d = request.selection.columns, None
     if by_column and names is None:
@@ -44,8 +48,18 @@ def checked_words(said: dict[str, Any], data: str, request: Request) -> dict[str
         d = len(names)
     if names is None:
         said = said | {name: _counted(said[name]) for name in by_column}
-    read_author(names, d, **said)
+    read_author(names, d, groups=groups, **said)
     return said
+
+
+def _option(argument: str) -> str:
+    return argument.removesuffix("s").replace("_", "-")
+
+
+def _of_groups(words: dict[str, str], groups: Sequence[Any]) -> dict[Any, str]:
+    """Return words by the labels of groups, where these are typed with colons between their values."""
+    typed = {":".join(label): label for label in groups if isinstance(label, tuple)}
+    return {typed.get(key, key): text for key, text in words.items()}
 
 
 def _counted(words: dict[str, str]) -> dict[Any, str]:

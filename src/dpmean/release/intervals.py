@@ -95,6 +95,17 @@ class Difference:
         title = f"{first} minus {second}: difference of the {means}, with {100 * self.confidence:g} % confidence"
         return "\n".join([title, *_lines(self.columns, self.lower, self.upper, self.estimate)])
 
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame with a line per column: ``column``, ``estimate``, ``lower`` and ``upper``.
+
+        Args:
+            library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+
+        """
+        from dpmean.release.frame_export import frame_of_difference  # here, as few need it
+
+        return frame_of_difference(self, library)
+
     def __repr__(self) -> str:
         return f"<Difference of groups: d={len(self.lower)}, confidence={self.confidence:g}, of={self.of!r}>"
 

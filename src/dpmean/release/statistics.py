@@ -114,7 +114,7 @@ STATISTICS: list[Statistic] = [
         of_groups=False,
     ),
     Statistic("noise_std", "noise (std)", noise_std, of_groups=False),
-    Statistic("scale", "scale (for noise)", scale, needs_rows=True, of_groups=False),
+    Statistic("scale", "rough scale", scale, needs_rows=True, of_groups=False),
     Statistic("std", "measured std", std, needs_rows=True, of_groups=False),
     Statistic("values", "values", values, digits=12),
     Statistic("values_std", "noise of values (std)", values_std, shown=False),

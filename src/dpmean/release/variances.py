@@ -63,7 +63,7 @@ def stds_in_words(variances: Variances, columns: Sequence[str] | None, one: str,
     """Return what measured standard deviations are, and which are not known; ``scaled`` if scales stand beside them."""
     words = ["from the variances, which intervals of the population use"]
     if scaled:
-        words.append("a scale is a rough value that was found or given first, for the noise to follow")
+        words.append("a scale is a rough standard deviation, found or given beforehand, for the noise to follow")
     hidden = np.flatnonzero(variances.hidden)
     if len(hidden):
         names = [f"column {j}" if columns is None else display_name(columns[j]) for j in hidden[:_NAMED]]

@@ -39,8 +39,8 @@ def unit_in_words(release: Release) -> str:
     if release.scales is None or not release.scales.per_column:
         return ""
     source = {
-        ScaleKind.FOUND: "as it was found privately (in the table, as scale for noise)",
-        ScaleKind.GIVEN: "as whoever made this page knew it (in the table, as scale for noise)",
+        ScaleKind.FOUND: "as it was found privately (in the table, as rough scale)",
+        ScaleKind.GIVEN: "as whoever made this page knew it (in the table, as rough scale)",
     }[release.scales.kind]
     rest = " One whose scale could not be found is measured in a part of its range."
     rest = "" if all(release.scales.known) else rest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmean.errors import display_name
+from dpmean.release.refusals import in_plain_words
 from dpmean.release.release import Release
 from dpmean.reports import wording
 from dpmean.reports.accuracy import accuracy, bound_in_words
@@ -60,7 +61,7 @@ def _remarks(release: Release) -> list[Html]:
         few = "There were too few rows for this budget to find out where they lie, or how far off the estimate is."
         found.append(remark("Few rows: this may be worthless.", few))
     if release.settings.note:
-        found.append(remark("Note.", release.settings.note))
+        found.append(remark("Note.", in_plain_words(release.settings.note)))
     return found
 
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dpmean.errors import display_label
 from dpmean.release.statistics import Statistic, Values
 from dpmean.release.text import NOT_KNOWN_VALUE
+from dpmean.reports.author import Author
 from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, tag
 from dpmean.reports.numbers import between, plain, with_error
@@ -32,7 +32,7 @@ def numbers(columns: Columns, name: str) -> Html:
     return _folded(title, columns, [tag("tbody", *lines, id=name)], columns.d, population=population)
 
 
-def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], name: str) -> Html:
+def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], author: Author, name: str) -> Html:
     """Return a table of all columns of all groups, group by group."""
     bodies, population = [], any(columns.population is not None for columns in groups.values())
     for place, (label, columns) in enumerate(groups.items()):
@@ -41,7 +41,7 @@ def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], n
             "tr",
             tag(
                 "th",
-                tag("bdi", display_label(label)),
+                tag("bdi", author.group(label)),
                 " ",
                 about,
                 colspan=len(_heads(columns, population=population)),
@@ -61,7 +61,7 @@ def _folded(title: str, columns: Columns, bodies: list[Html], length: int, *, po
     some = "" if is_listed(columns) else f"; the first {_LISTED} of {columns.d}, all are in the data below"
     caption = (
         f"Estimates, rounded to what their errors support{some}. Noise: its standard deviation. "
-        "Exact values are in the data below."
+        "Unrounded (still noisy) numbers are in the data below."
     )
     table = tag(
         "table",
