@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import GroupedRelease, Neighbours, PureDp, Refusal, Release, Zcdp, baselines
 from dpmean.privacy.renyi import renyi_of
+from dpmean.release.refusals import in_plain_words
 from dpmean.release.settings import NormBound, Settings
 from dpmean.release.statistics import scale
 from dpmean.reports.markup import Html, escaped, raw, tag
@@ -313,7 +314,7 @@ def test_groups_that_are_measured_in_different_units_say_which(tmp_path):
 def test_the_page_of_a_release_as_usual_protects_who_took_part(tmp_path):
     release = dpmean.mean(np.random.default_rng(0).normal(5, 1, (4000, 3)), rho=0.5, norm_bound=60.0)
     words = _words(dpmean.report(release, tmp_path / "page.html"))
-    assert "Whether any one row is in the data at all" in words
+    assert "guess whether any one row is in the data" in words
     assert "How many rows there are is protected as well, and told with noise" in words
     assert f"over about {release.n} rows" in words
     assert "number how many there are" in words
@@ -322,16 +323,14 @@ def test_the_page_of_a_release_as_usual_protects_who_took_part(tmp_path):
 def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
     words = {kind: _words(dpmean.report(releases[kind], tmp_path / "page.html")) for kind in KINDS}
     for kind in set(KINDS) - {"persons"}:
-        assert "Whether any one row is as it is or has any other values instead can be guessed from" in words[kind]
+        assert "guess whether the values of any one row are its own or any others, even if" in words[kind]
         assert "is public, and not protected" in words[kind]
-    assert (
-        "Whether any one person is in the data at all, with any rows, can be guessed from this page" in words["persons"]
-    )
+    assert "From this page, nobody can do more than guess whether any one person is in the data" in words["persons"]
     assert "How many persons there are is protected as well" in words["persons"]
     assert "Every person counts once" in words["persons"]
     assert f"over about {releases['persons'].n} persons" in words["persons"]
     assert "if that person were added or left out" in words["persons"]
-    assert "from this page at most as well as the bet below says, even by somebody" in words["vector"]
+    assert "even if they know all other data. The bet below says how often" in words["vector"]
     assert "and how many rows there are, which went through none" in words["vector"]
     assert "went through the noise, and nothing besides" in words["persons"]
     assert "is trusted with them" in words["vector"]
@@ -373,10 +372,8 @@ def test_an_epsilon_that_promises_nothing_says_so(releases, tmp_path):
     loose = _costing(releases["one"], Zcdp(1000))
     words = _words(dpmean.report(loose, tmp_path / "page.html"))
     assert "so large that it rules out next to nothing" in words
-    assert "hardly" not in words
-    assert "is practically not hidden at such a cost" in words
-    assert "at most as well as" not in words
-    assert "it may well be told from this page" in words
+    assert "At such a cost practically nothing is hidden: from this page, somebody" in words
+    assert "nobody can do more than guess" not in words
     assert "in at most 100.0 % of cases" in words
 
 
@@ -442,8 +439,8 @@ def test_groups_without_a_number_say_why(grouped, tmp_path):
 
 def test_the_promise_of_groups_is_theirs(grouped, tmp_path):
     few = _words(dpmean.report(grouped["few"], tmp_path / "page.html"))
-    assert "Whether any one row is in the data at all can be guessed from this page at most as well as" in few
-    assert "Which group a row is in is protected, too, at twice the rho." in few
+    assert "nobody can do more than guess whether any one row is in the data, even if" in few
+    assert "The group that a row is in is hidden, too, but less well: as if it had cost twice the rho." in few
     assert "How many rows a group has is protected as well" in few
     assert "the total is the cost of the most expensive group." in few
     assert "rho = 0.1." in few
@@ -461,8 +458,8 @@ def test_the_promise_of_groups_is_theirs(grouped, tmp_path):
     words = _words(dpmean.report(moved, tmp_path / "page.html"))
     assert "rho = 0.4." in words
     assert "the total is four times the cost of the most expensive group" in words
-    assert "has any other values instead, in this group or in another, can be guessed" in words
-    assert "at twice the rho" not in words
+    assert "its own or any others, in this group or in another, even if" in words
+    assert "twice the rho" not in words
 
 
 def test_persons_in_groups_count_with_their_rows_in_one(grouped, tmp_path):

@@ -319,6 +319,10 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         intervals = max((one.intervals for one in self.released.values()), key=len, default=())
         if intervals and len(intervals[0].lower) <= summary.FEW_COLUMNS:
             facts.append(("intervals", summary.in_brackets(intervals)))
+        from dpmean.release.scales_text import groups_without_scales  # here, as few need it
+
+        if without := groups_without_scales(self.released, display_label):
+            facts.append(("scales", without))
         first = next(iter(self.released.values()), None)
         settings, moved = Settings() if first is None else first.settings, ""
         if first is not None and (settings.imputed or settings.filled):

@@ -335,7 +335,9 @@ def dropped(settings: Settings) -> str:
     columns = "" if isinstance(which, bool) else f" of {_few(which)}"
     if unit is None:
         return f"rows in which a value{columns} was missing were left out"
-    return f"persons ({display_name(unit)}) without any value{columns or ' in a column'} were left out"
+    at_least = " in at least one column" if isinstance(which, bool) or len(which) > 1 else ""
+    listed = f" ({_few(which)})" if at_least and not isinstance(which, bool) else columns
+    return f"persons ({display_name(unit)}) who have no value{at_least}{listed} were left out"
 
 
 def _missing(settings: Settings, which: bool | tuple[str, ...]) -> str:

@@ -10,13 +10,14 @@ from dpmean.errors import display_name, plural
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.refusals import in_plain_words
 from dpmean.release.release import Release
+from dpmean.release.scales_text import groups_without_scales, several_in_words
 from dpmean.release.value_counts import for_each_percent, noise_in_words
 from dpmean.reports import wording
 from dpmean.reports.accuracy import bound_in_words, intervals_of_one, length_of, uncovered, unit_in_words
 from dpmean.reports.author import Author
 from dpmean.reports.column_scales import sentences
 from dpmean.reports.columns import Columns, columns_of, other_statistics_of
-from dpmean.reports.differences import differences
+from dpmean.reports.compared_groups import differences
 from dpmean.reports.grouped_estimates import estimates
 from dpmean.reports.many_groups import MOST, are_many, costs, data_or_hash
 from dpmean.reports.markup import Html, join, tag
@@ -59,6 +60,7 @@ def body(
             "The estimates",
             counted,
             estimates(release, groups, image, author),
+            _wide(release, author),
             differences(release, groups, author),
             _without(release, author),
         ),
@@ -133,6 +135,12 @@ def _why_refused(release: GroupedRelease) -> str:
     return f"{why[:1].upper()}{why[1:]}."
 
 
+def _wide(release: GroupedRelease, author: Author) -> Html | None:
+    """Return in which groups intervals are wide, as scales were not found there."""
+    words = groups_without_scales(release.released, author.group)
+    return tag("p", f"{words[0].upper()}{words[1:]}.", class_="caption") if words else None
+
+
 def _accuracy(release: GroupedRelease, groups: Mapping[Any, Columns], author: Author) -> Html:
     found, names = list(release.released.values()), next(iter(groups.values())).names
     unseen = [one.found.unseen for one in found if one.found is not None]
@@ -146,7 +154,10 @@ def _accuracy(release: GroupedRelease, groups: Mapping[Any, Columns], author: Au
         ),
         tag("p", f"{counted[0].upper()}{counted[1:]}.", class_="soft") if counted else None,
         uncovered(
-            max(unseen) if measured else None, found[0].settings, for_each_percent(found[0].settings, found[0].d, names)
+            max(unseen) if measured else None,
+            found[0].settings,
+            for_each_percent(found[0].settings, found[0].d, names),
+            several=found[0].d > 1,
         ),
     )
 
@@ -163,15 +174,24 @@ def _errors(
     first, one = next(iter(release.released.values())), "row" if release.unit is None else "person"
     length = "All columns of a group together, as the length of the vector of all errors, at 95 % confidence"
     length = f"95 % confidence intervals of the mean of the {one}s of each group" if first.d == 1 else length
-    units = {found.settings.radius_unit: unit_in_words(found) for found in release.released.values()}
     population = f"; in brackets, of the mean of a population of which {one}s are independent draws."
-    words = " ".join([f"{length}{population}", *(words for words in units.values() if words)])
+    words = " ".join([f"{length}{population}", *_units(release, author)])
     pairs = [(author.group(label), _error(found, groups[label])) for label, found in release.released.items()]
     return [
         tag("p", words, class_="soft") if measured else None,
         entries(pairs, "sizes"),
         _scales(release, groups, author),
     ]
+
+
+def _units(release: GroupedRelease, author: Author) -> list[str]:
+    """Return what lengths are measured in; where groups differ in that, of which groups it is said."""
+    units: dict[str, list[str]] = {}
+    for label, found in release.released.items():
+        units.setdefault(unit_in_words(found), []).append(author.group(label))
+    if len(units) == 1:
+        return [words for words in units if words]
+    return [f"In {several_in_words(labels)}: {words[0].lower()}{words[1:]}" for words, labels in units.items() if words]
 
 
 def _scales(release: GroupedRelease, groups: Mapping[Any, Columns], author: Author) -> Html | None:

@@ -16,7 +16,7 @@ from dpmean.reports.parts import about, alarms, data, entries, head, remark, sec
 from dpmean.reports.privacy import privacy
 from dpmean.reports.promise import Promise, promise_of
 from dpmean.reports.provenance import choices
-from dpmean.reports.receipts import receipts
+from dpmean.reports.receipts import folded
 from dpmean.trust.registry import TRUST_MODELS
 
 
@@ -38,7 +38,7 @@ def body(release: Release, columns: Columns, image: tuple[int, int] | None, auth
         section("estimate", "The estimate", counted, estimate(columns, image)),
         section("accuracy", "How accurate it is", accuracy(release, columns)),
         section("privacy", "Who is protected, and how well", privacy(promise)),
-        section("receipts", "What it cost", receipts(release.receipts, _total(promise))),
+        section("receipts", "What it cost", folded(release.receipts, _total(promise))),
         section(
             "choices",
             "How it was made",
