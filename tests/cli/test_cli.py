@@ -48,6 +48,12 @@ def home(tmp_path_factory):
     visits = [f"p{i // 2},{'ABC'[i // 2 % 3]},{'fm'[i // 6 % 2]},{line}" for i, line in enumerate(lines)]
     (folder / "visits.csv").write_text("\n".join(["patient,clinic,sex,age,height", *visits, ""]))
     (folder / "bounds.csv").write_text("column,lower,upper\nage,0,130\nheight,50,250\n")
+    given = {"columns": ["age"], "bounds": (0, 130), "rho": 0.5, "seed": 1, "population": True}
+    clinics = dpmean.mean_by(folder / "visits.csv", by="clinic", groups=["A", "B", "Z"], **given)
+    (folder / "clinics.json").write_text(clinics.to_json())
+    pairs = [("A", "f"), ("B", "f")]
+    by_sex = dpmean.mean_by(folder / "visits.csv", by=["clinic", "sex"], groups=pairs, **given)
+    (folder / "by_sex.json").write_text(by_sex.to_json())
     return folder
 
 
@@ -772,6 +778,62 @@ def test_plans_and_conversions(run):
     assert "at delta = 2.78623e-14" in run("convert --rho 0.5 --epsilon 8").stdout
 
 
+def test_a_page_has_readable_names_of_groups_and_a_date(run, home):
+    shared = "mean visits.csv --columns age --lower 0 --upper 130 --rho 0.5 --report words.html --date 'May 2025'"
+    run(f"{shared} --by clinic --groups A,B --group-label 'A=Surgery'")
+    page = (home / "words.html").read_text()
+    assert "Surgery" in page
+    assert "May 2025" in page
+    run(f"{shared} --by clinic --by sex --groups A:f,B:m --group-label f=women --group-label 'B:m=Men of B'")
+    page = (home / "words.html").read_text()
+    assert "A, women" in page
+    assert "Men of B" in page
+    for line, words in (
+        ("--group-label C=x", "group_labels: there is no group 'C': there are A, B"),
+        ("--group-label A=x --group-label A=y", "--group-label names the group 'A' more than once"),
+        ("--label A=x", "labels is for columns, and 'A' is a group: name groups with --group-label"),
+        ("--group-label A", "'A' is not a group and words about it, such as m=Men"),
+    ):
+        assert words in run(f"{shared} --by clinic --groups A,B {line}", 2).stderr
+    assert "this is no release of groups" in run(f"{shared} --group-label A=x", 2).stderr
+    assert "--date is for the page" in run("mean data.npy --norm-bound 60 --rho 0.4 --date 2025", 2).stderr
+
+
+def test_the_difference_of_two_groups_is_that_of_the_library(run, home):
+    groups = dpmean.GroupedRelease.from_json((home / "clinics.json").read_text())
+    for option, arguments in (
+        ("", {}),
+        ("--confidence 0.9", {"confidence": 0.9}),
+        ("--population", {"of": "population"}),
+    ):
+        found = groups.difference("B", "A", **arguments)
+        document = json.loads(run(f"difference clinics.json B A --json {option}").stdout)
+        assert (document["groups"], document["of"]) == (["B", "A"], found.of)
+        assert document["confidence"] == found.confidence
+        assert document["columns"] == found.to_frame().to_dict("records")
+        done = run(f"difference clinics.json B A {option}")
+        assert "B minus A" in done.stdout
+        assert f"{found.lower[0]:.6g}" in done.stdout
+        assert "PROTECTS NOBODY" in done.stderr
+    assert json.loads(run("difference by_sex.json A:f B:f --json").stdout)["groups"] == ["A, f", "B, f"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "code"),
+    [
+        ("clinics.json A C", "there is no group C: there are A, B, Z", 2),
+        ("by_sex.json A B", "there is no group A: there are A:f, B:f", 2),
+        ("clinics.json A A", "both groups are A: name two groups", 2),
+        ("clinics.json A Z", "there is no difference, as the group Z has no mean: ", 2),
+        ("clinics.json A B --confidence 95", "confidence must lie between 0 and 1", 2),
+        ("nothing.json A B", "nothing.json: no such file", 3),
+        ("data.npy A B", "data.npy must be the JSON of a release of groups", 3),
+    ],
+)
+def test_a_difference_that_there_is_not_is_refused(run, line, words, code):
+    assert words in run(f"difference {line}", code).stderr
+
+
 def test_noise_follows_scales_unless_asked_otherwise(run, home):
     command = "mean patients.csv --bounds bounds.csv --rho 0.5 --seed 1"
     settings = {"columns": ["age", "height"], "bounds": {"age": (0, 130), "height": (50, 250)}, "rho": 0.5, "seed": 1}
@@ -786,10 +848,10 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
     assert json.loads(found)["scales"]["kind"] == "given"
     assert "scales" not in json.loads(run(f"{command} --json --shape round").stdout)
     shown = run(command).stdout
-    assert "scale (std)" in shown
+    assert "rough scale" in shown
     assert re.search(r"scales +standard deviations of columns: \S+ \(", shown)
     shown = run(f"{command} --shape round").stdout
-    assert "scale (std)" not in shown
+    assert "rough scale" not in shown
     assert re.search(r"scales +not asked for: noise is in proportion to the ranges", shown)
     groups = "mean visits.csv --columns age,height --bounds bounds.csv --by clinic --groups A,B --rho 0.5 --json"
     found = json.loads(run(f"{groups} --shape 12,8.5").stdout)

@@ -63,9 +63,11 @@ def test_an_interval_of_a_population_covers_the_sampling_error_too(name):
     assert np.all(half > 1.6 * standard_errors)
     hidden = np.array(release.variances.noise_std) / len(ROWS)  # as in a narrow column with wide bounds
     assert np.all(half < 3 * standard_errors + 3 * np.sqrt(hidden) + release.column_bounds())
-    errors = np.abs(release.std**2 - ROWS.var(axis=0))
+    errors = np.abs(np.array(release.variances.values) - ROWS.var(axis=0))
     assert np.all(errors < 4 * np.array(release.variances.noise_std) + 0.03 * ROWS.var(axis=0))
-    assert np.allclose(release.std**2, release.variances.values)
+    known = ~release.variances.hidden
+    assert known[0]
+    assert np.allclose(release.std[known] ** 2, np.array(release.variances.values)[known])
     wide = release.interval(0.999, of="population")
     assert np.all((wide.lower < found.lower) & (found.upper < wide.upper))
 
@@ -111,6 +113,21 @@ def test_margins_know_the_noise_on_a_private_number(name):
     varied = replace(release, variances=release.variances.times(np.full(3, 2.0)))
     assert np.allclose(varied.std, 2 * release.std)
     assert np.all(margins_of(varied, 0.95, "population") > 1.5 * margins_of(release, 0.95, "population"))
+
+
+def test_a_standard_deviation_that_noise_hides_is_not_known():
+    release = made("box")
+    values, noise_std = np.array(release.variances.values), np.array(release.variances.noise_std)
+    values[1], noise_std[1] = 0.0, 20.0
+    hidden = replace(release, variances=replace(release.variances, values=tuple(values), noise_std=tuple(noise_std)))
+    assert np.isnan(hidden.std).tolist() == [False, True, False]
+    assert np.isnan(hidden.to_frame()["std"]).tolist() == [False, True, False]
+    assert "measured std not known" in str(hidden)
+    assert "noise hides how widely they vary" in " ".join(str(hidden).split())
+    assert "not known" not in str(release)
+    assert np.all(np.isfinite(hidden.interval(of="population").lower))
+    just = replace(release.variances, values=(4.0, 3.9, 0.0), noise_std=(2.0, 2.0, 0.0))
+    assert just.hidden.tolist() == [False, True, False]
 
 
 # --- where there is none ---------------------------------------------------------------------------------------------
@@ -287,7 +304,7 @@ def test_there_is_no_difference_of_what_is_not_there(groups):
     *_, found, without = groups
     with pytest.raises(KeyError, match="there is no group"):
         found.difference("North", "East")
-    with pytest.raises(ArgumentError, match="a group has no mean: about"):
+    with pytest.raises(ArgumentError, match="the group few has no mean: about"):
         found.difference("North", "few")
     with pytest.raises(ArgumentError, match="population=True"):
         without.difference("North", "South", of="population")

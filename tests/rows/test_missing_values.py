@@ -360,7 +360,9 @@ def test_a_release_says_what_became_of_missing_values(tmp_path):
     assert "public values: crp as 10, which moves the mean there: each 1 % of values" in page
     assert "rows in which a value of age was missing were left out, and the mean is that of the others" in page
     person = mean(frame, nan="drop", privacy_unit="patient")
-    assert "persons (patient) without any value of age, crp were left out" in " ".join(str(person).split())
+    assert "persons (patient) who have no value in at least one column (age, crp) were left out" in " ".join(
+        str(person).split()
+    )
     for release in (found, person):
         assert dpmean.Release.from_json(release.to_json()).to_json() == release.to_json()
     document = json.loads(found.to_json())

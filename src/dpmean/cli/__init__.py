@@ -16,6 +16,7 @@ from dpmean.version import __version__
 _COMMANDS = {
     "mean": "dpmean.cli.mean:mean",
     "check": "dpmean.cli.file_check:check",
+    "difference": "dpmean.cli.difference:difference",
     "plan": "dpmean.cli.budgets:plan",
     "convert": "dpmean.cli.budgets:convert",
     "ledger": "dpmean.cli.budgets:ledger",

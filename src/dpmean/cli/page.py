@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,13 @@ def take_words(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
     said = {name: asked.pop(name) for name in NAMES if name in asked}
     found = {name: words for name, words in said.items() if words != ()}
     if found and report is None:
-        option = min(found).removesuffix("s")
-        raise click.UsageError(f"--{option} is for the page: give --report HTML, too")
-    for name in found.keys() & {"labels", "units"}:
-        columns = [column for column, _ in found[name]]
-        twice = [column for column in columns if columns.count(column) > 1]
+        raise click.UsageError(f"--{_option(min(found))} is for the page: give --report HTML, too")
+    for name in found.keys() & {"labels", "units", "group_labels"}:
+        named = [key for key, _ in found[name]]
+        twice = [key for key in named if named.count(key) > 1]
         if twice:
-            raise click.UsageError(f"--{name[:-1]} names the column {twice[0]!r} more than once: leave one out")
+            what = "group" if name == "group_labels" else "column"
+            raise click.UsageError(f"--{_option(name)} names the {what} {twice[0]!r} more than once: leave one out")
         found[name] = dict(found[name])
     return found
 
@@ -36,21 +37,35 @@ def check_words(words: dict[str, Any], data: str, request: Request) -> dict[str,
 
     Only the header of a file is asked, and where it must be; how long vectors are, the rows of listed groups at most.
     """
+    groups = None if request.groups is None else request.groups.labels
+    if groups is not None and "group_labels" in words:
+        words = words | {"group_labels": _of_groups(words["group_labels"], groups)}
     by_column = words.keys() & {"labels", "units"}
     names, d = request.selection.columns, None
     if by_column and names is None:
-        groups = request.groups
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whoever reads the rows says it again
-            table = open_keyed(data, request, *(() if groups is None else (groups.by,)))
+            table = open_keyed(data, request, *(() if request.groups is None else (request.groups.by,)))
         names = table.names
-        d = table.width if groups is None or names else width_of_listed(table, groups.by, groups.labels)
+        d = table.width
+        if request.groups is not None and not names:
+            d = width_of_listed(table, request.groups.by, request.groups.labels)
     elif names is not None:
         d = len(names)
     if names is None:
         words = words | {name: _by_number(words[name]) for name in by_column}
-    read_author(names, d, **words)
+    read_author(names, d, groups=groups, **words)
     return words
+
+
+def _option(argument: str) -> str:
+    return argument.removesuffix("s").replace("_", "-")
+
+
+def _of_groups(words: dict[str, str], groups: Sequence[Any]) -> dict[Any, str]:
+    """Return words by the labels of groups, where these are typed with colons between their values."""
+    typed = {":".join(label): label for label in groups if isinstance(label, tuple)}
+    return {typed.get(key, key): text for key, text in words.items()}
 
 
 def _by_number(words: dict[str, str]) -> dict[Any, str]:

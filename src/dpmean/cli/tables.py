@@ -21,6 +21,7 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
 from dpmean.release.statistics import STATISTICS, Statistic
+from dpmean.release.text import NOT_KNOWN_VALUE
 from dpmean.reports.numbers import between, with_error
 
 
@@ -175,7 +176,7 @@ def _cells(release: Release, most: int) -> dict[str, list[str]]:
     """
     known = {one: one.reliable(release) for one in STATISTICS if one.shown}
     cells = {
-        one.name: ["" if np.isnan(number) else f"{number:.{one.digits}g}" for number in numbers[:most]]
+        one.name: [NOT_KNOWN_VALUE if np.isnan(number) else f"{number:.{one.digits}g}" for number in numbers[:most]]
         for one, numbers in known.items()
         if numbers is not None
     }

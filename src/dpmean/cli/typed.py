@@ -7,6 +7,7 @@ import shlex
 
 _TYPED = {
     "allow_few_rows=True": "--allow-few-rows",
+    "name groups in group_labels": "name groups with --group-label",
     'pass nan="impute"': "give --nan impute",
     "(zero with norm_bound)": "(zero with --norm-bound)",
     "Give neighbours and privacy_unit as before": "Give --neighbours and --privacy-unit as before",

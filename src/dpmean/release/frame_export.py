@@ -23,6 +23,7 @@ Table = dict[str, list[Any]]
 """Columns by their names, all of one length."""
 
 if TYPE_CHECKING:
+    from dpmean.release.intervals import Difference
     from dpmean.release.scales import Scales
 
 
@@ -45,6 +46,17 @@ def frame_of_scales(scales: Scales, library: str) -> Any:
         "error": [error if one else math.nan for one, _, error in known],
     }
     return _frame_of(table, library)
+
+
+def table_of_difference(difference: Difference) -> Table:
+    """Return a line per column: the difference of two groups, and the ends of its interval."""
+    ends = {name: getattr(difference, name).tolist() for name in ("estimate", "lower", "upper")}
+    return {"column": _called(difference.columns, len(difference.lower)), **ends}
+
+
+def frame_of_difference(difference: Difference, library: str) -> Any:
+    """Return the difference of two groups as a data frame of some library."""
+    return _frame_of(table_of_difference(difference), library)
 
 
 def _frame_of(table: Table, library: str) -> Any:
@@ -76,7 +88,7 @@ def _of_groups(grouped: GroupedRelease) -> Table:
     for label, found in grouped.groups.items():
         if isinstance(found, Refusal):
             nothing = {statistic.name: [math.nan] * len(names) for statistic in STATISTICS}
-            lines: Table = {"column": names, **nothing, "n": [math.nan], "refused": [f"{found.reason}; {found.cure}"]}
+            lines: Table = {"column": names, **nothing, "n": [math.nan], "refused": [found.reason]}
         else:
             lines = {**_of_release(found), "n": [found.n], "refused": [""]}
         parts = zip(groups, label if isinstance(label, tuple) else (label,), strict=True)

@@ -242,7 +242,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         for label in (first, second):
             found = self[label]
             if isinstance(found, Refusal):
-                raise ArgumentError(f"there is no difference, as a group has no mean: {found.reason}")
+                why = f"the group {display_label(label)} has no mean: {found.reason}"
+                raise ArgumentError(f"there is no difference, as {why}")
             both.append(found)
         shared = self.contributions > 1
         return difference(both[0], both[1], (first, second), confidence, of, shared=shared)
@@ -251,8 +252,8 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         """Return a data frame with a line per group and column: what ``Release.to_frame`` has, ``n`` and ``refused``.
 
         It has the same columns whatever happened. A refused group has lines, too: its numbers are NaN, and ``refused``
-        says why and what to do, which is empty for the others. If all groups were refused, there is one line for each,
-        whose ``column`` is empty.
+        says why, which is empty for the others; ``release[label].cure`` says what to do. If all groups were refused,
+        there is one line for each, whose ``column`` is empty.
 
         Args:
             library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
@@ -322,6 +323,10 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
             from dpmean.release.value_counts import noise_in_words  # here, as few need it
 
             facts.append(("values", noise_in_words(self.released.values())))
+        from dpmean.release.scales_text import groups_without_scales  # here, as few need it
+
+        if without := groups_without_scales(self.released, display_label):
+            facts.append(("scales", without))
         first = next(iter(self.released.values()), None)
         settings, moved = Settings() if first is None else first.settings, ""
         if first is not None and (settings.imputed or settings.filled):

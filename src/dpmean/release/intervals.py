@@ -1,6 +1,7 @@
 """Confidence intervals of the columns of a release: of the mean of its rows, of a population, of a difference.
 
-They are made of numbers that are published already, so they cost no privacy.
+They are made of numbers that are published already, so they cost no privacy. This is one file because all three are
+made of the same errors.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Interval:
     """A confidence interval for each column, in its own unit.
 
     Each holds for its column with this confidence; all of them together hold more rarely. None covers a few rows that
-    are much farther out than all others, nor bounds that cut off rows.
+    are much farther out than all others, nor bounds that cut off rows. A column with a far heavier tail than the others
+    (a log-normal one beside normal ones, say) may be clipped by more than its interval covers: with 1500 to 6000 rows
+    such intervals of 95 % held in 70 to 97 % of runs. Released by itself, it is covered better.
 
     Attributes:
         lower: The lower ends, one per column.
@@ -94,6 +97,17 @@ class Difference:
         means = "means of the populations" if self.of == POPULATION else "means of their rows"
         title = f"{first} minus {second}: difference of the {means}, with {100 * self.confidence:g} % confidence"
         return "\n".join([title, *_lines(self.columns, self.lower, self.upper, self.estimate)])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame with a line per column: ``column``, ``estimate``, ``lower`` and ``upper``.
+
+        Args:
+            library: The library of the data frame: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+
+        """
+        from dpmean.release.frame_export import frame_of_difference  # here, as few need it
+
+        return frame_of_difference(self, library)
 
     def __repr__(self) -> str:
         return f"<Difference of groups: d={len(self.lower)}, confidence={self.confidence:g}, of={self.of!r}>"

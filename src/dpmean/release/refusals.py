@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
 
 NO_ROWS = "it has no rows"
 """The reason why a group is refused that is empty, where sizes are public."""
+_SETTING = re.compile(r" for d=\d.*? and method \w+")
+"""How a reason names the columns, the budget and the method."""
 _LABELS = "check {}, which must match exactly, also in upper and lower case"
 _LARGER = "a larger budget, or allow_few_rows=True for a mean whose error is not known"
 
@@ -18,6 +21,11 @@ def cure_of(refusal: Refusal) -> str:
     """Return what to do about one refused group."""
     label = _LABELS.format("the label")
     return label if refusal.reason == NO_ROWS else f"{label}; join the group with another, or give {_LARGER}"
+
+
+def in_plain_words(reason: str) -> str:
+    """Return a reason, or a warning of few rows, for readers who know neither columns, budget nor method by name."""
+    return _SETTING.sub(" for this budget", reason)
 
 
 def refusals_in_words(refused: Sequence[Refusal], groups: int, one: str) -> str:

@@ -27,7 +27,7 @@ from dpmean.release.diagnostics import Found
 from dpmean.release.intervals import ROWS, Interval, interval, margins_of, no_bound, population_of_one, usual_intervals
 from dpmean.release.scales import SILENT, Scales
 from dpmean.release.settings import BoxBounds, Settings, choose_delta
-from dpmean.release.variances import Variances
+from dpmean.release.variances import Variances, stds_in_words
 from dpmean.warning import warn_user
 
 if TYPE_CHECKING:
@@ -121,8 +121,14 @@ class Release:
 
     @property
     def std(self) -> NDArray[np.float64] | None:
-        """The standard deviation of each column, from ``variances``; None if these were not asked for."""
-        return None if self.variances is None else np.sqrt(np.array(self.variances.values))
+        """The standard deviation of each column, from ``variances``; None if these were not asked for.
+
+        It is NaN where noise hides the variance, that is, where this is less than two standard deviations of its noise.
+        Intervals of a population hold there, too.
+        """
+        if self.variances is None:
+            return None
+        return np.sqrt(np.where(self.variances.hidden, np.nan, self.variances.values))
 
     @property
     def identity(self) -> str | None:
@@ -316,6 +322,7 @@ class Release:
             ("bound", summary.bound(settings)),
             *self._values(),
             *self._scales(),
+            *self._stds(),
             *self._radius(),
             ("privacy", summary.price(self.receipts, delta)),
             ("", summary.protected(self.neighbours, settings.privacy_unit)),
@@ -362,6 +369,12 @@ class Release:
         from dpmean.release.scales_text import scales_in_words  # here, as few need it
 
         return [("scales", "; ".join(scales_in_words(self.scales, self.columns, self.receipts, self.noise_std)))]
+
+    def _stds(self) -> list[summary.Paragraph]:
+        if self.variances is None or self.settings.few_rows:
+            return []
+        one = "row" if self.unit is None else "person"
+        return [("std", "; ".join(stds_in_words(self.variances, self.columns, one, scaled=self.scales is not None)))]
 
     def _radius(self) -> list[summary.Paragraph]:
         unit, one = self.settings.radius_unit, "row" if self.unit is None else "person"

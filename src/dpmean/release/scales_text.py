@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,13 @@ from dpmean.privacy.receipts import Receipt
 from dpmean.privacy.renyi import compose, renyi_of
 from dpmean.release.scales import FINE_MEDIANS, Scales, receipts_of_scales
 
+if TYPE_CHECKING:
+    from dpmean.release.release import Release
+
 _LITTLE = 2.0
 """Columns whose scales are less than so many times apart differ little."""
+_GROUPS = 6
+"""So many groups are named."""
 _NAMED = 3
 """So many columns are named."""
 
@@ -95,6 +101,46 @@ def _not_known(scales: Scales, names: Sequence[str], *, at_medians: bool) -> lis
         median = f"where noise cannot tell {mean} from {its}, that median is reported"
         words.append(f"{plural(len(still), 'column')} hardly {vary}: {_listed(still)}" + f"; {median}" * at_medians)
     return words
+
+
+def groups_without_scales(releases: Mapping[Any, Release], called: Callable[[Any], str]) -> str:
+    """Return in which groups scales were not found, though they were in others, and what follows; empty for none."""
+    if not any(_looked_for(one) for one in releases.values()):
+        return ""
+    one = "row" if next(iter(releases.values())).unit is None else "person"
+    none = [called(label) for label, release in releases.items() if _without_scales(release)]
+    parts: dict[tuple[str, ...], list[str]] = {}
+    for label, release in releases.items():
+        scales = release.scales
+        if scales is None or _without_scales(release) or not _looked_for(release):
+            continue
+        of_columns = enumerate(zip(scales.known, scales.still, strict=True))
+        hidden = [j for j, (known, still) in of_columns if not known and not still]
+        if hidden:
+            names = tuple(f"column {j}" if scales.columns is None else display_name(scales.columns[j]) for j in hidden)
+            parts.setdefault(names, []).append(called(label))
+    words = [f"in {several_in_words(none)} scales were not found (too few {one}s for this budget)"] if none else []
+    for names, labels in parts.items():
+        scale = "the scale of" if len(names) == 1 else "the scales of"
+        words.append(f"in {several_in_words(labels)} {scale} {several_in_words(names)} could not be found")
+    return f"{'; '.join(words)}: noise follows the bounds there, and tighter bounds make it smaller" if words else ""
+
+
+def several_in_words(names: Sequence[str]) -> str:
+    """Return some names, and how many more there are."""
+    if len(names) > _GROUPS:
+        return f"{', '.join(names[:_GROUPS])} and {len(names) - _GROUPS} more"
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _looked_for(release: Release) -> bool:
+    return release.scales is not None and release.scales.per_column and release.scales.kind is ScaleKind.FOUND
+
+
+def _without_scales(release: Release) -> bool:
+    scales = release.scales
+    return scales is None or (scales.per_column and not any(scales.known) and not scales.still.all())
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -72,12 +72,12 @@ def _end_of(of: str, end: str) -> Callable[[Release], Values]:
 
 
 def std(release: Release) -> Values:
-    """Return the standard deviations of the rows, if these were asked for."""
+    """Return the standard deviations of the rows, if these were asked for; NaN where noise hides them."""
     return release.std
 
 
 def scale(release: Release) -> Values:
-    """Return the standard deviations of the rows, as far as they could be found, or are given."""
+    """Return rough standard deviations, as far as they could be found, or are given, which the noise follows."""
     if release.scales is None:
         return None
     return np.where(release.scales.known, release.scales.values, np.nan)
@@ -100,8 +100,8 @@ STATISTICS: list[Statistic] = [
     Statistic("population_lower", "population lower", _end_of("population", "lower"), digits=6, needs_rows=True),
     Statistic("population_upper", "population upper", _end_of("population", "upper"), digits=6, needs_rows=True),
     Statistic("noise_std", "noise (std)", noise_std, of_groups=False),
-    Statistic("scale", "scale (std)", scale, needs_rows=True, of_groups=False),
-    Statistic("std", "std", std, needs_rows=True, of_groups=False),
+    Statistic("scale", "rough scale", scale, needs_rows=True, of_groups=False),
+    Statistic("std", "measured std", std, needs_rows=True, of_groups=False),
     Statistic("values", "values", values, digits=12),
     Statistic("values_std", "noise of values (std)", values_std, shown=False),
 ]

@@ -44,6 +44,8 @@ NOT_ASKED: Paragraph = ("scales", "not asked for: noise is in proportion to the 
 """What is said of scales where columns have different bounds, and noise follows these."""
 PROTECTED = "protected: "
 """How the words on who is protected begin."""
+NOT_KNOWN_VALUE = "not known"
+"""What stands for a number that is NaN in data frames."""
 NOT_KNOWN: Paragraph = ("error", "not known, since there are too few rows")
 """What is said of errors where rows are few."""
 
@@ -100,12 +102,16 @@ def estimate(
     lines = wrapped("  ", in_brackets(intervals)) if intervals else []
     for j, name in enumerate(names):
         words = f"{mean[j]:.6g}{_brackets(intervals, j)}; noise std {noise_std[j]:.3g}"
-        words += "".join(f"; {one.words} {values[j]:.{one.digits}g}" for one, values in others)
+        words += "".join(f"; {one.words} {_known(values[j], one.digits)}" for one, values in others)
         if len(name) > width:  # the numbers of all columns are to begin at the same place
             lines += wrapped("  ", name)
             name = ""
         lines += wrapped(f"  {name:<{width}} ", words)
     return lines
+
+
+def _known(value: float, digits: int) -> str:
+    return NOT_KNOWN_VALUE if math.isnan(value) else f"{value:.{digits}g}"
 
 
 def in_brackets(intervals: Sequence[Interval]) -> str:
@@ -329,7 +335,9 @@ def dropped(settings: Settings) -> str:
     columns = "" if isinstance(which, bool) else f" of {_few(which)}"
     if unit is None:
         return f"rows in which a value{columns} was missing were left out"
-    return f"persons ({display_name(unit)}) without any value{columns or ' in a column'} were left out"
+    at_least = " in at least one column" if isinstance(which, bool) or len(which) > 1 else ""
+    listed = f" ({_few(which)})" if at_least and not isinstance(which, bool) else columns
+    return f"persons ({display_name(unit)}) who have no value{at_least}{listed} were left out"
 
 
 def _missing(settings: Settings, which: bool | tuple[str, ...]) -> str:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmean.errors import display_name
+
 STEP = "variances"
 """The step that asks for them."""
+_HIDDEN = 2.0
+"""A variance that is less than so many standard deviations of its noise cannot be told from zero."""
+_NAMED = 3
+"""So many columns are named."""
 _FLOOR = 0.5
 """In standard deviations of a variance: keeps the allowance finite where a variance is hidden by its noise."""
 
@@ -34,6 +41,13 @@ class Variances:
     rows: int
     clipped: float = 0.0
 
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Which variances are less than two standard deviations of their noise: they cannot be told from zero."""
+        noise_std = np.array(self.noise_std)
+        hidden: NDArray[np.bool_] = (noise_std > 0) & (np.array(self.values) < _HIDDEN * noise_std)
+        return hidden
+
     def times(self, scale: NDArray[np.float64]) -> Variances:
         """Return the same in other units of length.
 
@@ -43,6 +57,19 @@ class Variances:
         """
         values, noise_std = (np.array(each) * scale**2 for each in (self.values, self.noise_std))
         return replace(self, values=tuple(values.tolist()), noise_std=tuple(noise_std.tolist()))
+
+
+def stds_in_words(variances: Variances, columns: Sequence[str] | None, one: str, *, scaled: bool) -> list[str]:
+    """Return what measured standard deviations are, and which are not known; ``scaled`` if scales stand beside them."""
+    words = ["from the variances, which intervals of the population use"]
+    if scaled:
+        words.append("a scale is a rough standard deviation, found or given beforehand, for the noise to follow")
+    hidden = np.flatnonzero(variances.hidden)
+    if len(hidden):
+        names = [f"column {j}" if columns is None else display_name(columns[j]) for j in hidden[:_NAMED]]
+        listed = ", ".join(names) + ", ..." * (len(hidden) > _NAMED)
+        words.append(f"not known of {listed}: too few {one}s for this budget, so that noise hides how widely they vary")
+    return words
 
 
 def with_allowance(variances: Variances, known: NDArray[np.float64], normal: float) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ def accuracy(release: Release, columns: Columns) -> Html:
         tag("p", unit, class_="soft") if unit else None,
         tag("p", f"{counted[0].upper()}{counted[1:]}.", class_="soft") if counted else None,
         scales(release, columns.names),
-        uncovered(unseen, release.settings, moved_in_words(release, columns.names)),
+        uncovered(unseen, release.settings, moved_in_words(release, columns.names), several=columns.d > 1),
     )
 
 
@@ -39,18 +39,19 @@ def unit_in_words(release: Release) -> str:
     if release.scales is None or not release.scales.per_column:
         return ""
     source = {
-        ScaleKind.FOUND: "as it was found privately (in the table, as scale)",
-        ScaleKind.GIVEN: "as whoever made this page knew it (in the table, as scale)",
+        ScaleKind.FOUND: "as it was found privately (in the table, as rough scale)",
+        ScaleKind.GIVEN: "as whoever made this page knew it (in the table, as rough scale)",
     }[release.scales.kind]
     rest = " One whose scale could not be found is measured in a part of its range."
     rest = "" if all(release.scales.known) else rest
     return f"Each column is measured in its own standard deviation, {source}.{rest}"
 
 
-def uncovered(unseen: int | None, settings: Settings, moved: str) -> Html:
+def uncovered(unseen: int | None, settings: Settings, moved: str, *, several: bool) -> Html:
     """Return what errors do not cover; ``unseen`` rows may be cut off, None if not even that was measured.
 
-    ``moved`` says by how much values that were made up may have moved the mean.
+    ``moved`` says by how much values that were made up may have moved the mean; ``several`` if there are several
+    columns.
     """
     one = "row" if settings.privacy_unit is None else "person"
     tight = (
@@ -73,6 +74,13 @@ def uncovered(unseen: int | None, settings: Settings, moved: str) -> Html:
         + ".",
         "Estimates are not forced into their bounds: noise may carry a small one below its lower bound.",
     ]
+    if several and unseen is not None:
+        texts.insert(
+            1,
+            "A column whose largest values are far more extreme than those of the other columns (a log-normal column "
+            "beside normal ones, say): more of it may be clipped than its interval covers. Released by itself, it is "
+            "covered better.",
+        )
     if settings.dropped:
         texts.insert(0, f"Missing values: {text.dropped(settings)}, and the mean is that of the others.")
     if settings.imputed or settings.filled:
@@ -107,7 +115,7 @@ def _sizes(release: Release, columns: Columns) -> list[tuple[str, str]]:
             "All columns together",
             f"at most {lengths[0]}, at 95 % confidence, as the length of the vector of all errors",
         ),
-        ("The same for a population", f"at most {lengths[1]}, {drawn}"),
+        ("All columns together, population", f"at most {lengths[1]}, {drawn}"),
         spread,
         clipped,
     ]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
-from dpmean.errors import ArgumentError, ArgumentTypeError, describe, plural
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe, display_label, plural
 
 ColumnWords = Mapping[str, str] | Mapping[int, str] | Sequence[str]
 """Words for columns: by their names, by their numbers where they have none, or one for each."""
+GroupWords = Mapping[Any, str]
+"""Words for groups: by their labels, or by a value in these."""
 
 
 @final
@@ -22,6 +25,7 @@ class Author:
         date: a date, in any form, if there is one.
         labels: readable names of columns, by the place of the column.
         units: their units.
+        groups: readable names of groups, by their labels.
         about: what the data are, and what the release is for.
         contact: whom to ask.
 
@@ -31,31 +35,44 @@ class Author:
     date: str | None = None
     labels: Mapping[int, str] = field(default_factory=dict)
     units: Mapping[int, str] = field(default_factory=dict)
+    groups: Mapping[Any, str] = field(default_factory=dict)
     about: str = ""
     contact: str = ""
+
+    def group(self, label: Any) -> str:
+        """Return what a group is called."""
+        return self.groups.get(label, display_label(label))
 
 
 def read_author(
     names: Sequence[str] | None,
     d: int | None,
     *,
+    groups: Sequence[Any] | None = None,
     title: str | None = None,
     date: str | None = None,
     labels: ColumnWords | None = None,
     units: ColumnWords | None = None,
+    group_labels: GroupWords | None = None,
     about: str | None = None,
     contact: str | None = None,
 ) -> Author:
-    """Read the words of an author about columns of these names, or d columns without; d is None if nobody knows."""
+    """Read the words of an author about columns of these names, or d columns without; d is None if nobody knows.
+
+    ``groups`` are the labels of the groups, if there are any.
+    """
     for name, value in (("title", title), ("date", date)):
         if value is not None and not isinstance(value, str):
             raise ArgumentTypeError(f"{name} must be text, got {describe(value)}")
     known = None if names is None else tuple(names)
+    if isinstance(labels, Mapping) and (mistaken := _first_group(labels, known, groups)):
+        raise ArgumentError(f"labels is for columns, and {mistaken} is a group: name groups in group_labels")
     found = Author(
         title or "",
         date,
         _by_place(labels, "labels", known, d),
         _by_place(units, "units", known, d),
+        _by_group(group_labels, groups),
         _text(about, "about"),
         _text(contact, "contact"),
     )
@@ -83,6 +100,41 @@ def _by_place(words: ColumnWords | None, argument: str, names: tuple[str, ...] |
     if d is None:  # all groups were refused, and nobody knows the columns
         return {}
     return {_place(key, argument, names, d): text for key, text in pairs}
+
+
+def _by_group(words: GroupWords | None, groups: Sequence[Any] | None) -> dict[Any, str]:
+    """Return the names of all groups, by their labels; a label of several values is named value by value."""
+    if words is None:
+        return {}
+    if groups is None:
+        raise ArgumentError("group_labels: this is no release of groups: leave it out")
+    if not isinstance(words, Mapping):
+        raise ArgumentTypeError(f'group_labels must be a dictionary, such as {{"m": "Men"}}, got {describe(words)}')
+    for text in words.values():
+        _text(text, "group_labels", needed=True)
+    values = list(dict.fromkeys(value for label in groups for value in _values(label)))
+    for key in words:
+        if key not in groups and key not in values:
+            listed = f"{', '.join(map(str, values[:20]))}{', ...' * (len(values) > 20)}"
+            raise ArgumentError(f"group_labels: there is no group {key!r}: there are {listed}")
+    found = {
+        label: words[label] if label in words else ", ".join(str(words.get(value, value)) for value in _values(label))
+        for label in groups
+    }
+    twice = next((name for name, count in Counter(found.values()).items() if count > 1), None)
+    if twice is not None:
+        raise ArgumentError(f"group_labels: two groups would be called {twice!r}: give each a name of its own")
+    return found
+
+
+def _first_group(labels: Mapping[Any, Any], names: tuple[str, ...] | None, groups: Sequence[Any] | None) -> str:
+    """Return the first key that is no column, but a group, or one value of its label."""
+    called = {*(groups or ()), *(value for label in groups or () for value in _values(label))}
+    return next((repr(key) for key in labels if names is not None and key not in names and key in called), "")
+
+
+def _values(label: Any) -> tuple[Any, ...]:
+    return label if isinstance(label, tuple) else (label,)
 
 
 def _place(key: object, argument: str, names: tuple[str, ...] | None, d: int) -> int:

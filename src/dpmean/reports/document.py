@@ -14,7 +14,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.release import Release
 from dpmean.reports import grouped_page, release_page
-from dpmean.reports.author import ColumnWords, read_author
+from dpmean.reports.author import ColumnWords, GroupWords, read_author
 from dpmean.reports.columns import columns_of, names_of
 from dpmean.reports.many_groups import is_held
 from dpmean.reports.markup import Html, raw, tag
@@ -32,18 +32,19 @@ def report(
     date: str | None = None,
     labels: ColumnWords | None = None,
     units: ColumnWords | None = None,
+    group_labels: GroupWords | None = None,
     about: str | None = None,
     contact: str | None = None,
 ) -> Path:
     """Write a release as one self-contained HTML page that may be published beside a table of results.
 
     The page draws the estimate and says, in plain words, what error to expect, who is protected and how well, what
-    each step cost, and how it was made. It holds the whole release as JSON, which ``Release.from_json`` reads. The
-    same arguments give the same bytes. A page of more than sixty groups has one folded table in place of a drawing of
-    each group, and holds the release only if that is short.
+    each step cost, and how it was made. It holds the whole release as JSON, which ``Release.from_json`` reads, or
+    ``GroupedRelease.from_json``. The same arguments give the same bytes. A page of more than sixty groups has one
+    folded table in place of a drawing of each group, and holds the release only if that is short.
 
-    ``labels``, ``units``, ``about``, ``contact``, ``title`` and ``date`` are your words: they are shown as they are,
-    as text, and are not part of the release. They must not come from the rows.
+    ``labels``, ``units``, ``group_labels``, ``about``, ``contact``, ``title`` and ``date`` are your words: they are
+    shown as they are, as text, and are not part of the release. They must not come from the rows.
 
     Args:
         release: What ``dpmean.mean`` or ``dpmean.mean_by`` returned. One page has all groups.
@@ -56,6 +57,8 @@ def report(
         labels: Readable names of columns, for those that should have one: ``{"age": "Age at admission", ...}``. Where
             columns have no names, count them from 0; or give one label for each column, in their order.
         units: The units of columns, given in the same way: ``{"age": "years", ...}``.
+        group_labels: Readable names of groups: ``{"m": "Men"}``. Where groups are told apart by several columns, name a
+            value, which stands for it in all groups, or one group by its label: ``{("North", "f"): "North, women"}``.
         about: What the data are and what the page is for. A blank line begins a new paragraph.
         contact: Whom to ask about it.
 
@@ -83,7 +86,18 @@ def report(
     shape, names = (None, None) if d is None else (_shape(image, d), _names(columns, d))
     named = None if first is None else names_of(first, names)
     title = usual if title is None else title
-    author = read_author(named, d, title=title, date=date, labels=labels, units=units, about=about, contact=contact)
+    author = read_author(
+        named,
+        d,
+        groups=None if isinstance(release, Release) else tuple(release),
+        title=title,
+        date=date,
+        labels=labels,
+        units=units,
+        group_labels=group_labels,
+        about=about,
+        contact=contact,
+    )
     text = release.to_json()
     if isinstance(release, Release):
         body = release_page.body(release, columns_of(release, names, author=author), shape, author, text)

@@ -128,11 +128,13 @@ def dot(
     name: str | None = None,
     ends: tuple[str, str] | None = None,
     bounds: str = "",
+    size: str = "",
     ticks: int = 5,
 ) -> Html:
     """Return one estimate as a line of a list: its name, a dot with a bar, the number.
 
-    By default the name is that of its column, with its unit; beside it stand ``bounds`` that are not drawn.
+    By default the name is that of its column, with its unit; beside it stand ``bounds`` that are not drawn, or the
+    ``size`` of a group.
     """
     mean, error, bar = float(columns.mean[j]), float(columns.error[j]), (float(columns.low[j]), float(columns.high[j]))
     value, around, known = with_error(mean, error)[0], between(*bar, error), error > 0
@@ -141,7 +143,7 @@ def dot(
     low, high = ends or scale.ends()
     label = f"{shown}: {value}{within}; drawn from {low} to {high}"
     wide = None if columns.population is None else (float(columns.population[0][j]), float(columns.population[1][j]))
-    beside = f"bounds: {bounds}" if bounds else columns.units[j] if name is None else ""
+    beside = f"bounds: {bounds}" if bounds else columns.units[j] if name is None else size
     return tag(
         "li",
         tag("span", tag("bdi", shown), tag("span", beside, class_="soft") if beside else None, class_="name"),

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from dpmean.errors import display_label, display_name, plural
+from dpmean.errors import display_name, plural
 from dpmean.release.grouped import GroupedRelease
+from dpmean.release.refusals import in_plain_words
 from dpmean.release.release import Release
+from dpmean.release.scales_text import groups_without_scales, several_in_words
 from dpmean.release.value_counts import for_each_percent, noise_in_words
 from dpmean.reports import wording
 from dpmean.reports.accuracy import bound_in_words, intervals_of_one, length_of, uncovered, unit_in_words
 from dpmean.reports.author import Author
 from dpmean.reports.column_scales import sentences
 from dpmean.reports.columns import Columns, columns_of, other_statistics_of
+from dpmean.reports.compared_groups import differences
 from dpmean.reports.grouped_estimates import estimates
 from dpmean.reports.many_groups import MOST, are_many, costs, data_or_hash
 from dpmean.reports.markup import Html, join, tag
@@ -37,8 +40,9 @@ def body(
 ) -> Html:
     """Return all that is on the page of a release; ``text`` is its JSON."""
     promise = promise_of(release)
-    how = wording.how_persons_count(promise)
-    counted = None if how is None else tag("p", how)
+    several = "rows" if promise.unit is None else "persons"
+    elsewhere = f"{several.capitalize()} of groups that are not listed here are not in any of these numbers."
+    counted = tag("p", " ".join(words for words in (wording.how_persons_count(promise), elsewhere) if words))
     others = other_statistics_of(release.released.values())
     groups = {label: columns_of(found, names, others, author) for label, found in release.released.items()}
     return tag(
@@ -47,14 +51,22 @@ def body(
             author.title,
             _subtitle(release, promise),
             alarms(seeded=release.seeded, exact=release.exact),
-            _remarks(release),
+            _remarks(release, author),
             entries(_facts(release, promise), "facts"),
         ),
         about(author),
-        section("estimate", "The estimates", counted, estimates(release, groups, image), _without(release)),
-        section("accuracy", "How accurate they are", _accuracy(release, groups)) if groups else None,
+        section(
+            "estimate",
+            "The estimates",
+            counted,
+            estimates(release, groups, image, author),
+            _wide(release, author),
+            differences(release, groups, author),
+            _without(release, author),
+        ),
+        section("accuracy", "How accurate they are", _accuracy(release, groups, author)) if groups else None,
         section("privacy", "Who is protected, and how well", privacy(promise)),
-        section("receipts", "What it cost", *_receipts(release)),
+        section("receipts", "What it cost", *_receipts(release, author)),
         section(
             "choices",
             "How it was made",
@@ -74,11 +86,11 @@ def _subtitle(release: GroupedRelease, promise: Promise) -> str:
     return f"{means}, with noise that protects every single {one} in them. Everything on this page may be published."
 
 
-def _remarks(release: GroupedRelease) -> list[Html]:
+def _remarks(release: GroupedRelease, author: Author) -> list[Html]:
     found = []
     if not release.released:
         found.append(remark("No group has a number.", _why_refused(release)))
-    small = [display_label(label) for label, one in release.released.items() if one.settings.few_rows]
+    small = [author.group(label) for label, one in release.released.items() if one.settings.few_rows]
     if small:
         text = (
             "These groups have too few rows for this budget to find out where they lie, or how far off their estimates "
@@ -86,7 +98,10 @@ def _remarks(release: GroupedRelease) -> list[Html]:
         )
         found.append(remark("Few rows: some of this may be worthless.", text))
     noted = {label: one.settings.note for label, one in release.released.items() if one.settings.note}
-    return [*found, *(remark(f"{display_label(label)}.", note) for label, note in islice(noted.items(), MOST))]
+    return [
+        *found,
+        *(remark(f"{author.group(label)}.", in_plain_words(note)) for label, note in islice(noted.items(), MOST)),
+    ]
 
 
 def _facts(release: GroupedRelease, promise: Promise) -> list[tuple[str, str]]:
@@ -100,33 +115,49 @@ def _facts(release: GroupedRelease, promise: Promise) -> list[tuple[str, str]]:
     ]
 
 
-def _without(release: GroupedRelease) -> Html | None:
+def _without(release: GroupedRelease, author: Author) -> Html | None:
     """Return why groups have no number; where none has one, that is said before, and many are in a table."""
     if not release.refused or (are_many(release) and not release.released):
         return None
     listed = None
     if not are_many(release):
-        reasons = [(display_label(label), f"{reason}." if reason else "") for label, reason in release.refused.items()]
+        reasons = [
+            (author.group(label), f"{in_plain_words(reason)}." if reason else "")
+            for label, reason in release.refused.items()
+        ]
         listed = entries(reasons, "sizes")
     words = tag("p", _why_refused(release)) if release.released else None
     return join(tag("h3", "Groups without a number"), words, listed)
 
 
 def _why_refused(release: GroupedRelease) -> str:
-    why, cure = release.why_refused()
-    return f"{why[:1].upper()}{why[1:]}. What helps: {cure}."
+    why, _ = release.why_refused()
+    return f"{why[:1].upper()}{why[1:]}."
 
 
-def _accuracy(release: GroupedRelease, groups: Mapping[Any, Columns]) -> Html:
+def _wide(release: GroupedRelease, author: Author) -> Html | None:
+    """Return in which groups intervals are wide, as scales were not found there."""
+    words = groups_without_scales(release.released, author.group)
+    return tag("p", f"{words[0].upper()}{words[1:]}.", class_="caption") if words else None
+
+
+def _accuracy(release: GroupedRelease, groups: Mapping[Any, Columns], author: Author) -> Html:
     found, names = list(release.released.values()), next(iter(groups.values())).names
     unseen = [one.found.unseen for one in found if one.found is not None]
     measured = len(unseen) == len(found)
     counted = noise_in_words(found)
     return join(
-        *(_interval_of_all(measured=measured) if are_many(release) else _errors(release, groups, measured=measured)),
+        *(
+            _interval_of_all(measured=measured)
+            if are_many(release)
+            else _errors(release, groups, author, measured=measured)
+        ),
         tag("p", f"Values, in the table: {counted}.", class_="soft") if counted else None,
         uncovered(
-            max(unseen) if measured else None, found[0].settings, for_each_percent(found[0].settings, found[0].d, names)
+            max(unseen) if measured else None,
+            found[0].settings,
+            for_each_percent(found[0].settings, found[0].d, names),
+            several=found[0].d > 1,
         ),
     )
 
@@ -136,21 +167,36 @@ def _interval_of_all(*, measured: bool) -> list[Html]:
     return [tag("p", words)] if measured else []
 
 
-def _errors(release: GroupedRelease, groups: Mapping[Any, Columns], *, measured: bool) -> list[Html | None]:
+def _errors(
+    release: GroupedRelease, groups: Mapping[Any, Columns], author: Author, *, measured: bool
+) -> list[Html | None]:
     """Return what error to expect, and how columns differ, group by group."""
     first, one = next(iter(release.released.values())), "row" if release.unit is None else "person"
     length = "All columns of a group together, as the length of the vector of all errors, at 95 % confidence"
     length = f"95 % confidence intervals of the mean of the {one}s of each group" if first.d == 1 else length
-    units = {found.settings.radius_unit: unit_in_words(found) for found in release.released.values()}
     population = f"; in brackets, of the mean of a population of which {one}s are independent draws."
-    words = " ".join([f"{length}{population}", *(words for words in units.values() if words)])
-    pairs = [(display_label(label), _error(found, groups[label])) for label, found in release.released.items()]
-    return [tag("p", words, class_="soft") if measured else None, entries(pairs, "sizes"), _scales(release, groups)]
+    words = " ".join([f"{length}{population}", *_units(release, author)])
+    pairs = [(author.group(label), _error(found, groups[label])) for label, found in release.released.items()]
+    return [
+        tag("p", words, class_="soft") if measured else None,
+        entries(pairs, "sizes"),
+        _scales(release, groups, author),
+    ]
 
 
-def _scales(release: GroupedRelease, groups: Mapping[Any, Columns]) -> Html | None:
+def _units(release: GroupedRelease, author: Author) -> list[str]:
+    """Return what lengths are measured in; where groups differ in that, of which groups it is said."""
+    units: dict[str, list[str]] = {}
+    for label, found in release.released.items():
+        units.setdefault(unit_in_words(found), []).append(author.group(label))
+    if len(units) == 1:
+        return [words for words in units if words]
+    return [f"In {several_in_words(labels)}: {words[0].lower()}{words[1:]}" for words, labels in units.items() if words]
+
+
+def _scales(release: GroupedRelease, groups: Mapping[Any, Columns], author: Author) -> Html | None:
     """Return what is known of the scales of columns, group by group."""
-    pairs = [(display_label(label), sentences(one, groups[label].names)) for label, one in release.released.items()]
+    pairs = [(author.group(label), sentences(one, groups[label].names)) for label, one in release.released.items()]
     known = [(label, words) for label, words in pairs if words]
     if not known:
         return None
@@ -169,7 +215,7 @@ def _error(release: Release, columns: Columns) -> str:
     return f"at most {rows} ({population})"
 
 
-def _receipts(release: GroupedRelease) -> list[Html]:
+def _receipts(release: GroupedRelease, author: Author) -> list[Html]:
     together = f"All groups together cost rho {plain(float(release.rho), 6)}"
     if are_many(release):
         return [tag("p", f"{together}."), costs(release)]
@@ -178,9 +224,9 @@ def _receipts(release: GroupedRelease) -> list[Html]:
         total = f"rho {plain(float(found.rho), 6)}"
         if found.receipts:
             listed = receipts(found.receipts, total)
-            tables.append(tag("details", tag("summary", tag("bdi", display_label(label)), f": {total}"), listed))
+            tables.append(tag("details", tag("summary", tag("bdi", author.group(label)), f": {total}"), listed))
         else:
-            tables.append(tag("p", tag("bdi", display_label(label)), ": nothing was asked."))
+            tables.append(tag("p", tag("bdi", author.group(label)), ": nothing was asked."))
     return [tag("p", f"{together}; group by group:"), *tables]
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dpmean.errors import display_label
 from dpmean.privacy.receipts import zcdp_of
 from dpmean.release.grouped import GroupedRelease, Refusal
+from dpmean.release.refusals import in_plain_words
 from dpmean.release.release import Release
 from dpmean.release.statistics import Statistic, Values
 from dpmean.reports import charts, wording
+from dpmean.reports.author import Author
 from dpmean.reports.columns import Columns, Floats
 from dpmean.reports.markup import Html, tag
 from dpmean.reports.numbers import plain
@@ -56,8 +57,9 @@ def data_or_hash(release: GroupedRelease, text: str) -> Html:
         return data(text, "GroupedRelease")
     return tag(
         "p",
-        f"The whole release, with exact numbers and receipts, is too long for this page ({len(text) / 1e6:.1f} MB as "
-        "JSON). Ask whoever published the page for that file. Its SHA-256, without a line break at the end, is ",
+        "The whole release, with unrounded (still noisy) numbers and receipts, is too long for this page "
+        f"({len(text) / 1e6:.1f} MB as JSON). Ask whoever published the page for that file. Its SHA-256, without a "
+        "line break at the end, is ",
         tag("code", hashlib.sha256(text.encode()).hexdigest()),
         ".",
     )
@@ -100,7 +102,7 @@ def how_to_read(columns: Columns) -> str:
     return f"The line goes through the estimates of all groups, from the lowest to the highest{band}.{some}"
 
 
-def numbers_of_all(release: GroupedRelease, groups: Mapping[Any, Columns]) -> Html:
+def numbers_of_all(release: GroupedRelease, groups: Mapping[Any, Columns], author: Author) -> Html:
     """Return a folded table with the numbers of all groups, or why they have none."""
     first = next(iter(groups.values()), None)
     d = 1 if first is None else first.d
@@ -109,7 +111,7 @@ def numbers_of_all(release: GroupedRelease, groups: Mapping[Any, Columns]) -> Ht
     lines = [
         line
         for label in islice(release, listed)
-        for line in _lines(label, release[label], groups.get(label), d, population=population)
+        for line in _lines(label, release[label], groups.get(label), d, author, population=population)
     ]
     some = "" if listed >= len(release) else f" The first {listed} of {len(release)} groups; all are in the release."
     caption = f"Estimates, rounded to what their errors support.{some}" if groups else f"Group by group.{some}"
@@ -149,12 +151,12 @@ def _bounds(columns: Columns) -> list[Html]:
 
 
 def _lines(
-    label: Any, found: Release | Refusal, columns: Columns | None, d: int, *, population: bool
+    label: Any, found: Release | Refusal, columns: Columns | None, d: int, author: Author, *, population: bool
 ) -> Iterator[Html]:
     """Yield the lines of one group: a line for each column, or one that says why there is no number."""
-    name = tag("bdi", display_label(label))
+    name = tag("bdi", author.group(label))
     if columns is None or isinstance(found, Refusal):
-        words = found.reason if isinstance(found, Refusal) else ""
+        words = in_plain_words(found.reason) if isinstance(found, Refusal) else ""
         yield tag("tr", tag("th", name, scope="row"), tag("td", words, colspan=_WIDEST, class_="why"))
         return
     span = None if d == 1 else d

@@ -73,7 +73,11 @@ def about(author: Author) -> Html | None:
 
 def whose_words(author: Author) -> Html | None:
     """Return which words on a page are not part of the release."""
-    said = {"readable names": author.labels, "units": author.units, "text about the data": author.about}
+    said = {
+        "readable names": author.labels or author.groups,
+        "units": author.units,
+        "text about the data": author.about,
+    }
     said |= {"contact": author.contact}
     words = [name for name, value in said.items() if value]
     if not words:
@@ -88,7 +92,7 @@ def data(text: str, kind: str) -> Html:
     link = "data:application/json;base64," + base64.b64encode(text.encode()).decode()
     return tag(
         "p",
-        "The whole release, with exact numbers, is part of this page: ",
+        "The whole release, with unrounded (still noisy) numbers, is part of this page: ",
         tag("a", "download it as JSON", href=link, download="release.json"),
         ". In Python, ",
         tag("code", f'dpmean.{kind}.from_json(Path("release.json").read_text(encoding="utf-8"))'),

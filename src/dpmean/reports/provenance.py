@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
 from dpmean.release.settings import VARIANTS, Settings
 from dpmean.reports.numbers import plain, power
@@ -23,7 +23,7 @@ _CHOICES = {
     "fidelity": "played by",
     "imputed": "imputed",
     "filled": "public values in place of missing ones",
-    "dropped": "rows left out where a value is missing",
+    "dropped": "left out where a value is missing",
     "version": "version of dpmean",
 }
 """What no other part of a page says, of the settings and of those of a collection, in words."""
@@ -35,16 +35,21 @@ def choices(settings: Settings, leave_out: tuple[str, ...] = ()) -> list[tuple[s
     for name, words in _CHOICES.items():
         value = getattr(settings if hasattr(settings, name) else settings.collection, name, None)
         if value is not None and value is not False and value != () and name not in leave_out:
-            found.append((words, VARIANTS[value] if name == "variant" else _value(value)))
+            shown = VARIANTS[value] if name == "variant" else _value(value)
+            if name == "dropped":
+                words = f"{'rows' if settings.privacy_unit is None else 'persons'} {words}"
+                shown = "in any column" if value is True else f"in any of {shown}"
+            found.append((words, shown))
     return found
 
 
-def _value(value: object) -> str:
+def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return power(value) if 0 < abs(value) < 1e-4 else plain(value, 4)
     if isinstance(value, str | int):
         return str(value)
-    text = json.dumps(value)
+    items = [each if isinstance(each, str) else " as ".join(map(_value, each)) for each in value]
+    text = ", ".join(items)
     return text if len(text) <= _LONGEST else "see the data below"

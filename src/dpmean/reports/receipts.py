@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpmean.errors import plural
 from dpmean.privacy.budgets import PureDp, Zcdp
 from dpmean.privacy.receipts import Receipt
 from dpmean.privacy.renyi import Renyi, renyi_of
@@ -12,6 +13,8 @@ from dpmean.reports.markup import Html, join, tag
 from dpmean.reports.numbers import fraction, percent, plain
 
 _SHORT = 24
+_NAMED = 3
+"""So many purposes are named."""
 _HEAD = ("step", "what was asked, and who answered", "cost", "share")
 
 
@@ -29,6 +32,21 @@ def receipts(found: Sequence[Receipt], total: str) -> Html:
         tag("tbody", *lines, role="rowgroup"),
         class_="receipts",
         role="table",
+    )
+
+
+def folded(found: Sequence[Receipt], total: str) -> Html:
+    """Return what most was spent on, in a sentence, and a folded table of receipts."""
+    shares: dict[str, float] = {}
+    for receipt, share in zip(found, _shares(found), strict=True):
+        purpose = wording.purpose_of(receipt.step) or receipt.step
+        shares[purpose] = shares.get(purpose, 0.0) + share
+    largest = sorted(shares.items(), key=lambda item: -item[1])[:_NAMED]
+    words = "; ".join(f"{purpose} {percent(share)}" for purpose, share in largest)
+    steps = plural(len(found), "step")
+    return join(
+        tag("p", f"{steps} asked the data for a number; together they cost {total}. Most was spent on: {words}."),
+        tag("details", tag("summary", "Step by step, for experts"), receipts(found, total)),
     )
 
 

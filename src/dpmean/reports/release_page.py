@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmean.errors import display_name
+from dpmean.release.refusals import in_plain_words
 from dpmean.release.release import Release
 from dpmean.reports import wording
 from dpmean.reports.accuracy import accuracy, bound_in_words
@@ -15,7 +16,7 @@ from dpmean.reports.parts import about, alarms, data, entries, head, remark, sec
 from dpmean.reports.privacy import privacy
 from dpmean.reports.promise import Promise, promise_of
 from dpmean.reports.provenance import choices
-from dpmean.reports.receipts import receipts
+from dpmean.reports.receipts import folded
 from dpmean.trust.registry import TRUST_MODELS
 
 
@@ -37,7 +38,7 @@ def body(release: Release, columns: Columns, image: tuple[int, int] | None, auth
         section("estimate", "The estimate", counted, estimate(columns, image)),
         section("accuracy", "How accurate it is", accuracy(release, columns)),
         section("privacy", "Who is protected, and how well", privacy(promise)),
-        section("receipts", "What it cost", receipts(release.receipts, _total(promise))),
+        section("receipts", "What it cost", folded(release.receipts, _total(promise))),
         section(
             "choices",
             "How it was made",
@@ -60,7 +61,7 @@ def _remarks(release: Release) -> list[Html]:
         few = "There were too few rows for this budget to find out where they lie, or how far off the estimate is."
         found.append(remark("Few rows: this may be worthless.", few))
     if release.settings.note:
-        found.append(remark("Note.", release.settings.note))
+        found.append(remark("Note.", in_plain_words(release.settings.note)))
     return found
 
 

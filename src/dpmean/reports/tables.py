@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dpmean.errors import display_label
 from dpmean.release.statistics import Statistic, Values
+from dpmean.release.text import NOT_KNOWN_VALUE
+from dpmean.reports.author import Author
 from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, tag
 from dpmean.reports.numbers import between, plain, with_error
 
 _OPEN, _LISTED = 12, 2000
 """As many lines of a table are shown at once, and at all."""
-UNKNOWN = "not known"
 _NARROW = 4
 """So many cells of a line stand side by side on the narrowest screens."""
 
@@ -32,7 +32,7 @@ def numbers(columns: Columns, name: str) -> Html:
     return _folded(title, columns, [tag("tbody", *lines, id=name)], columns.d, population=population)
 
 
-def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], name: str) -> Html:
+def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], author: Author, name: str) -> Html:
     """Return a table of all columns of all groups, group by group."""
     bodies, population = [], any(columns.population is not None for columns in groups.values())
     for place, (label, columns) in enumerate(groups.items()):
@@ -41,7 +41,7 @@ def numbers_of_groups(groups: Mapping[Any, Columns], sizes: Mapping[Any, str], n
             "tr",
             tag(
                 "th",
-                tag("bdi", display_label(label)),
+                tag("bdi", author.group(label)),
                 " ",
                 about,
                 colspan=len(_heads(columns, population=population)),
@@ -61,7 +61,7 @@ def _folded(title: str, columns: Columns, bodies: list[Html], length: int, *, po
     some = "" if is_listed(columns) else f"; the first {_LISTED} of {columns.d}, all are in the data below"
     caption = (
         f"Estimates, rounded to what their errors support{some}. Noise: its standard deviation. "
-        "Exact values are in the data below."
+        "Unrounded (still noisy) numbers are in the data below."
     )
     table = tag(
         "table",
@@ -97,11 +97,11 @@ def _lines(columns: Columns, *, population: bool) -> list[Html]:
 def estimate_and_intervals(columns: Columns, j: int, *, population: bool) -> list[str]:
     """Return the estimate of a column and its interval in words, and that of a population if anybody knows one."""
     error = float(columns.error[j])
-    cells = [with_error(float(columns.mean[j]), error)[0], UNKNOWN]
+    cells = [with_error(float(columns.mean[j]), error)[0], NOT_KNOWN_VALUE]
     if not columns.few:
         cells[1] = between(float(columns.low[j]), float(columns.high[j]), error)
     if columns.population is None:
-        return [*cells, UNKNOWN] if population else cells
+        return [*cells, NOT_KNOWN_VALUE] if population else cells
     low, high = (float(ends[j]) for ends in columns.population)
     return [*cells, between(low, high, (high - low) / 2)]
 
@@ -109,7 +109,7 @@ def estimate_and_intervals(columns: Columns, j: int, *, population: bool) -> lis
 def in_words(statistic: Statistic, values: Values, j: int) -> str:
     """Return a statistic of one column."""
     if values is None or math.isnan(values[j]):
-        return UNKNOWN
+        return NOT_KNOWN_VALUE
     return plain(float(values[j]), statistic.digits)
 
 

@@ -63,11 +63,12 @@ def in_brief(promise: Promise) -> str:
 
 def who_is_protected(promise: Promise) -> str:
     """Return, in plain words, which two worlds are hard to tell apart."""
-    seen = TRUST_MODELS[promise.trust].seen
-    told = f"can be guessed from {seen} at most as well as the bet below says, even by"
+    seen, hidden = TRUST_MODELS[promise.trust].seen, _hidden(promise)
     if _epsilon(promise) > _LARGE:
-        told = f"is practically not hidden at such a cost: it may well be told from {seen} by"
-    return f"{_hidden(promise)} {told} somebody who knows everything else in the data. {_numbers(promise)}"
+        told = f"At such a cost practically nothing is hidden: from {seen}, somebody who knows all other data may well"
+        return f"{told} learn {hidden}. {_numbers(promise)}"
+    told = f"From {seen}, nobody can do more than guess {hidden}, even if they know all other data."
+    return f"{told} The bet below says how often such a guess can be right. {_numbers(promise)}"
 
 
 def _epsilon(promise: Promise) -> float:
@@ -77,13 +78,12 @@ def _epsilon(promise: Promise) -> float:
 def _hidden(promise: Promise) -> str:
     """Return what is hidden from neighbours that differ in one step, which the bet is about."""
     if not promise.replaced:
-        what = "row is in the data at all" if promise.unit is None else "person is in the data at all, with any rows,"
-        return f"Whether any one {what}"
-    what = "row is as it is or has any other values instead"
+        return "whether any one row is in the data" if promise.unit is None else "whether any one person is in the data"
+    what = "the values of any one row are its own or any others"
     if promise.unit is not None:
-        what = "person's rows are as they are or are any others instead"
-    groups = {Sizes.PRIVATE: ", in this group or in another,", Sizes.PUBLIC: " in the same group", None: ""}
-    return f"Whether any one {what}{groups[promise.sizes]}"
+        what = "the rows of any one person are their own or any others"
+    groups = {Sizes.PRIVATE: ", in this group or in another", Sizes.PUBLIC: " in the same group", None: ""}
+    return f"whether {what}{groups[promise.sizes]}"
 
 
 def _numbers(promise: Promise) -> str:
@@ -92,7 +92,11 @@ def _numbers(promise: Promise) -> str:
         return f"How many {several} each group has, and who is in which, is public, and not protected."
     if promise.sizes is Sizes.PRIVATE:
         one = "row" if promise.unit is None else "person"
-        moved = "" if promise.replaced else f"Which group a {one} is in is protected, too, at twice the rho. "
+        moved = (
+            ""
+            if promise.replaced
+            else f"The group that a {one} is in is hidden, too, but less well: as if it had cost twice the rho. "
+        )
         return f"{moved}How many {several} a group has is protected as well, and told with noise."
     if promise.replaced:
         return f"How many {several} there are is public, and not protected."

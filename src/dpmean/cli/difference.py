@@ -1,0 +1,95 @@
+"""The command that compares two groups of a release, which costs nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+import dpmean
+from dpmean.cli import arguments, show, tables
+from dpmean.errors import DataError, display_label
+from dpmean.release.frame_export import table_of_difference
+from dpmean.release.intervals import POPULATION, ROWS
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_HEADS = ("difference", "lower", "upper")
+
+
+@click.command(
+    cls=arguments.Command,
+    examples=[
+        "dpmean difference clinics.json A B",
+        "dpmean difference clinics.json A B --confidence 0.99 --population",
+        "dpmean difference by_sex.json A:f B:f --json",
+    ],
+)
+@click.argument("release", metavar="FILE", type=_FILE)
+@click.argument("first", metavar="FIRST")
+@click.argument("second", metavar="SECOND")
+@click.option(
+    "--confidence", type=float, default=0.95, metavar="C", help="The confidence of each interval (default: 0.95)."
+)
+@click.option(
+    "--population", is_flag=True, help="Of the populations that rows are a sample of; needs a release with it."
+)
+@arguments.as_json
+def difference(*, release: Path, first: str, second: str, confidence: float, population: bool, as_json: bool) -> None:
+    """Print the mean of one group minus that of another.
+
+    FILE is the JSON of a release of groups (dpmean mean --by ... --out FILE.json), FIRST and SECOND are labels of
+    groups; with several columns North:f, say. Each column has a confidence interval. It is made of published numbers,
+    so it costs nothing.
+    """
+    groups = dpmean.GroupedRelease.from_json(_text(release))
+    labels = [_label(groups, typed) for typed in (first, second)]
+    if labels[0] == labels[1]:
+        raise click.UsageError(f"both groups are {first}: name two groups")
+    found = groups.difference(labels[0], labels[1], confidence, of=POPULATION if population else ROWS)
+    if as_json:
+        click.echo(json.dumps(_document(found)))
+        return
+    title, *_ = str(found).split("\n")
+    made = tables.table(("column", *_HEADS), right=_HEADS)
+    for name, *numbers in zip(*table_of_difference(found).values(), strict=True):
+        made.add_row(name, *(f"{number:.6g}" for number in numbers))
+    show.table(title, made)
+    show.sheet(
+        [
+            ("to read", "where an interval does not contain 0, the two means differ, at this confidence"),
+            *([("", "each interval holds by itself; all of them together hold more rarely")] * (len(found.lower) > 1)),
+            ("cost", "none: this is made of published numbers"),
+        ]
+    )
+    if groups.seeded:
+        show.note("this release was made with a seed: everybody can remove its noise, and it PROTECTS NOBODY")
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise DataError(f"{file} must be the JSON of a release of groups") from None
+
+
+def _label(groups: dpmean.GroupedRelease, typed: str) -> Any:
+    """Return the label of a group as it was typed; that of several columns has colons between its values."""
+    written = {label: ":".join(map(str, label)) if isinstance(label, tuple) else str(label) for label in groups}
+    found = [label for label, words in written.items() if words == typed]
+    if len(found) != 1:
+        listed = f"{', '.join(list(written.values())[:20])}{', ...' * (len(written) > 20)}"
+        problem = "several groups are" if found else "there is no group"
+        raise click.UsageError(f"{problem} {typed}: there are {listed}")
+    return found[0]
+
+
+def _document(found: dpmean.Difference) -> dict[str, Any]:
+    table = table_of_difference(found)
+    return {
+        "groups": [display_label(label) for label in found.groups],
+        "of": found.of,
+        "confidence": found.confidence,
+        "columns": [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)],
+    }
