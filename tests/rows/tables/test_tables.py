@@ -242,7 +242,7 @@ def test_frames_that_cannot_be_read_are_told_so():
     frame = table(200)
     frame["mixed"] = [SECRET, "x"] * 100
     for arguments, error, words in (
-        ({}, ArgumentTypeError, "values of several kinds"),
+        ({}, ArgumentTypeError, "column 'mixed' of the frame holds values of several kinds"),
         ({"columns": ["clinic"]}, ArgumentTypeError, "column 'clinic' must hold real numbers"),
         ({"columns": ["weight"]}, ArgumentError, "there is no column 'weight': there are patient, clinic"),
         ({"columns": "weight"}, ArgumentError, "there is no column 'weight': there are patient, clinic"),

@@ -50,7 +50,8 @@ def judge(found: Findings, asked: Asked) -> Judgement:
         judged.obstacles.append("no column holds only numbers and missing values")
     if asked.unit is not None and (missing := found.keys[asked.unit].missing).count:
         judged.obstacles.append(
-            f"column {asked.unit!r} is empty, but every row must say whose it is: {where(missing, found.place)}"
+            f"column {asked.unit!r} is empty, but every row must say whose it is: {where(missing, found.place)} "
+            "(fill it in, or remove these rows)"
         )
     return judged
 

@@ -116,16 +116,25 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
     objects = {name: known[name].to_list() for name in apart if _is_untyped(known[name].to_native())}
     names = known.columns if wanted is None else dict.fromkeys([*wanted, *apart])
     chosen = known.select(*(name for name in names if name not in objects or name in (wanted or ())))
-    try:
-        if not pandas:
-            return chosen.to_arrow(), objects
-        coordinates = wanted or [name for name in chosen.columns if name not in apart]
-        return pa.Table.from_pandas(_one_by_one(chosen.to_native(), coordinates), preserve_index=False), objects
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        pass  # what it says may quote a value
+    coordinates = wanted or [name for name in chosen.columns if name not in apart]
+
+    def read(some: Any) -> Any:
+        """Return what Arrow makes of columns; None if it cannot read them, as what it says may quote a value."""
+        try:
+            if not pandas:
+                return some.to_arrow()
+            used = [name for name in coordinates if name in some.columns]
+            return pa.Table.from_pandas(_one_by_one(some.to_native(), used), preserve_index=False)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            return None
+
+    if (table := read(chosen)) is not None:
+        return table, objects
+    mixed = [repr(name) for name in chosen.columns if read(chosen.select(name)) is None] or [*map(repr, chosen.columns)]
+    which = f"{', '.join(mixed[:20])} of the frame hold" if len(mixed) > 1 else f"{mixed[0]} of the frame holds"
     raise ArgumentTypeError(
-        "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
-        "columns=[...], or convert it, with frame[columns].astype(float), say"
+        f"X must hold real numbers, and column{'s' * (len(mixed) > 1)} {which} values of several kinds: choose others, "
+        "with columns=[...], or convert to numbers, with frame[columns].astype(float), say"
     )
 
 

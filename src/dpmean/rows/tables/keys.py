@@ -81,7 +81,8 @@ class Keys:
         if np.any(self.codes[where] == ABSENT):
             raise DataError(
                 f"{self.name!r} is missing in some rows, so nothing was released: every row must say whose it is. "
-                'Fill it in, or leave those rows out, with neighbours="add-or-remove-one" (the default)'
+                "Fill it in, or remove those rows beforehand, where the number of rows is private, as "
+                'is so by default (neighbours="add-or-remove-one")'
             )
 
     def written(self, code: int) -> bytes:
