@@ -182,6 +182,8 @@ WRONG = {
     "plan --n 10 --d 3": (2, "a privacy budget is missing"),
     "plan --d 3 --rho 1": (2, "n is missing: give the number of rows, or --error 0.01, say, to be told how many"),
     "plan --n 10 --d 3 --rho 1 --error 0.1": (2, "n=10, rho=1.0 and error=0.1 are one too many: leave out the one"),
+    "plan --groups 600,x --d 3 --rho 1": (2, "'600,x' are not numbers of rows separated by commas, such as 600,400"),
+    "plan --groups 600 --n 3 --d 3 --rho 1": (2, "n=3 and groups are one too many"),
     "plan --n 10 --d 3 --error 0": (2, "error must be positive, got 0"),
     "plan --n 10 --d 3 --error x": (2, "'x' is not a number"),
     "plan --n 10 --d 3 --rho 1 --rows odd": (2, 'rows must be "normal", "uniform", "binary"'),

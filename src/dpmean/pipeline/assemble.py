@@ -138,6 +138,8 @@ def make_outlook(
     scales: ScalesOutlook | None = None,
     contributions: int = 1,
     count_values: bool = False,
+    rows_least: int = 0,
+    budget_least: float = math.inf,
 ) -> Outlook:
     """Put together what to expect of n rows on such terms."""
     return Outlook(
@@ -157,4 +159,7 @@ def make_outlook(
         rows=rows,
         contributions=contributions,
         count_values=count_values,
+        rows_least=rows_least or math.ceil(need.risky),
+        budget_least=budget_least,
+        delta=terms.delta,
     )

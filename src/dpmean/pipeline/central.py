@@ -41,6 +41,8 @@ from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, variance_at
 from dpmean.trust.central.curator import Curator
 from dpmean.trust.central.noisy_counter import count_rows, count_values
 
+_MARGIN = 2
+"""Standard deviations of the noise on a private number of rows that should not make them too few."""
 Curate = Callable[[Rows, Zcdp, Noise, Neighbours], Any]
 """How a curator is given rows, a budget and noise."""
 
@@ -184,7 +186,7 @@ def _number(job: Job, noise: Noise) -> _Number:
         return _Number(n, number_in_words(n, neighbours, unit), (), left, passes=passes, present=present)
     for_count = budget.share(COUNT_SHARES[0], sum(COUNT_SHARES))
     about, receipt = count_rows(n, for_count, noise, "number", "rows" if unit is None else "persons")
-    words, std = number_in_words(about, neighbours, unit), math.sqrt(1 / (2 * for_count.rho))
+    words, std = number_in_words(about, neighbours, unit), _count_std(budget)
     return _Number(about, words, (receipt,), left, std, private=True, passes=passes, present=present)
 
 
@@ -202,6 +204,7 @@ def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
     budget, relation = _budget_of_each(terms, rows), terms.neighbours
     left = left_for_mean(budget, relation, values=rows.count_values)
     need = rows_needed(d, left, relation)
+    least = need.risky + _MARGIN * (_count_std(budget) if terms.private_size else 0.0)
     ahead = RowsAhead.of(d, rows)
     return make_outlook(
         n,
@@ -215,6 +218,8 @@ def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
         scales=forecast_scales(n, d, budget, left, rows.shaping, ahead.gain),
         contributions=rows.contributions,
         count_values=rows.count_values,
+        rows_least=math.ceil(least),
+        budget_least=float(terms.zcdp.rho) * (least / n) ** 2,
     )
 
 
@@ -224,6 +229,11 @@ def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:
     left = left_for_mean(_budget_of_each(terms, rows), relation, values=rows.count_values)
     error = expected_error(n, RowsAhead.of(d, rows), left, relation)
     return Promise(error, rows_needed(d, left, relation).verdict(n))
+
+
+def _count_std(budget: Zcdp) -> float:
+    """Return the noise on a private number of rows, as a standard deviation."""
+    return math.sqrt(1 / (2 * budget.share(COUNT_SHARES[0], sum(COUNT_SHARES)).rho))
 
 
 def _budget_of_each(terms: Terms, rows: ExpectedRows) -> Zcdp:

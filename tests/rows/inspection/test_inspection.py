@@ -200,7 +200,7 @@ def test_values_outside_of_bounds_and_missing_ones_are_counted(tmp_path):
     assert (x.below.lines, x.above.lines, x.missing.lines, x.infinite.lines) == ([2], [4, 5], [3], [4])
     assert (y.below.lines, y.above.lines, y.missing.lines) == ([2], [3], [5])
     judged = judge(found, Asked(bounds={"x": (2, 8), "y": (0, 130)}))
-    assert (judged.columns, judged.impute, judged.obstacles) == (("x", "y"), True, [])
+    assert (judged.columns, judged.lacking, judged.obstacles) == (("x", "y"), True, [])
 
 
 def test_persons_and_labels_are_counted_and_not_kept(tmp_path, monkeypatch):
