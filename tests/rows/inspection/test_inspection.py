@@ -1,6 +1,8 @@
 """What is found in files: what is no number, what cannot be read, and that a mean stumbles over nothing else."""
 
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -122,6 +124,12 @@ def test_what_a_mean_reads_is_a_number_or_missing(word, tmp_path):
     assert found.others["text"].lines == [4]
     assert found.missing.lines == [3] * bool(np.isnan(value))
     assert found.infinite.lines == [3] * bool(np.isinf(value))
+
+
+def test_the_words_for_missing_values_are_listed():
+    page = (Path(__file__).parents[3] / "docs" / "guide" / "csv_files.md").read_text()
+    listed = page.split("## What is read as missing")[1].split(". Any other")[0]
+    assert set(re.findall("`(.+?)`", listed)) | {""} == set(MISSING)
 
 
 def test_decimal_commas_are_numbers_if_that_is_said(tmp_path):

@@ -38,6 +38,8 @@ class FrameTable:
     columns: Columns
     objects: Mapping[str, list[Any]] = field(default_factory=dict)
     """Keys of any kind, one by one: as a column of Arrow they would all become the same kind."""
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The public names of the keys 0, 1, 2, ... of some columns."""
 
     @staticmethod
     def open(
@@ -74,7 +76,7 @@ class FrameTable:
         import pyarrow as pa
 
         objects = {name: list(compress(keys, rows)) for name, keys in self.objects.items()}
-        return FrameTable(self.table.filter(pa.array(rows)), self.columns, objects)
+        return replace(self, table=self.table.filter(pa.array(rows)), objects=objects)
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows, some at a time."""
@@ -94,7 +96,7 @@ class FrameTable:
         """Return a column that tells rows apart."""
         if name in self.objects:
             return Keys.of_array(name, self.objects[name], self.n)
-        return Keys.of_column(name, self.table.column(name))
+        return replace(Keys.of_column(name, self.table.column(name)), classes=self.classes.get(name, ()))
 
 
 def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> tuple[Any, dict[str, list[Any]]]:
