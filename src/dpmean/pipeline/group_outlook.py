@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, final
 from dpmean.enums import Verdict
 from dpmean.errors import plural
 from dpmean.privacy.budgets import Number, Zcdp
-from dpmean.privacy.conversions import tight_epsilon
 
 if TYPE_CHECKING:
     from dpmean.pipeline.outlook import Outlook
@@ -67,6 +66,8 @@ def groups_in_words(outlook: Outlook, one: str, unit: str) -> Iterator[str]:
 
 def budget_in_words(rho: float, delta: Number | None) -> str:
     """Return a budget, rounded up; with a delta as an epsilon, too."""
+    from dpmean.privacy.conversions import tight_epsilon  # here, as few need it
+
     amount = _rounded_up(rho)
     if delta is None:
         return f"rho = {amount:g}"
