@@ -339,7 +339,7 @@ def test_bad_rows_are_refused(case):
 def test_rows_that_are_not_finite_release_nothing_and_name_no_value(rows, bad, bound, method):
     data = rows.copy()
     data[123, 7] = bad
-    with pytest.raises(DataError, match='pass nan="impute"') as caught:
+    with pytest.raises(DataError, match='nan="drop" leaves such rows out') as caught:
         release(data, method=method, **bound)
     assert "123" not in str(caught.value)
     assert "5." not in str(caught.value)

@@ -30,7 +30,7 @@ MOST_MODULES = {
     "release.diagnostics": 5,
     "privacy.budgets": 6,
     "privacy.conversions": 7,
-    "pipeline.outlook": 8,
+    "pipeline.outlook": 9,
     "privacy.receipts": 9,
     "api": 5,
     "release.release": 21,

@@ -378,6 +378,7 @@ def plan(
     contributions: int = 1,
     count_values: bool = False,
     population: bool = False,
+    groups: Sequence[int] | None = None,
 ) -> Outlook:
     """Tell what the mean of n rows in d dimensions would be worth, or what it takes to be worth so much.
 
@@ -417,6 +418,9 @@ def plan(
         count_values: Whether values will be counted, as for ``dpmean.mean``. That takes a 25th of the budget.
         population: Whether intervals of a population will be asked for, as for ``dpmean.mean``. That takes some 1 %
             of the budget, and 10 % at most: ``Outlook.variances`` says how much.
+        groups: The sizes of the groups that ``dpmean.mean_by`` will be asked about, in place of ``n``: how many rows,
+            or persons, you expect in each. The outlook says for each whether these are enough, and which budget the
+            smallest needs. It must not come from the rows themselves, unless it is for the holder of the data only.
 
     Returns:
         An ``Outlook``: print it, or read its numbers. Its ``goal`` has what an ``error`` takes.
@@ -438,13 +442,21 @@ def plan(
 
     """
     from dpmean.arguments.choices import read_integer
-    from dpmean.arguments.questions import read_expected, read_length, read_open_terms, read_question
+    from dpmean.arguments.questions import (
+        check_groups,
+        read_expected,
+        read_group_sizes,
+        read_length,
+        read_open_terms,
+        read_question,
+    )
     from dpmean.arguments.terms import read_terms
     from dpmean.enums import Question
     from dpmean.errors import ArgumentError
-    from dpmean.pipeline.goals import Wish, find_budget, find_rows, outlook_for
+    from dpmean.pipeline.goals import Wish, find_budget, find_rows, outlook_for, with_groups
 
-    n = None if n is None else read_integer(n, "n")
+    sizes = read_group_sizes(groups, n)
+    n = min(sizes) if sizes else None if n is None else read_integer(n, "n")
     if d is None:
         raise ArgumentError("d is missing: give the number of columns, d=8, say")
     columns, wanted, unit = read_integer(d, "d"), read_length(error, "error"), read_length(scale, "scale")
@@ -454,9 +466,11 @@ def plan(
         terms = read_open_terms(delta, **choices)
     else:
         terms = read_terms(rho=rho, epsilon=epsilon, delta=delta, **choices)
+    check_groups(sizes, terms)
     asked: dict[str, Any] = {"contributions": contributions, "count_values": count_values, "population": population}
     expected = read_expected(shape, rows, scale, columns, terms, **asked)
     wish = Wish(wanted or 0.0, unit, columns, expected)
     if n is None:
         return find_rows(wish, terms)
-    return find_budget(wish, n, terms) if question is Question.BUDGET else outlook_for(wish, n, terms)
+    found = find_budget(wish, n, terms) if question is Question.BUDGET else outlook_for(wish, n, terms)
+    return with_groups(found, wish, sizes, terms) if sizes else found

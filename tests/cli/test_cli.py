@@ -163,6 +163,10 @@ WRONG = {
     "mean data.npy --rho 0.5 --norm-bound 9 --dataset x": (2, "need --ledger FILE beside them"),
     "mean data.npy --rho 0.5 --norm-bound 9 --ledger new.json": (2, "give --ledger-rho 1, say"),
     "mean data.npy --rho 0.5 --norm-bound 9 --ledger new.json --ledger-rho 1 --seed 1": (2, "protects nobody"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --ledger spent.json --dataset Data": (
+        2,
+        "'Data' has no budget in spent.json, which has 'data': name one of these, with --dataset; or, for other",
+    ),
     "mean data.npy --rho 0.5 --norm-bound 9 --method magic": (2, "method must be one of"),
     "mean data.npy --rho 0.5 --norm-bound 9 --groups A": (2, "--groups is for one mean per group"),
     "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic": (2, "--by needs --groups"),
@@ -185,6 +189,8 @@ WRONG = {
     "plan --n 10 --d 3": (2, "a privacy budget is missing"),
     "plan --d 3 --rho 1": (2, "n is missing: give the number of rows, or --error 0.01, say, to be told how many"),
     "plan --n 10 --d 3 --rho 1 --error 0.1": (2, "n=10, rho=1.0 and error=0.1 are one too many: leave out the one"),
+    "plan --groups 600,x --d 3 --rho 1": (2, "'600,x' are not numbers of rows separated by commas, such as 600,400"),
+    "plan --groups 600 --n 3 --d 3 --rho 1": (2, "n=3 and groups are one too many"),
     "plan --n 10 --d 3 --error 0": (2, "error must be positive, got 0"),
     "plan --n 10 --d 3 --error x": (2, "'x' is not a number"),
     "plan --n 10 --d 3 --rho 1 --rows odd": (2, 'rows must be "normal", "uniform", "binary"'),
@@ -575,7 +581,8 @@ def test_groups_and_persons(run, home):
     assert re.search(r"\n  no mean +Z: ", text)
     assert "no mean" not in text.partition("privacy")[2]
     assert "several rows" not in text
-    text = " ".join(run(f"{command} --groups X,Z --sizes public").stdout.split())
+    text = " ".join(run(f"{command} --groups X,Z --sizes public --out refused.json", 3).stdout.split())
+    assert set(dpmean.GroupedRelease.from_json((home / "refused.json").read_text()).refused) == {"X", "Z"}
     assert "2 groups by clinic: all were refused" in text
     assert "both groups were refused: each has no persons; check the labels" in text
 

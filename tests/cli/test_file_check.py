@@ -47,6 +47,8 @@ OPTIONS = [
     "--lower 0 --upper 130 --columns age",
     "--by note --columns age",
     "--by note --groups fine,bad --columns age --privacy-unit who",
+    "--by note --by day --columns age",
+    "--by note --by who --groups fine:p1,fine:p2 --columns age",
     "--sep ; --encoding utf-8",
     "--bounds bounds.csv",
     "--bounds age=0:130.25 --bounds einkommen=-1e3:1234567.5",
@@ -101,7 +103,7 @@ def test_missing_values_and_values_outside_of_bounds_are_said(people, tmp_path):
     for words in ("missing: line 8", "infinite: line 10", "above the bounds: line 8", "below the bounds: line 10"):
         assert words in text
     words = suggested(done.stdout)
-    assert words[words.index("--nan") + 1] == "impute"
+    assert words[words.index("--nan") + 1] == "drop"
     assert call(*words, folder=tmp_path).exit_code == 0
 
 
@@ -210,6 +212,52 @@ def test_wrong_usage_is_told_as_everywhere(line, code, said, people, tmp_path):
     done = call(*line.split(), folder=tmp_path)
     assert done.exit_code == code
     assert said in " ".join(done.output.split())
+
+
+def test_persons_without_a_value_are_counted(tmp_path):
+    lines = ["who,crp,age", *(f"p{i % 900},{i % 50},{20 + i % 60}" for i in range(N))]
+    lines[1], lines[2] = "p0,,20", "p1,NA,20"
+    lines[902], lines[1802], lines[2702] = "p1,,20", "p1,inf,20", "p1,n/a,20"
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    command = ["check", "t.csv", "--privacy-unit", "who", "--bounds", "crp=0:60", "--bounds", "age=0:130"]
+    done = call(*command, folder=tmp_path)
+    text = " ".join(done.stdout.split())
+    assert "1 of 900 persons has no value of crp" in text
+    assert "leaves out persons who have no value in one of these columns, here 1;" in text
+    assert "value of age" not in text
+    document = json.loads(call(*command, "--json", folder=tmp_path).stdout)
+    assert [column["persons_without"] for column in document["columns"]] == [None, 1, 0]
+    released = call(*suggested(done.stdout), "--neighbours", "add-or-remove-one", folder=tmp_path)
+    assert released.exit_code == 0, released.output
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_groups_are_counted_and_small_ones_are_named(kind, tmp_path):
+    import pandas as pd
+
+    frame = pd.DataFrame({"who": np.arange(N) // 2, "ward": np.repeat([1, 2, 3], [2000, 900, 100]), "age": 50.0})
+    frame["sex"] = np.where(frame.index % 4 < 2, "f", "m")
+    getattr(frame, f"to_{kind}")(tmp_path / f"t.{kind}", index=False)
+    command = ["check", f"t.{kind}", "--columns", "age", "--lower", "0", "--upper", "130", "--by", "ward"]
+    done = call(*command, "--groups", "1,2,7", "--privacy-unit", "who", folder=tmp_path)
+    assert done.exit_code == 0
+    text = " ".join(done.stdout.split())
+    assert "1 2000 1000 2 900 450 7 0 0 nothing: labels must match exactly" in text
+    place = {"csv": "lines 2902, 2903, 2904", "parquet": "rows 2901, 2902, 2903"}[kind]
+    assert f"2900 rows are of groups that are listed, 100 are not; another label: {place} and 97 more" in text
+    done = call(*command, "--by", "sex", "--groups", "1:f,1:m,3:f,3:m", folder=tmp_path)
+    text = " ".join(done.stdout.split())
+    assert "1, f 1000 1, m 1000 3, f 52 too few 3, m 48 too few" in text
+    found = re.search(r"the smallest, of 48 rows, needs rho = ([\d.]+) \(epsilon = [\d.]+ at delta = 1e-06\)", text)
+    words = suggested(done.stdout)
+    words[words.index("--rho") + 1] = found[1]
+    released = call(*words, "--seed", "1", "--json", folder=tmp_path)
+    assert not dpmean.GroupedRelease.from_json(released.stdout).refused
+    done = call(*command, "--groups", "3", folder=tmp_path)
+    assert done.exit_code == 1
+    assert "all groups have too few rows for 1 column and rho = 0.5" in " ".join(done.stdout.split())
+    done = call(*command, "--groups", "one", folder=tmp_path)
+    assert "no row is in a group that is listed" in " ".join(done.stdout.split())
 
 
 def test_tables_and_vectors_are_checked_too(tmp_path):

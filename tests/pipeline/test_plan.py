@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -405,3 +406,47 @@ def test_an_error_beside_variances_takes_a_larger_budget():
 def test_parts_that_cannot_be_planned_are_refused(wrong, words):
     with pytest.raises((ValueError, TypeError), match=words):
         dpmean.plan(4000, 3, rho=0.5, **wrong)
+
+
+# --- groups ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_of_groups_is_what_their_means_do():
+    sizes, chance = [600, 400, 150], np.random.default_rng(0)
+    labels = np.repeat(["A", "B", "C"], sizes)
+    frame = pd.DataFrame(chance.normal(5, 1, (1150, 3)), columns=["x", "y", "z"]).assign(ward=labels)
+    asked = {"by": "ward", "groups": ["A", "B", "C"], "bounds": (-20.0, 20.0), "seed": 1}
+    outlook = dpmean.plan(groups=sizes, d=3, rho=0.5)
+    assert (outlook.n, [group.n for group in outlook.groups]) == (150, sizes)
+    refused = dpmean.mean_by(frame, rho=0.5, **asked).refused
+    assert set(refused) == {"C"}
+    assert [group.verdict for group in outlook.groups] == [Verdict.FINE, Verdict.FINE, Verdict.HOPELESS]
+    assert not dpmean.mean_by(frame, rho=outlook.budget_least, **asked).refused
+    assert dpmean.plan(groups=sizes, d=3, rho=outlook.budget_least * 1.001).rows_least <= 150
+    assert outlook.groups[0].error == dpmean.plan(600, 3, rho=0.5).error
+    text = " ".join(str(outlook).split())
+    assert "3 groups of 150 to 600 rows in 3 dimensions, rho = 0.5: too few rows in 1 of them" in text
+    assert "would be enough for 150 rows" in text
+    assert "epsilon = " in str(dpmean.plan(groups=sizes, d=3, epsilon=1.0, delta=1e-6))
+    shared = dpmean.plan(groups=[9000, 9000], d=3, rho=0.5, contributions=2)
+    assert shared.groups[1].error == dpmean.plan(9000, 3, rho=0.5, contributions=2).error
+    assert dpmean.plan(groups=[900, 9000], d=3, error=0.01).goal == dpmean.plan(900, 3, error=0.01).goal
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"n": 9, "groups": [9]}, ValueError, "n=9 and groups are one too many"),
+        ({"groups": []}, ValueError, "groups is empty"),
+        ({"groups": 9}, TypeError, "groups must list how many rows each has"),
+        ({"groups": "9"}, TypeError, "groups must list how many rows each has"),
+        ({"groups": [9, 0]}, ValueError, "the size of a group must be at least 1, got 0"),
+        ({"groups": [9.5]}, TypeError, "the size of a group must be an integer"),
+        ({"groups": [9], "trust": "local"}, ValueError, "groups is for the central model"),
+        ({"groups": [9], "neighbours": "replace-one"}, ValueError, "groups is planned for neighbours"),
+    ],
+)
+def test_sizes_of_groups_are_checked(given, kind, words):
+    budget = {"epsilon": 1} if "trust" in given else {"rho": 1}
+    with pytest.raises(kind, match=words):
+        dpmean.plan(d=3, **budget, **given)

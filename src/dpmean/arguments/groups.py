@@ -61,6 +61,8 @@ def _read_columns(by: Key, labels: tuple[Any, ...]) -> SeveralColumns:
 def _read_labels(groups: Sequence[Any]) -> tuple[Any, ...]:
     if isinstance(groups, str | bytes | Mapping) or not hasattr(groups, "__iter__"):
         raise ArgumentError(f"groups must be several labels, got {groups!r}: give a list")
+    if type(groups).__module__.partition(".")[0] == "torch":
+        raise ArgumentTypeError("groups is a tensor, whose elements are no labels: give groups.tolist()")
     labels = [tuple(map(_plain, key)) if isinstance(key, tuple) else _plain(key) for key in groups]
     if not labels:
         raise ArgumentError("groups is empty: list the labels of the groups, all that may occur")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -9,7 +10,7 @@ from dpmean.arguments.choices import read_flag, read_integer
 from dpmean.arguments.shape import ShapeArgument, read_shape, scales_in_any_order
 from dpmean.arguments.terms import Terms, check_options, read_terms
 from dpmean.enums import Question, RowKind, Shaping, Trust, read_name
-from dpmean.errors import ArgumentError
+from dpmean.errors import ArgumentError, ArgumentTypeError, describe
 from dpmean.estimators.refined.shape import OrderedScales
 from dpmean.privacy.budgets import ApproxDp, Number, positive
 from dpmean.trust.registry import find_trust_model
@@ -64,6 +65,33 @@ def read_expected(
     if scale is not None and not isinstance(shaping, Shaping):
         raise ArgumentError(f"scale={scale} is for columns that vary alike: with scales in shape, leave scale out")
     return ExpectedRows(scales_in_any_order(shaping, d), kind, groups, counts, variances)
+
+
+def read_group_sizes(groups: Sequence[int] | None, n: int | None) -> tuple[int, ...]:
+    """Read how many rows groups are expected to have; none if there are no groups."""
+    if groups is None:
+        return ()
+    if n is not None:
+        raise ArgumentError(f"n={n} and groups are one too many: the sizes of groups say how many rows there are")
+    if isinstance(groups, str | bytes) or not hasattr(groups, "__iter__"):
+        raise ArgumentTypeError(f"groups must list how many rows each has, got {describe(groups)}: [600, 400], say")
+    sizes = tuple(read_integer(size, "the size of a group") for size in groups)
+    if not sizes:
+        raise ArgumentError("groups is empty: list how many rows each has, [600, 400], say")
+    return sizes
+
+
+def check_groups(sizes: tuple[int, ...], terms: Terms) -> None:
+    """Insist on terms that groups are planned for."""
+    if not sizes:
+        return
+    if terms.model.name is not Trust.CENTRAL:
+        raise ArgumentError(f'groups is for the central model, got trust="{terms.model.name}": leave groups out')
+    if not terms.private_size:
+        raise ArgumentError(
+            'groups is planned for neighbours="add-or-remove-one", the default for means of groups: leave neighbours '
+            "out, or give the size and the budget of one group"
+        )
 
 
 def read_length(value: Number | None, name: str) -> float | None:

@@ -59,6 +59,21 @@ class _Names(_ParamType):
         return names
 
 
+class _Sizes(_ParamType):
+    """Several numbers of rows, separated by commas."""
+
+    name = "sizes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        """Read them; whether there can be so many is not asked here."""
+        if isinstance(value, list):
+            return value
+        try:
+            return [int(size) for size in str(value).split(",")]
+        except ValueError:
+            self.fail(f"{value!r} are not numbers of rows separated by commas, such as 600,400", param, ctx)
+
+
 class _Shape(_ParamType):
     """A word, or the scales of columns, in order or by name: 1.5,20,3 or age=18,income=25000."""
 
@@ -99,7 +114,7 @@ class _Separator(_ParamType):
         return "\t" if value in ("tab", "\\t") else value
 
 
-NUMBER, NAMES, SHAPE, SEPARATOR = _Exact(), _Names(), _Shape(), _Separator()
+NUMBER, NAMES, SIZES, SHAPE, SEPARATOR = _Exact(), _Names(), _Sizes(), _Shape(), _Separator()
 DIALECT = ("sep", "decimal", "encoding", "quotechar", "newlines")
 """Options that say how a CSV file is written."""
 

@@ -30,6 +30,7 @@ def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete
         "dpmean plan --n 4000 --d 128 --error 0.01",
         "dpmean plan --d 8 --error 0.5 --scale 18 --rho 0.1 --rows skewed",
         "dpmean plan --n 900 --d 3 --rho 0.5 --contributions 3 --count-values",
+        "dpmean plan --groups 600,400,200,200 --d 3 --rho 0.5",
     ],
 )
 @click.option("--n", type=int, metavar="N", help="How many rows there will be; or leave it out, beside --error.")
@@ -78,6 +79,9 @@ def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete
 )
 @click.option("--count-values", is_flag=True, help="The values of each column will be counted, too.")
 @click.option("--population", is_flag=True, help="Intervals of a population will be asked for, too.")
+@click.option(
+    "--groups", type=arguments.SIZES, metavar="N,N,...", help="How many rows each group will have, in place of --n."
+)
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
     """Tell what a mean would be worth, before any data are touched.
@@ -112,6 +116,12 @@ def plan(*, as_json: bool, **asked: Any) -> None:
         "contributions": outlook.contributions,
         "count_values": outlook.count_values,
         "variances": outlook.variances,
+        "rows_least": outlook.rows_least,
+        "budget_least": None if math.isinf(outlook.budget_least) else outlook.budget_least,
+        "groups": [
+            {"n": one.n, "verdict": one.verdict.name.lower(), "error": one.error, "sampling_error": one.sampling_error}
+            for one in outlook.groups
+        ],
         "goal": None if goal is None else {name: getattr(goal, name) for name in goal.__slots__},
     }
     click.echo(json.dumps(document, indent=2))

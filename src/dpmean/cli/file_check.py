@@ -12,6 +12,7 @@ from dpmean.cli import arguments, show
 
 if TYPE_CHECKING:
     from dpmean.arguments.request import Request
+    from dpmean.pipeline.outlook import Outlook
     from dpmean.rows.inspection.findings import Asked, Findings
     from dpmean.rows.inspection.judgement import Judgement
 
@@ -30,6 +31,7 @@ _RHO = 0.5
         "dpmean check patients.csv --bounds age=0:130 --bounds height=50:250",
         "dpmean check german.csv --sep ';' --decimal , --bounds bounds.csv",
         "dpmean check visits.csv --columns age,height --privacy-unit patient",
+        "dpmean check visits.csv --columns age --by clinic --groups A,B,C",
     ],
 )
 @click.argument("data", metavar="FILE")
@@ -61,14 +63,13 @@ def check(
     from dpmean.cli.bounds import read_bounds
 
     asked = {name: value for name, value in given.items() if value is not None}
-    if isinstance(asked.get("by"), list):
-        raise click.UsageError("check looks at one column of groups: give --by once, for each of them in turn")
     options = {"bounds": bounds or None, "lower": lower, "upper": upper, "groups": groups}
     typed = asked | {name: value for name, value in options.items() if value is not None}
     if groups is not None:
         asked["groups"] = release.read_labels(groups, asked.get("by"))
     elif "by" in asked:
-        asked["groups"] = ["any"]  # they are not asked for yet
+        several = isinstance(asked["by"], list)
+        asked["groups"] = [tuple("any" for _ in asked["by"])] if several else ["any"]  # they are not asked for yet
     asked |= read_bounds(bounds, lower, upper).arguments(data, asked.get("columns"), None)
     known = {"rho": _RHO} if "bounds" in asked else {"rho": _RHO, "norm_bound": 1.0}
     wanted = _wanted(asked, listed=groups is not None)
@@ -80,12 +81,12 @@ def _wanted(asked: dict[str, Any], *, listed: bool) -> Asked:
     """Return what is asked for, as it is looked for."""
     from dpmean.rows.inspection.findings import Asked
 
-    columns = asked.get("columns")
+    columns, by = asked.get("columns"), asked.get("by")
     return Asked(
         None if columns is None else tuple(columns),
         asked.get("bounds"),
         asked.get("privacy_unit"),
-        asked.get("by"),
+        tuple(by) if isinstance(by, list) else by,
         tuple(asked["groups"]) if listed else None,
     )
 
@@ -109,12 +110,12 @@ def _check(data: str, request: Request, wanted: Asked, typed: dict[str, Any], *,
             page.refuse(str(error))
         return False
     judged = judge(found, wanted)
-    _expect(found, wanted, judged)
+    outlook = _expect(found, wanted, judged)
     command = page.make_command(data, found, judged, typed, rho=_RHO)
     if as_json:
-        click.echo(json.dumps(page.document(found, judged, command), indent=2))
+        click.echo(json.dumps(page.document(found, wanted, judged, command), indent=2))
     else:
-        page.tell(Path(data).name, found, wanted, judged)
+        page.tell(Path(data).name, found, wanted, judged, outlook)
         page.suggest(command, judged, rho=_RHO)
     return not judged.obstacles
 
@@ -146,18 +147,30 @@ def _size(path: Path, kind: str) -> int | None:
     return path.stat().st_size if kind in (".csv", ".tsv", ".tab", ".txt") else None
 
 
-def _expect(found: Findings, wanted: Asked, judged: Judgement) -> None:
-    """Find out whether there are enough rows, where these are not divided into groups."""
+def _expect(found: Findings, wanted: Asked, judged: Judgement) -> Outlook | None:
+    """Find out whether there are enough rows; return what to expect of groups, if they are listed and have rows."""
     from dpmean.api import plan
     from dpmean.enums import Verdict
     from dpmean.errors import plural
 
-    rows, unit = found.rows, "row"
-    if wanted.unit is not None:
-        rows, unit = len(found.keys[wanted.unit].counts), "person"
-    if wanted.by is not None or judged.vectors or not judged.columns:
-        return
+    one = "row" if wanted.unit is None else "person"
+    if judged.vectors or not judged.columns or (wanted.by is not None and wanted.groups is None):
+        return None
+    columns = plural(len(judged.columns), "column")
+    if wanted.groups is not None:
+        sizes = (found.groups.rows if wanted.unit is None else found.groups.persons).tolist()
+        if not any(sizes):
+            judged.obstacles.append(f"no {one} is in a group that is listed: labels must match exactly")
+            return None
+        outlook = plan(groups=[size for size in sizes if size], d=len(judged.columns), rho=_RHO)
+        if all(group.verdict is Verdict.HOPELESS for group in outlook.groups):
+            judged.obstacles.append(
+                f"all groups have too few {one}s for {columns} and rho = {_RHO}: {outlook.rows_least} are needed in one"
+            )
+        return outlook
+    rows = found.rows if wanted.unit is None else len(found.keys[wanted.unit].counts)
     outlook = plan(max(rows, 1), len(judged.columns), rho=_RHO)
     if outlook.verdict is Verdict.HOPELESS:
-        few = f"{plural(rows, unit)} {'is' if rows == 1 else 'are'} too few for {plural(len(judged.columns), 'column')}"
+        few = f"{plural(rows, one)} {'is' if rows == 1 else 'are'} too few for {columns}"
         judged.obstacles.append(f"{few} and rho = {_RHO}: at least {outlook.rows_needed} are needed, or a larger rho")
+    return None

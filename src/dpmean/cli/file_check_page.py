@@ -10,11 +10,14 @@ from typing import Any
 import click
 
 from dpmean.cli import show
+from dpmean.cli.file_check_notes import make_notes
 from dpmean.cli.tables import table
 from dpmean.cli.typed import as_typed
-from dpmean.errors import plural
-from dpmean.rows.inspection.findings import Asked, Findings, KeyColumn
-from dpmean.rows.inspection.judgement import Judgement, where
+from dpmean.enums import Verdict
+from dpmean.errors import display_label, plural
+from dpmean.pipeline.outlook import Outlook
+from dpmean.rows.inspection.findings import Asked, Findings
+from dpmean.rows.inspection.judgement import Judgement
 
 BANNER = "For the data holder only. Nothing below is private; do not publish it."
 _SIDES = {"bounds", "lower", "upper"}
@@ -43,7 +46,7 @@ def refuse(message: str) -> None:
     show.plan(f"{_WAY}  {as_typed(message)}")
 
 
-def tell(name: str, found: Findings, wanted: Asked, judged: Judgement) -> None:
+def tell(name: str, found: Findings, wanted: Asked, judged: Judgement, outlook: Outlook | None) -> None:
     """Print what there is, column by column, and what stands in the way."""
     show.plan(f"{show.printable(name)}: {plural(found.rows, 'row')}, {plural(len(found.columns), 'column')}")
     if found.read_as:
@@ -51,7 +54,9 @@ def tell(name: str, found: Findings, wanted: Asked, judged: Judgement) -> None:
         show.sheet([("read with", found.read_as + sure)])
     click.echo()
     _put_columns(found, wanted)
-    if notes := list(_notes(found, wanted, judged)):
+    if wanted.groups is not None:
+        _put_groups(found, wanted, outlook)
+    if notes := list(make_notes(found, wanted, judged, outlook)):
         show.sheet(notes)
         click.echo()
     if judged.obstacles:
@@ -72,49 +77,27 @@ def _put_columns(found: Findings, wanted: Asked) -> None:
     heads = [head for head, numbers in counts.items() if any(numbers)]
     made = table(("column", "holds", *heads), right=heads)
     for j, column in enumerate(columns[:_MOST_COLUMNS]):
-        role = " (persons)" if column.name == wanted.unit else " (groups)" if column.name == wanted.by else ""
+        role = " (persons)" if column.name == wanted.unit else " (groups)" if column.name in wanted.by_names else ""
         made.add_row(column.name, column.words + role, *(str(counts[head][j] or "") for head in heads))
     if len(columns) > _MOST_COLUMNS:
         made.add_row("...", f"{len(columns) - _MOST_COLUMNS} more")
     show.table("Columns", made)
 
 
-_CURES = "--nan impute puts the middle of the bounds there, --nan drop leaves such rows out"
-"""What becomes of values that are missing or infinite."""
-
-_EMPTY = "with one column, an empty line is a row with a missing value: remove it if no row is meant"
-
-
-def _notes(found: Findings, wanted: Asked, judged: Judgement) -> Iterator[tuple[str, str]]:
-    """Yield what is good to know."""
-    for name in judged.columns:
-        column = found.columns[name]
-        for words, places in (("missing", column.missing), ("infinite", column.infinite)):
-            if places.count:
-                yield name, f"{words}: {where(places, found.place)}; {_CURES}"
-        for words, places in (("below", column.below), ("above", column.above)):
-            if places.count:
-                yield name, f"{words} the bounds: {where(places, found.place)}; clipped to them"
-    if found.empty_end.count:
-        yield next(iter(found.columns)), f"empty at the end: {where(found.empty_end, found.place)}; {_EMPTY}"
-    for name, keys in found.keys.items():
-        if keys.counts:
-            yield name, _count_keys(keys, "persons" if name == wanted.unit else "labels")
-    if wanted.groups is not None:
-        yield "groups", f"{found.listed} rows are of groups that are listed, {found.rows - found.listed} of others"
-    if wanted.unit is None:
-        yield "persons", "every row is protected by itself; if one person may have several rows, give --privacy-unit"
-    if judged.left_out:
-        yield "left out", ", ".join(judged.left_out)
-
-
-def _count_keys(keys: KeyColumn, what: str) -> str:
-    """Say how many rows the persons, or the groups, have."""
-    counts = sorted(keys.counts.values())
-    median, most = counts[len(counts) // 2], counts[-1]
-    many = sum(count > 10 * median for count in counts)
-    words = f"{'at least ' * keys.full}{len(counts)} {what}; rows of each: median {median}, at most {most}"
-    return words + (f"; more than ten times the median: {many} of them" if many else "")
+def _put_groups(found: Findings, wanted: Asked, outlook: Outlook | None) -> None:
+    """Print how large the listed groups are, and which of them would be refused."""
+    heads = ["rows"] if wanted.unit is None else ["rows", "persons"]
+    made = table(("group", *heads, ""), right=heads)
+    sizes = {} if outlook is None else {group.n: group for group in outlook.groups}
+    for label, rows, persons in zip(wanted.groups or (), found.groups.rows, found.groups.persons, strict=True):
+        size = int(rows if wanted.unit is None else persons)
+        words = "nothing: labels must match exactly" if not size else ""
+        if outlook is not None and size in sizes:
+            few = sizes[size].verdict is Verdict.HOPELESS
+            words = "too few" if few else "may be too few" if size < outlook.rows_least else ""
+        numbers = [str(rows)] if wanted.unit is None else [str(rows), str(persons)]
+        made.add_row(display_label(label), *numbers, words)
+    show.table("Groups", made)
 
 
 def suggest(command: str | None, judged: Judgement, *, rho: float) -> None:
@@ -141,7 +124,8 @@ def make_command(data: str, found: Findings, judged: Judgement, typed: dict[str,
         options |= {} if _SIDES & set(typed) else {"norm_bound": "LONGEST"}
     else:
         options = _with_bounds(options, judged.columns)
-    options |= {"nan": "impute"} if judged.impute else {}
+    options |= {"nan": "drop"} if judged.lacking else {}
+    options |= {"by": tuple(options["by"])} if isinstance(options.get("by"), list) else {}
     options |= {"groups": "GROUPS"} if "by" in typed and "groups" not in typed else {}
     return " ".join(["dpmean", "mean", shlex.quote(data), *_as_options(options), "--rho", str(rho)])
 
@@ -159,7 +143,7 @@ def _with_bounds(options: dict[str, Any], columns: tuple[str, ...]) -> dict[str,
     return options | {"columns": ",".join(columns), "lower": lower, "upper": upper}
 
 
-def document(found: Findings, judged: Judgement, command: str | None) -> dict[str, Any]:
+def document(found: Findings, wanted: Asked, judged: Judgement, command: str | None) -> dict[str, Any]:
     """Return everything as JSON has it, the warning first."""
     return {
         "warning": BANNER,
@@ -174,6 +158,7 @@ def document(found: Findings, judged: Judgement, command: str | None) -> dict[st
             {
                 "name": column.name,
                 "holds": column.words,
+                "persons_without": None if wanted.unit is None else found.without([column.name], wanted.unit),
                 **{name: asdict(getattr(column, name)) for name in ("missing", "infinite", "below", "above")},
                 "others": {kind: asdict(places) for kind, places in column.others.items()},
             }
@@ -189,6 +174,11 @@ def document(found: Findings, judged: Judgement, command: str | None) -> dict[st
             }
             for keys in found.keys.values()
         ],
+        "groups": [
+            {"label": label, "rows": int(rows), "persons": None if wanted.unit is None else int(persons)}
+            for label, rows, persons in zip(wanted.groups or (), found.groups.rows, found.groups.persons, strict=True)
+        ],
+        "other_groups": asdict(found.unlisted),
     }
 
 

@@ -150,10 +150,11 @@ def mean(
 
     Without --privacy-unit one row is protected: a person with several rows is protected less.
     """
-    from dpmean.cli import page, release
+    from dpmean.cli import outcome, page, release
     from dpmean.cli.bounds import read_bounds
     from dpmean.cli.destinations import Target
     from dpmean.cli.file_conflicts import check_apart
+    from dpmean.release.grouped import GroupedRelease
 
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     if "=" in asked.get("nan", ""):
@@ -181,3 +182,5 @@ def mean(
         release.say_what_is_left(account)
     if "seed" in asked:
         show.note("this release was made with a seed: everybody can remove its noise, and it PROTECTS NOBODY")
+    if isinstance(found, GroupedRelease) and not found.released:
+        raise click.exceptions.Exit(outcome.DATA)

@@ -123,9 +123,13 @@ def open_ledger(file: Path | None, dataset: str | None, terms: dict[str, Any], *
     if seeded:
         raise click.UsageError("a seeded release protects nobody and is not recorded: leave out --seed, or --ledger")
     name = "data" if dataset is None else clean(dataset)
-    if all(terms[part] is None for part in ("rho", "epsilon", "delta")) and name not in _known(file):
+    known = _known(file)
+    if all(terms[part] is None for part in ("rho", "epsilon", "delta")) and name not in known:
+        first = "for other people, give" if known else "give"
+        there = f", which has {', '.join(map(repr, known[:20]))}: name one of these, with --dataset; or," * bool(known)
         raise click.UsageError(
-            f"{name!r} has no budget in {file} yet: give --ledger-rho 1, say, or --ledger-epsilon 3 --ledger-delta 1e-6"
+            f"{name!r} has no budget in {file}{there or ' yet:'} {first} --ledger-rho 1, say, or --ledger-epsilon 3 "
+            "--ledger-delta 1e-6"
         )
     return dpmean.Ledger(file, **terms, dataset=name)
 

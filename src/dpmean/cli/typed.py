@@ -8,7 +8,10 @@ import shlex
 _TYPED = {
     "allow_few_rows=True": "--allow-few-rows",
     "name groups in group_labels": "name groups with --group-label",
-    'pass nan="impute"': "give --nan impute",
+    'nan="drop" leaves': "--nan drop leaves",
+    'nan={"crp": 10.0} counts': "--nan crp=10 counts",
+    'nan="impute" counts': "--nan impute counts",
+    'is so by default (neighbours="add-or-remove-one")': "is so by default (--neighbours add-or-remove-one)",
     "(zero with norm_bound)": "(zero with --norm-bound)",
     "Give neighbours and privacy_unit as before": "Give --neighbours and --privacy-unit as before",
     "Leave neighbours out in the central": "Leave --neighbours out in the central",

@@ -139,6 +139,8 @@ def make_outlook(
     contributions: int = 1,
     count_values: bool = False,
     variances: float | None = None,
+    rows_least: int = 0,
+    budget_least: float = math.inf,
 ) -> Outlook:
     """Put together what to expect of n rows on such terms."""
     return Outlook(
@@ -159,4 +161,7 @@ def make_outlook(
         contributions=contributions,
         count_values=count_values,
         variances=variances,
+        rows_least=rows_least or math.ceil(need.risky),
+        budget_least=budget_least,
+        delta=terms.delta,
     )

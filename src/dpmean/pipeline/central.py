@@ -42,6 +42,8 @@ from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, variance_at
 from dpmean.trust.central.curator import Curator
 from dpmean.trust.central.noisy_counter import count_rows, count_values
 
+_MARGIN = 2
+"""Standard deviations of the noise on a private number of rows that should not make them too few."""
 Curate = Callable[[Rows, Zcdp, Noise, Neighbours], Any]
 """How a curator is given rows, a budget and noise."""
 
@@ -185,7 +187,7 @@ def _number(job: Job, noise: Noise) -> _Number:
         return _Number(n, number_in_words(n, neighbours, unit), (), left, passes=passes, present=present)
     for_count = budget.share(COUNT_SHARES[0], sum(COUNT_SHARES))
     about, receipt = count_rows(n, for_count, noise, "number", "rows" if unit is None else "persons")
-    words, std = number_in_words(about, neighbours, unit), math.sqrt(1 / (2 * for_count.rho))
+    words, std = number_in_words(about, neighbours, unit), _count_std(budget)
     return _Number(about, words, (receipt,), left, std, private=True, passes=passes, present=present)
 
 
@@ -202,6 +204,7 @@ def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
     """Tell what the refined mean of n rows in d dimensions would be worth."""
     shares, relation = BudgetShares.of(d, terms, rows), terms.neighbours
     need, ahead = rows_needed(d, shares.counted, relation), RowsAhead.of(d, rows)
+    least = need.risky + _MARGIN * (_count_std(shares.group) if terms.private_size else 0.0)
 
     def error(number: int) -> float:
         return expected_error(number, ahead, shares.for_mean(number), relation)
@@ -219,6 +222,8 @@ def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
         contributions=rows.contributions,
         count_values=rows.count_values,
         variances=float(shares.variances(n) / shares.group.rho) if rows.population else None,
+        rows_least=math.ceil(least),
+        budget_least=float(terms.zcdp.rho) * (least / n) ** 2,
     )
 
 
@@ -227,3 +232,8 @@ def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:
     shares, relation = BudgetShares.of(d, terms, rows), terms.neighbours
     error = expected_error(n, RowsAhead.of(d, rows), shares.for_mean(n), relation)
     return Promise(error, rows_needed(d, shares.counted, relation).verdict(n))
+
+
+def _count_std(budget: Zcdp) -> float:
+    """Return the noise on a private number of rows, as a standard deviation."""
+    return math.sqrt(1 / (2 * budget.share(COUNT_SHARES[0], sum(COUNT_SHARES)).rho))

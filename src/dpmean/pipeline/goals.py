@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -15,6 +15,7 @@ from dpmean.arguments.terms import Terms
 from dpmean.enums import Verdict
 from dpmean.errors import ArgumentError
 from dpmean.pipeline.dispatch import expect, promise
+from dpmean.pipeline.group_outlook import GroupOutlook
 from dpmean.pipeline.outlook import Goal, Outlook
 from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 from dpmean.privacy.conversions import tight_epsilon, zcdp_that_implies
@@ -98,6 +99,16 @@ def find_rows(wish: Wish, terms: Terms) -> Outlook:
 def outlook_for(wish: Wish, n: int, terms: Terms) -> Outlook:
     """Tell what to expect of n rows and a budget."""
     return _outlook(wish, n, terms, None)
+
+
+def with_groups(found: Outlook, wish: Wish, sizes: Sequence[int], terms: Terms) -> Outlook:
+    """Return an outlook with what each of some groups promises with its budget."""
+    if isinstance(found.budget, Zcdp):
+        terms = replace(terms, budget=found.budget)
+    promised = {n: promise(n, wish.d, terms, wish.rows) for n in set(sizes)}
+    unit = wish.scale or 1.0
+    groups = (GroupOutlook(n, promised[n].verdict, promised[n].error * unit, unit / math.sqrt(n)) for n in sizes)
+    return replace(found, groups=tuple(groups))
 
 
 def _outlook(wish: Wish, n: int, terms: Terms, goal: Goal | None) -> Outlook:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, final
 
 from dpmean.enums import RowKind, Trust, Verdict
 from dpmean.errors import plural
-from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
+from dpmean.pipeline.group_outlook import GroupOutlook, groups_in_words
+from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 
 if TYPE_CHECKING:
     from dpmean.privacy.neighbours import Neighbours
@@ -195,6 +196,11 @@ class Outlook:
         count_values: Whether the values of columns are to be counted.
         variances: The part of the budget that the variances of columns will take, for intervals of a population; None
             if these are not asked for.
+        rows_least: The number of rows that is needed with this budget, with what the noise on a private number may take
+            from it (two standard deviations). With fewer a mean may be refused.
+        budget_least: The rho with which as many rows as these are needed, in the central model; else infinity.
+        delta: The delta that belonged to an epsilon.
+        groups: What to expect of each group, if their sizes were given. Then everything else is about the smallest.
 
     """
 
@@ -217,6 +223,10 @@ class Outlook:
     contributions: int = 1
     count_values: bool = False
     variances: float | None = None
+    rows_least: int = 1
+    budget_least: float = math.inf
+    delta: Number | None = None
+    groups: tuple[GroupOutlook, ...] = ()
 
     def __str__(self) -> str:
         ratio, least = self.error / self.sampling_error, "at least " * (self.verdict is Verdict.HOPELESS)
@@ -229,6 +239,8 @@ class Outlook:
             Verdict.HOPELESS: "too few rows: centre and radius could not be found",
         }[self.verdict]
         one = "row" if self.contributions == 1 else "person"
+        if self.groups:
+            return "\n".join([self._head_of_groups(one, amount), *groups_in_words(self, one, self._unit)])
         lines = [
             f"{plural(self.n, one)} in {plural(self.d, 'dimension')}, {notion} = {amount:.4g}"
             f"{f', {self.trust} model' * (self.trust is not Trust.CENTRAL)}: {verdict}",
@@ -250,6 +262,19 @@ class Outlook:
         if self.traffic is not None:
             lines.append(str(self.traffic))
         return "\n".join(lines)
+
+    def _head_of_groups(self, one: str, rho: float) -> str:
+        sizes = sorted(group.n for group in self.groups)
+        span = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+        too_few = sum(group.verdict is Verdict.HOPELESS for group in self.groups)
+        which = "all" if too_few == len(sizes) else f"{too_few} of them"
+        verdict = f"too few {one}s in {which}" if too_few else f"enough {one}s in each"
+        head = f"{plural(len(sizes), 'group')} of {span} {one}s in {plural(self.d, 'dimension')}, rho = {rho:.4g}"
+        return "\n".join([f"{head}: {verdict}", *([] if self.goal is None else [self._goal_words]), *self._shares(rho)])
+
+    @property
+    def _goal_words(self) -> str:
+        return f"  {self.goal.words(self.error, self._unit)}, in the smallest group" if self.goal is not None else ""
 
     def _shares(self, rho: float) -> list[str]:
         """Say what does not go into the mean of these rows."""

@@ -12,21 +12,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.errors import ArgumentTypeError, DataError
+from dpmean.errors import ArgumentTypeError
 from dpmean.numerics.grid import norm_bits, radius_index
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Ball, Bins, Distances, Floats, Ints, Present, Question, Shells, Sides
 from dpmean.queries.totals import BinSums, Histogram, ShellSums
 from dpmean.rows import numba_kernels
+from dpmean.rows.missing_values import refuse_missing
 
 BLOCK_BYTES = 256 << 10
 """Converted rows at a time: what fits a cache."""
 _NOTHING = np.empty((0, 0))
-NOT_FINITE = (
-    "the rows contain NaN or infinity, so nothing was released: "
-    'clean them, or pass nan="impute" to count them as the middle of the bounds (zero with norm_bound); dpmean check '
-    "shows where they are in a file. An empty last line of a CSV file with one column is a missing value: remove it"
-)
 
 
 def room(domain: Domain, centre: Floats) -> float:
@@ -70,7 +66,7 @@ def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
     """Write rows into a block of the same shape, as C-ordered floats in the user's units."""
     copy_as_floats(rows, block)
     if domain.strict and not np.isfinite(those_that_count(block, domain)[:, domain.strict]).all():
-        raise DataError(NOT_FINITE)
+        refuse_missing()
 
 
 def which_count(block: Floats, domain: Domain) -> NDArray[np.bool_]:
@@ -124,7 +120,7 @@ def run_group(loop: Callable[..., bool], domain: Domain, some: numba_kernels.Row
     """Run a compiled loop over groups of rows."""
     entry: numba_kernels.Entry = (domain.limit, domain.impute, norm_bits(domain.d), domain.maps_last)
     if not loop(some, entry, *arguments):
-        raise DataError(NOT_FINITE)
+        refuse_missing()
 
 
 @final

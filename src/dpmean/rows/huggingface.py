@@ -29,8 +29,12 @@ def open_source(X: Any, selection: Selection) -> Streamed:
 
 def open_table(X: Any, selection: Selection) -> FrameTable:
     """Read coordinates and keys, all rows at once."""
+    from datasets import ClassLabel
+
     data, columns = _choose(X, selection)
-    return FrameTable(_read(lambda: data[:]), columns)
+    kinds = {name: X.features[name] for name in selection.keys}
+    classes = {name: tuple(kind.names) for name, kind in kinds.items() if isinstance(kind, ClassLabel)}
+    return FrameTable(_read(lambda: data[:]), columns, classes=classes)
 
 
 def _choose(X: Any, selection: Selection) -> tuple[Any, Columns]:

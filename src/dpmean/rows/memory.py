@@ -9,7 +9,6 @@ from typing import Any, Protocol, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmean.errors import DataError
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import (
     Ball,
@@ -31,7 +30,6 @@ from dpmean.queries.queries import (
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
 from dpmean.rows.block_query import (
-    NOT_FINITE,
     Kernel,
     as_it_is,
     block_rows,
@@ -42,6 +40,7 @@ from dpmean.rows.block_query import (
     run_group,
     which_count,
 )
+from dpmean.rows.missing_values import refuse_missing
 from dpmean.rows.row_places import RowPlaces
 from dpmean.rows.threads import each, threads_to_use
 
@@ -143,7 +142,7 @@ class MemoryRows:
         """Return the rows in working units and within the bound, in floats: for peers that work on them as they are."""
         rows = np.concatenate([block.copy() for _, block in self._blocks(range(self.n))])
         if not self.domain.impute and not np.isfinite(rows).all():
-            raise DataError(NOT_FINITE)
+            refuse_missing()
         return self.domain.enter(rows)
 
     def _sum(self, question: Question) -> Total:

@@ -51,6 +51,11 @@ def refuse_names(X: Any) -> None:
     """Refuse several names of files, as text in a list would be taken for rows; and releases, which are none."""
     if isinstance(X, Release | GroupedRelease):
         raise ArgumentTypeError(f"X is a {type(X).__name__}, which is private already: give the rows")
+    if type(X).__module__.startswith("torch.utils.data"):
+        raise ArgumentTypeError(
+            f"X is a {type(X).__name__}, which gives rows together with labels, or in batches: give the tensor with "
+            "the rows, such as dataset.tensors[0] of a TensorDataset (of a DataLoader, loader.dataset.tensors[0])"
+        )
     if isinstance(X, list | tuple) and X and all(isinstance(one, str | os.PathLike) for one in X):
         from dpmean.rows.files.formats import is_kind
 

@@ -1,6 +1,8 @@
 """What is found in files: what is no number, what cannot be read, and that a mean stumbles over nothing else."""
 
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -124,6 +126,12 @@ def test_what_a_mean_reads_is_a_number_or_missing(word, tmp_path):
     assert found.infinite.lines == [3] * bool(np.isinf(value))
 
 
+def test_the_words_for_missing_values_are_listed():
+    page = (Path(__file__).parents[3] / "docs" / "guide" / "csv_files.md").read_text()
+    listed = page.split("## What is read as missing")[1].split(". Any other")[0]
+    assert set(re.findall("`(.+?)`", listed)) | {""} == set(MISSING)
+
+
 def test_decimal_commas_are_numbers_if_that_is_said(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x;y\n1,5;1.5\n2,5;2,5\n;x\n")
@@ -200,7 +208,7 @@ def test_values_outside_of_bounds_and_missing_ones_are_counted(tmp_path):
     assert (x.below.lines, x.above.lines, x.missing.lines, x.infinite.lines) == ([2], [4, 5], [3], [4])
     assert (y.below.lines, y.above.lines, y.missing.lines) == ([2], [3], [5])
     judged = judge(found, Asked(bounds={"x": (2, 8), "y": (0, 130)}))
-    assert (judged.columns, judged.impute, judged.obstacles) == (("x", "y"), True, [])
+    assert (judged.columns, judged.lacking, judged.obstacles) == (("x", "y"), True, [])
 
 
 def test_persons_and_labels_are_counted_and_not_kept(tmp_path, monkeypatch):

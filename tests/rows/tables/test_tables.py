@@ -251,7 +251,7 @@ def test_frames_that_cannot_be_read_are_told_so():
     frame = table(200)
     frame["mixed"] = [SECRET, "x"] * 100
     for arguments, error, words in (
-        ({}, ArgumentTypeError, "values of several kinds"),
+        ({}, ArgumentTypeError, "column 'mixed' of the frame holds values of several kinds"),
         ({"columns": ["clinic"]}, ArgumentTypeError, "column 'clinic' must hold real numbers"),
         ({"columns": ["weight"]}, ArgumentError, "there is no column 'weight': there are patient, clinic"),
         ({"columns": "weight"}, ArgumentError, "there is no column 'weight': there are patient, clinic"),
@@ -899,3 +899,33 @@ def test_what_a_grouped_release_says_if_nobody_says_otherwise():
     assert (refusal.rows_needed, refusal.rho) == (1, 0)
     release = GroupedRelease("ward", {"a": refusal}, "public", Neighbours.REPLACE_ONE)
     assert (release.delta, release.seeded, release.unit) == (1e-6, False, None)
+
+
+def test_groups_may_be_listed_by_the_names_of_classes():
+    datasets = pytest.importorskip("datasets")
+    kinds = datasets.Features({"x": datasets.Value("float64"), "kind": datasets.ClassLabel(names=["cat", "dog"])})
+    values = np.random.default_rng(0).normal(5, 1, 2000).tolist()
+    data = datasets.Dataset.from_dict({"x": values, "kind": [0] * 1200 + [1] * 800}, features=kinds)
+    asked = {"by": "kind", "columns": ["x"], "bounds": (0, 10), "rho": 1, "seed": 1}
+    found = dpmean.mean_by(data, groups=["dog", "cat"], **asked)
+    assert found.labels == ("dog", "cat")
+    assert abs(found["dog"].n - 800) < 20
+    assert dpmean.mean_by(data, groups=[0, 1], **asked).labels == (0, 1)
+    ledger = dpmean.Ledger(rho=3)
+    del asked["seed"]
+    for listed, words in ((["cat", "Dog"], "no class of column 'kind': there are cat, dog"), (["cat", 0], "twice")):
+        with pytest.raises(ArgumentError, match=words):
+            dpmean.mean_by(data, groups=listed, ledger=ledger, **asked)
+    assert not ledger.entries
+
+
+def test_tensors_and_loaders_are_refused_with_the_cure():
+    torch = pytest.importorskip("torch")
+    from torch.utils.data import DataLoader, TensorDataset
+
+    rows = torch.zeros(50, 2)
+    with pytest.raises(ArgumentTypeError, match=r"give groups\.tolist\(\)"):
+        dpmean.mean_by(rows, by=torch.arange(50) % 5, groups=torch.arange(5), rho=0.5, norm_bound=1.0)
+    for other in (TensorDataset(rows), DataLoader(TensorDataset(rows))):
+        with pytest.raises(ArgumentTypeError, match=r"dataset\.tensors\[0\]"):
+            dpmean.mean(other, rho=0.5, norm_bound=1.0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmean.queries.queries import Floats, Ints
 
@@ -14,6 +15,8 @@ SHOWN = 3
 """Places that are kept of each kind."""
 MOST_KEYS = 1_000_000
 """Persons that are counted one by one."""
+_MOST_COLUMNS = 64
+"""Columns in which persons with a value are counted, if none are named."""
 TEXT, DATE, TRUTH = "text", "a date", "a word for yes or no"
 
 
@@ -25,13 +28,23 @@ class Asked:
     columns: tuple[str, ...] | None = None
     bounds: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None
     unit: str | None = None
-    by: str | None = None
-    groups: tuple[str, ...] | None = None
+    by: str | tuple[str, ...] | None = None
+    groups: tuple[Any, ...] | None = None
+
+    @property
+    def by_names(self) -> tuple[str, ...]:
+        """The columns that tell groups apart."""
+        return (self.by,) if isinstance(self.by, str) else self.by or ()
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The columns that tell persons or groups apart."""
-        return tuple(dict.fromkeys(name for name in (self.unit, self.by) if name is not None))
+        return tuple(dict.fromkeys(name for name in (self.unit, *self.by_names) if name is not None))
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The coordinates, if they are named."""
+        return self.columns or (tuple(self.bounds) if isinstance(self.bounds, Mapping) else ())
 
     @property
     def declared(self) -> tuple[str, ...]:
@@ -99,7 +112,7 @@ class Column:
             return {DATE: "dates", TRUTH: "yes or no"}.get(kinds[0], "text") if len(kinds) == 1 else "text"
         return "nothing" if not self.numbers else "integers" if self.whole else "numbers"
 
-    def add_numbers(self, values: Floats, missing: np.typing.NDArray[np.bool_], lines: Ints) -> None:
+    def add_numbers(self, values: Floats, missing: NDArray[np.bool_], lines: Ints) -> None:
         """Add values, where NaN stands for what is missing or no number."""
         self.missing.add(lines[missing])
         infinite = np.isinf(values)
@@ -121,19 +134,52 @@ class KeyColumn:
 
     name: str
     counts: dict[int, int] = field(default_factory=dict)
+    """How many rows each has."""
+    numbers: dict[int, int] = field(default_factory=dict)
+    """In which order they were seen first."""
     missing: Places = field(default_factory=Places)
     unreadable: Places = field(default_factory=Places)
     full: bool = False
     """Whether there were more keys than are counted."""
 
-    def add(self, counts: Iterable[tuple[object, int]]) -> None:
-        """Add so many rows of each key."""
-        for key, count in counts:
+    def add(self, keys: Sequence[Hashable], counts: Ints) -> Ints:
+        """Add so many rows of each key, and return the numbers of the keys: below zero if there were too many."""
+        found = np.full(len(keys), -1, dtype=np.int64)
+        for place, (key, count) in enumerate(zip(keys, counts.tolist(), strict=True)):
             word = hash(key)
             if word in self.counts or len(self.counts) < MOST_KEYS:
                 self.counts[word] = self.counts.get(word, 0) + count
+                found[place] = self.numbers.setdefault(word, len(self.numbers))
             else:
                 self.full = True
+        return found
+
+
+@final
+@dataclass(slots=True)
+class GroupCounts:
+    """How many rows the listed groups have, and which persons."""
+
+    rows: Ints
+    pairs: set[int] = field(default_factory=set)
+    """Persons and groups in which they have rows, as one number each."""
+
+    def add_persons(self, persons: Ints, places: Ints) -> None:
+        """Add rows of persons; those of none have a number below zero."""
+        known = persons >= 0
+        self.pairs.update(np.unique(persons[known] * len(self.rows) + places[known]).tolist())
+
+    @property
+    def persons(self) -> Ints:
+        """How many persons have rows in each group."""
+        pairs = np.fromiter(self.pairs, dtype=np.int64, count=len(self.pairs))
+        return np.bincount(pairs % max(len(self.rows), 1), minlength=len(self.rows))
+
+    @property
+    def in_several(self) -> int:
+        """How many persons have rows in several groups."""
+        pairs = np.fromiter(self.pairs, dtype=np.int64, count=len(self.pairs))
+        return int(np.sum(np.unique(pairs // max(len(self.rows), 1), return_counts=True)[1] > 1))
 
 
 @final
@@ -151,6 +197,11 @@ class Findings:
     rows: int = 0
     listed: int = 0
     """Rows whose label is among the groups that are asked for."""
+    unlisted: Places = field(default_factory=Places)
+    """Rows that have another label."""
+    groups: GroupCounts = field(default_factory=lambda: GroupCounts(np.zeros(0, dtype=np.int64)))
+    valued: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """Which persons have a value in a column, by their numbers."""
     faults: dict[str, Places] = field(default_factory=dict)
     """What cannot be read at all, in words."""
     empty_end: Places = field(default_factory=Places)
@@ -160,8 +211,30 @@ class Findings:
     def of(names: Iterable[str], asked: Asked) -> Findings:
         """Begin with nothing found."""
         columns = {name: Column(name, asked.bounds_of(name)) for name in names}
-        return Findings(columns, {name: KeyColumn(name) for name in asked.keys})
+        groups = GroupCounts(np.zeros(len(asked.groups or ()), dtype=np.int64))
+        return Findings(columns, {name: KeyColumn(name) for name in asked.keys}, groups=groups)
 
     def fault(self, words: str, lines: Ints) -> None:
         """Add lines that cannot be read."""
         self.faults.setdefault(words, Places()).add(lines)
+
+    def add_values(self, name: str, persons: Ints, known: NDArray[np.bool_], *, named: bool) -> None:
+        """Add who has a value in a column; of many columns only of those that are named."""
+        if name not in self.valued and not named and len(self.valued) >= _MOST_COLUMNS:
+            return
+        seen, needed = self.valued.get(name, np.zeros(0, dtype=np.bool_)), int(persons.max(initial=-1)) + 1
+        if needed > len(seen):
+            seen = np.append(seen, np.zeros(max(needed, 2 * len(seen)) - len(seen), dtype=np.bool_))
+        seen[persons[known & (persons >= 0)]] = True
+        self.valued[name] = seen
+
+    def without(self, names: Sequence[str], unit: str) -> int | None:
+        """Return how many persons have no value in one at least of some columns; None if that was not counted."""
+        count = len(self.keys[unit].numbers)
+        if self.keys[unit].full or any(name not in self.valued for name in names):
+            return None
+        lacking = np.zeros(count, dtype=np.bool_)
+        for name in names:
+            seen = self.valued[name][:count]
+            lacking |= ~np.append(seen, np.zeros(count - len(seen), dtype=np.bool_))
+        return int(lacking.sum())

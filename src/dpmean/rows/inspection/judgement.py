@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
@@ -21,7 +20,7 @@ class Judgement:
     """Of what it would be the mean."""
     vectors: bool = False
     """Whether these are one column of vectors."""
-    impute: bool = False
+    lacking: bool = False
     """Whether something is missing in them, or infinite."""
     obstacles: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -30,7 +29,7 @@ class Judgement:
 
 def judge(found: Findings, asked: Asked) -> Judgement:
     """Say what stands in the way; what nobody asked for stands in the way if it seems to be meant as numbers."""
-    named = asked.columns or (tuple(asked.bounds) if isinstance(asked.bounds, Mapping) else None)
+    named = asked.named or None
     others = {name: column for name, column in found.columns.items() if name not in asked.keys}
     chosen = named or tuple(name for name, column in others.items() if column.is_number)
     vectors = named is None and not chosen and [name for name, one in others.items() if one.kind == "vectors"]
@@ -39,7 +38,7 @@ def judge(found: Findings, asked: Asked) -> Judgement:
     for name, column in others.items():
         if name in judged.columns:
             judged.obstacles += _in_the_way(column, found.place, alone=len(judged.columns) == 1)
-            judged.impute |= bool(column.missing.count or column.infinite.count)
+            judged.lacking |= bool(column.missing.count or column.infinite.count)
         elif named is None:
             if _is_meant_as_numbers(column):
                 judged.obstacles += _in_the_way(column, found.place, alone=False)
@@ -50,7 +49,8 @@ def judge(found: Findings, asked: Asked) -> Judgement:
         judged.obstacles.append("no column holds only numbers and missing values")
     if asked.unit is not None and (missing := found.keys[asked.unit].missing).count:
         judged.obstacles.append(
-            f"column {asked.unit!r} is empty, but every row must say whose it is: {where(missing, found.place)}"
+            f"column {asked.unit!r} is empty, but every row must say whose it is: {where(missing, found.place)} "
+            "(fill it in, or remove these rows)"
         )
     return judged
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.enums import Newlines
 from dpmean.errors import ArgumentError, DataError
-from dpmean.queries.queries import Ints
+from dpmean.queries.queries import Floats, Ints
 from dpmean.rows.files.csv import find_parts, split_pieces
 from dpmean.rows.files.csv_header import Header, read_header
 from dpmean.rows.files.csv_records import RAGGED, STRAY, UNCLOSED, Bytes, Fields, Marks, read_fields
 from dpmean.rows.files.dialect import Dialect
 from dpmean.rows.files.text import Text
 from dpmean.rows.inspection.cells import name_kinds, read_cells
-from dpmean.rows.inspection.findings import TEXT, Asked, Column, Findings, KeyColumn, Places
+from dpmean.rows.inspection.findings import TEXT, Asked, Column, Findings, Places
+from dpmean.rows.inspection.keys import look_at_keys
 
 _CHUNK_BYTES = 1 << 20
 _BLOCK_ROWS = 4096
@@ -115,55 +117,44 @@ class _Walk:
         import pyarrow as pa
 
         self.found.rows += len(records)
-        whole = fields.as_arrow()
+        whole, values = fields.as_arrow(), dict[str, Floats]()
         for j, column in enumerate(self.found.columns.values()):
             cells = whole.take(pa.array(np.arange(j, len(fields), self.width)))
-            self._look_at_cells(column, cells, fields.odd[j :: self.width], lines)
-        listed = np.ones(len(records), dtype=np.bool_)
-        for name in dict.fromkeys(one for one in (self.asked.by, self.asked.unit) if one is not None):
-            mask = self._look_at_keys(self.found.keys[name], held, records, lines, listed)
-            if name == self.asked.by:
-                listed = mask
-                self.found.listed += int(listed.sum())
+            numbers = self._look_at_cells(column, cells, fields.odd[j :: self.width], lines)
+            if numbers is not None and column.name not in self.asked.keys:
+                values[column.name] = numbers
+        keys = {name: self._keys(name, held, records, lines) for name in self.asked.keys}
+        look_at_keys(self.found, self.asked, keys, values, lines)
 
-    def _look_at_cells(self, column: Column, cells: object, odd: NDArray[np.bool_], lines: Ints) -> None:
+    def _look_at_cells(self, column: Column, cells: object, odd: NDArray[np.bool_], lines: Ints) -> Floats | None:
+        """Look at cells of a column, and return its numbers, if it holds any."""
         if not column.numbers and column.others.get(TEXT, Places()).count > _SURELY_TEXT:
             column.others[TEXT].count += len(lines)
-            return
+            return None
         values, missing, others = read_cells(cells, odd, self.marks.decimal)
         column.add_numbers(values, missing, lines)
         for kind, places in name_kinds(cells, others, self.marks.decimal):
             column.others.setdefault(kind, Places()).add(lines[places])
+        return values if column.numbers else None
 
-    def _look_at_keys(
-        self, column: KeyColumn, held: Bytes, records: Ints, lines: Ints, listed: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """Count the keys of one column, as they are written; return which are among the groups that are asked for."""
+    def _keys(self, name: str, held: Bytes, records: Ints, lines: Ints) -> Any:
+        """Return the keys of one column as they are written; those that are empty, or no text, are missing."""
         import pyarrow as pa
-        import pyarrow.compute as compute
 
         wanted = np.zeros(self.width, dtype=np.bool_)
-        wanted[self.header.names.index(column.name)] = True
+        wanted[self.header.names.index(name)] = True
         fields = read_fields(held, records, self.marks, wanted, trim=False)
         if not isinstance(fields, Fields):  # it was readable before
-            return listed
+            return pa.nulls(len(records), pa.large_string())
         empty = np.diff(fields.stops) == 0
-        keys = pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), len(fields), fields.as_arrow(empty).buffers(), null_count=int(empty.sum())
-        )
-        column.missing.add(lines[empty & listed])
-        broken = [place for place, key in enumerate(keys.to_pylist()) if key is not None and not _is_utf8(key)]
-        column.unreadable.add(lines[np.array(broken, dtype=np.int64)])
-        if broken:
-            encoding = self.header.text.encoding
-            self.found.fault(_NOT_TEXT.format(column.name, encoding), lines[np.array(broken, dtype=np.int64)])
-        counts = keys.filter(pa.array(listed & ~empty)).value_counts()
-        column.add(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))
-        if self.asked.groups is None:
-            return listed
-        labels = pa.array([label.encode() for label in self.asked.groups], pa.large_binary())
-        mask: NDArray[np.bool_] = compute.is_in(keys, value_set=labels).to_numpy(zero_copy_only=False)
-        return mask
+        buffers = fields.as_arrow(empty).buffers()
+        keys = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(fields), buffers, null_count=int(empty.sum()))
+        readable = [None if key is None or not _is_utf8(key) else key for key in keys.to_pylist()]
+        broken = np.array([key is None for key in readable], dtype=np.bool_) & ~empty
+        if broken.any():
+            self.found.keys[name].unreadable.add(lines[broken])
+            self.found.fault(_NOT_TEXT.format(name, self.header.text.encoding), lines[broken])
+        return pa.array(readable, pa.large_binary()).cast(pa.large_string())
 
 
 def _is_utf8(key: bytes) -> bool:

@@ -38,6 +38,8 @@ class FrameTable:
     columns: Columns
     objects: Mapping[str, list[Any]] = field(default_factory=dict)
     """Keys of any kind, one by one: as a column of Arrow they would all become the same kind."""
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The public names of the keys 0, 1, 2, ... of some columns."""
 
     @staticmethod
     def open(
@@ -74,7 +76,7 @@ class FrameTable:
         import pyarrow as pa
 
         objects = {name: list(compress(keys, rows)) for name, keys in self.objects.items()}
-        return FrameTable(self.table.filter(pa.array(rows)), self.columns, objects)
+        return replace(self, table=self.table.filter(pa.array(rows)), objects=objects)
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows, some at a time."""
@@ -94,7 +96,7 @@ class FrameTable:
         """Return a column that tells rows apart."""
         if name in self.objects:
             return Keys.of_array(name, self.objects[name], self.n)
-        return Keys.of_column(name, self.table.column(name))
+        return replace(Keys.of_column(name, self.table.column(name)), classes=self.classes.get(name, ()))
 
 
 def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> tuple[Any, dict[str, list[Any]]]:
@@ -112,16 +114,25 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
     objects = {name: known[name].to_list() for name in apart if _is_untyped(known[name].to_native())}
     names = known.columns if wanted is None else dict.fromkeys([*wanted, *apart])
     chosen = known.select(*(name for name in names if name not in objects or name in (wanted or ())))
-    try:
-        if not pandas:
-            return chosen.to_arrow(), objects
-        coordinates = wanted or [name for name in chosen.columns if name not in apart]
-        return pa.Table.from_pandas(_one_by_one(chosen.to_native(), coordinates), preserve_index=False), objects
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        pass  # what it says may quote a value
+    coordinates = wanted or [name for name in chosen.columns if name not in apart]
+
+    def read(some: Any) -> Any:
+        """Return what Arrow makes of columns; None if it cannot read them, as what it says may quote a value."""
+        try:
+            if not pandas:
+                return some.to_arrow()
+            used = [name for name in coordinates if name in some.columns]
+            return pa.Table.from_pandas(_one_by_one(some.to_native(), used), preserve_index=False)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            return None
+
+    if (table := read(chosen)) is not None:
+        return table, objects
+    mixed = [repr(name) for name in chosen.columns if read(chosen.select(name)) is None] or [*map(repr, chosen.columns)]
+    which = f"{', '.join(mixed[:20])} of the frame hold" if len(mixed) > 1 else f"{mixed[0]} of the frame holds"
     raise ArgumentTypeError(
-        "X must hold real numbers, and a column of the frame holds values of several kinds: leave it out, with "
-        "columns=[...], or convert it, with frame[columns].astype(float), say"
+        f"X must hold real numbers, and column{'s' * (len(mixed) > 1)} {which} values of several kinds: choose others, "
+        "with columns=[...], or convert to numbers, with frame[columns].astype(float), say"
     )
 
 

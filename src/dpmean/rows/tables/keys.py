@@ -33,6 +33,8 @@ class Keys:
     codes: Ints
     values: Any
     """A list, or an array of NumPy or of Arrow."""
+    classes: tuple[str, ...] = ()
+    """The public names of the keys 0, 1, 2, ..., if there are any: labels may be these."""
 
     @staticmethod
     def of_column(name: str, column: Any) -> Keys:
@@ -84,7 +86,8 @@ class Keys:
         if np.any(self.codes[where] == ABSENT):
             raise DataError(
                 f"{self.name!r} is missing in some rows, so nothing was released: every row must say whose it is. "
-                'Fill it in, or leave those rows out, with neighbours="add-or-remove-one" (the default)'
+                "Fill it in, or remove those rows beforehand, where the number of rows is private, as "
+                'is so by default (neighbours="add-or-remove-one")'
             )
 
     def written(self, code: int) -> bytes:
@@ -100,8 +103,22 @@ class Keys:
 
     def among_written(self, labels: list[bytes]) -> Ints:
         """Return the same for labels as they are written, which differ."""
+        if self.classes:
+            labels = self._as_classes(labels)
         table: Ints = np.append(_places(self.values, labels, self.name), ABSENT)
         return table[self.codes]
+
+    def _as_classes(self, labels: list[bytes]) -> list[bytes]:
+        """Return labels with public names of classes as their numbers; what is a number stays one."""
+        known = {name.encode(): b"%d" % place for place, name in enumerate(self.classes) if not name.isdecimal()}
+        found = [known.get(label, label) for label in labels]
+        if any(not label.isdigit() for label in found):
+            raise ArgumentError(
+                f"groups: a label is no class of column {self.name!r}: there are {', '.join(self.classes[:20])}"
+            )
+        if len(set(found)) < len(found):
+            raise ArgumentError("groups must differ: a class is listed twice, by its name and by its number")
+        return found
 
 
 def written_labels(listed: Sequence[Any]) -> list[bytes]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpmean.errors import DataError
 from dpmean.noise.jit import compiled
 from dpmean.queries.queries import Floats, Ints
-from dpmean.rows.block_query import NOT_FINITE
+from dpmean.rows.missing_values import refuse_missing
 
 _ROWS = 4096
 _LARGEST = 1e308
@@ -38,7 +38,7 @@ def means_of_persons(
             with np.errstate(over="ignore"):
                 some = np.ascontiguousarray(block[first : first + _ROWS], dtype=np.float64)
             if not _add(some, persons[start : start + len(some)], strict, sums, counts):
-                raise DataError(NOT_FINITE)
+                refuse_missing()
             start += len(some)
     with np.errstate(invalid="ignore"):
         means: Floats = sums / np.where(counts, counts, 1)

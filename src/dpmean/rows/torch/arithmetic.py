@@ -11,11 +11,10 @@ from typing import Any, final
 
 import numpy as np
 
-from dpmean.errors import DataError
 from dpmean.numerics.grid import RADII_PER_OCTAVE, norm_bits
 from dpmean.queries.domain import Domain
 from dpmean.rows import numba_kernels
-from dpmean.rows.block_query import NOT_FINITE
+from dpmean.rows.missing_values import refuse_missing
 
 Tensor = Any
 _SMALLEST_EXPONENT = -900
@@ -106,7 +105,7 @@ class Arithmetic:
         rows = rows.to(self.torch.float64) if self.domain.maps_last else self.working(rows)
         finite = rows.isfinite()
         if not self.domain.impute and not bool(finite.all()):
-            raise DataError(NOT_FINITE)
+            refuse_missing()
         rows = self._shorten(self.torch.where(finite, rows, self.lines[0]))
         return self.working(rows) if self.domain.maps_last else rows
 
