@@ -47,9 +47,8 @@ def check_words(words: dict[str, Any], data: str, request: Request) -> dict[str,
             warnings.simplefilter("ignore")  # whoever reads the rows says it again
             table = open_keyed(data, request, *(() if request.groups is None else (request.groups.by,)))
         names = table.names
-        d = table.width
-        if request.groups is not None and not names:
-            d = width_of_listed(table, request.groups.by, request.groups.labels)
+        listed = None if names else request.groups
+        d = table.width if listed is None else width_of_listed(table, listed.by, listed.labels)
     elif names is not None:
         d = len(names)
     if names is None:
