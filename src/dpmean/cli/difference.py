@@ -13,6 +13,7 @@ from dpmean.cli import arguments, show, tables
 from dpmean.errors import DataError, display_label
 from dpmean.release.frame_export import table_of_difference
 from dpmean.release.intervals import POPULATION, ROWS
+from dpmean.reports.numbers import between, with_error
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _HEADS = ("difference", "lower", "upper")
@@ -53,8 +54,9 @@ def difference(*, release: Path, first: str, second: str, confidence: float, pop
         return
     title, *_ = str(found).split("\n")
     made = tables.table(("column", *_HEADS), right=_HEADS)
-    for name, *numbers in zip(*table_of_difference(found).values(), strict=True):
-        made.add_row(name, *(f"{number:.6g}" for number in numbers))
+    for name, value, lower, upper in zip(*table_of_difference(found).values(), strict=True):
+        margin = (upper - lower) / 2
+        made.add_row(name, with_error(value, margin)[0], *between(lower, upper, margin).split(" to "))
     show.table(title, made)
     show.sheet(
         [
