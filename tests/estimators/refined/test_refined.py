@@ -39,7 +39,7 @@ SETTINGS = [
     ("sparse", N, 64, 0.5, 1, {"share": 0.05}, 1.15, 2),
     ("outlier", N, 8, 0.5, 100, {}, 1.1, 2),
     ("gaussian", 40_000, 8, 2, 50, {}, 1.15, 2),  # a sample locates
-    ("gaussian", 120, 16, 1, 50, {}, 2.2, 8),  # few rows, and few columns, where margins come before the last noise
+    ("gaussian", 150, 16, 1, 50, {}, 2.2, 8),  # few rows, and few columns, where margins come before the last noise
     ("gaussian", 230, 128, 0.5, 50, {}, 1.4, 3),
     ("exponential", N, 1, 0.5, 50, {}, 1.2, 6),
     ("two points", N, 1, 0.5, 50, {}, 1.5, 6),
