@@ -228,6 +228,7 @@ def test_persons_and_groups_are_those_of_an_array():
     assert one.to_json() == dpmean.mean_by(array[:, 0], by=place, **asked).to_json()
 
 
+@pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
 def test_what_waits_to_be_negated_is_read_as_it_is():
     array = rows("float64", FEW)
     array = np.where(np.isfinite(array), array, 0.0)

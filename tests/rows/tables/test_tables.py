@@ -642,7 +642,7 @@ def test_all_groups_may_be_refused(tmp_path):
     assert frame["clinic"].tolist() == ["x", "y"]
     assert frame["column"].tolist() == ["", ""]
     assert frame[["mean", "lower", "upper", "n"]].isna().all(axis=None)
-    assert set(frame["refused"]) == {f"it has no rows; {found['x'].cure}"}
+    assert set(frame["refused"]) == {"it has no rows"}
     assert found.labels == ()
     assert found.means.shape == (0, 0)
     with pytest.raises(
@@ -659,12 +659,13 @@ def test_groups_that_are_refused_at_a_price_say_how_many_why_and_what_to_do(tmp_
     why = f"all 3 groups were refused: each has too few rows (at least {needed} are needed)"
     cure = "join small groups, or give a larger budget, or allow_few_rows=True for a mean whose error is not known"
     page = dpmean.report(found, tmp_path / "page.html").read_text()
-    assert f"{why[0].upper()}{why[1:]}. What helps: check the labels" in page
+    assert f"{why[0].upper()}{why[1:]}." in page
     assert f"refused {why}; check the labels" in " ".join(str(found).split())
-    assert all(cure in " ".join(words.split()) for words in (str(found), page))
+    assert cure in " ".join(str(found).split())
+    assert cure not in " ".join(page.split())  # that is for whoever has the rows
     assert "none: 3 groups, all refused" in str(given["ledger"])
     frame = found.to_frame()
-    assert frame["refused"].tolist() == [f"{reason}; {found[label].cure}" for label, reason in found.refused.items()]
+    assert frame["refused"].tolist() == list(found.refused.values())
     one = dpmean.mean_by(table(60), groups=["x"], **given)
     assert one.why_refused()[0].startswith("the only group was refused: it has too few rows")
 
