@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import ArgumentError, ArgumentTypeError, GroupedRelease, Refusal
 from dpmean.privacy.neighbours import Neighbours
+from dpmean.rows.tables.contributions import groups_of_each
 from dpmean.rows.tables.keyed_table import ArrayTable, groups
-from dpmean.rows.tables.keys import Keys, groups_of_each
+from dpmean.rows.tables.keys import Keys
 from dpmean.trust.central.costs import COUNT_SHARES
 
 BOUNDS = {"age": (0, 120), "bmi": (10, 70)}

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 import dpmean
 from dpmean import ArgumentError, ArgumentTypeError, DataError
+from dpmean.rows.tables.contributions import groups_of_each
 from dpmean.rows.tables.dataframes import FrameTable
 from dpmean.rows.tables.key_encoding import MISSING, encode
 from dpmean.rows.tables.keyed_table import ArrayTable, people
-from dpmean.rows.tables.keys import ABSENT, Keys, groups_of_each
+from dpmean.rows.tables.keys import ABSENT, Keys
 
 
 class Colour(enum.Enum):

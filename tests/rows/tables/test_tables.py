@@ -26,9 +26,10 @@ from dpmean.release.statistics import STATISTICS
 from dpmean.rows.dtype_names import in_words
 from dpmean.rows.permutation import shuffled
 from dpmean.rows.tables import dataframes
+from dpmean.rows.tables.contributions import groups_of_each
 from dpmean.rows.tables.dataframes import FrameTable
 from dpmean.rows.tables.keyed_table import ArrayTable, groups, people
-from dpmean.rows.tables.keys import ABSENT, Keys, groups_of_each
+from dpmean.rows.tables.keys import ABSENT, Keys
 from dpmean.rows.tables.persons import means_of_persons
 from tests.rows.conformance.problems import assert_same
 from tests.support.public import REPLACED

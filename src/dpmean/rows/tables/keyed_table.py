@@ -14,7 +14,8 @@ from dpmean.queries.queries import Ints
 from dpmean.rows.opening import InMemory, refuse_names
 from dpmean.rows.registry import Selection, find_engine
 from dpmean.rows.tables.combinations import SeveralColumns, places_of_combinations
-from dpmean.rows.tables.keys import ABSENT, Keys, groups_of_each
+from dpmean.rows.tables.contributions import groups_of_each
+from dpmean.rows.tables.keys import ABSENT, Keys
 from dpmean.rows.tables.persons import means_of_persons
 
 Strict = Callable[[tuple[str, ...] | None, int], NDArray[np.bool_]]

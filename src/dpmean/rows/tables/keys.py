@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, final
@@ -237,28 +236,3 @@ def _of_one_kind(name: str, keys: list[Any], plain: type) -> Keys:
     if plain is int:
         encode(min(seen), name), encode(max(seen), name)  # what is too long to be written
     return Keys(name, np.array(codes, dtype=np.int64), list(seen))
-
-
-def groups_of_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str, most: int = 1) -> tuple[Ints, Ints]:
-    """Return in which listed groups every person counts, ``most`` at most: a line of persons, and one of groups.
-
-    Of the groups they have rows in, a public hash of their key, as it is written, chooses: it depends on their own rows
-    alone. Pairs come in the order of persons, then of groups.
-    """
-    listed = groups != ABSENT
-    persons, places = np.unique(np.stack([people.codes[listed], groups[listed]]), axis=1)
-    starts = np.flatnonzero(np.diff(persons, prepend=ABSENT))
-    stops = np.append(starts[1:], len(persons))
-    kept, written = np.ones(len(persons), dtype=np.bool_), written_labels(labels)
-    for which in np.flatnonzero(stops - starts > most).tolist():
-        start, stop = int(starts[which]), int(stops[which])
-        key = people.written(int(persons[start]))[1:]
-        hashes = [_hash(salt, key, written[place]) for place in places[start:stop].tolist()]
-        last = sorted(hashes)[most - 1]
-        kept[start:stop] = [one <= last for one in hashes]
-    return persons[kept], places[kept]
-
-
-def _hash(salt: str, key: bytes, label: bytes) -> bytes:
-    words = map(frame, (salt.encode(), key, label))
-    return hashlib.blake2b(b"".join(words), digest_size=16).digest()
