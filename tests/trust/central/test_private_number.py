@@ -362,7 +362,7 @@ def test_few_rows_are_refused_by_their_noisy_number_and_that_is_paid_for(n):
 @pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
 @pytest.mark.parametrize("fault", ["a value that is missing", "a warning that is an error"])
 def test_a_number_that_may_have_been_seen_is_paid_for(fault):
-    ledger, rows = dpmean.Ledger(rho=1.0), people(120, 2)
+    ledger, rows = dpmean.Ledger(rho=1.0), people(120, 20)
     if fault == "a value that is missing":
         rows[3] = np.nan
     with warnings.catch_warnings():
