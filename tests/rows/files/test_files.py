@@ -24,6 +24,7 @@ from dpmean.queries.domain import Domain
 from dpmean.rows.files import reader as parted
 from dpmean.rows.files.csv import TextReader
 from dpmean.rows.files.formats import open_source
+from dpmean.rows.files.parquet import TableReader
 from dpmean.rows.registry import Selection
 from tests.rows.conformance.problems import assert_same
 from tests.support.public import REPLACED
@@ -626,3 +627,13 @@ def test_a_damaged_column_of_keys_is_told_as_such(tmp_path):
         path.write_bytes(whole[:place] + b"\x7f" + whole[place + 1 :])
         with pytest.raises(DataError, match="check that they are whole"):
             dpmean.mean(path, columns=["x"], privacy_unit="who", **SETTINGS)
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_how_long_vectors_of_some_rows_are_no_other_row_tells_whatever_was_asked_before(asked_before, tmp_path):
+    table = pa.table({"v": [[1.0], [1.0, 2.0], [3.0, 4.0]]})
+    parquet.write_table(table, tmp_path / "v.parquet")
+    reader = TableReader.open([tmp_path / "v.parquet"], None, "v")
+    if asked_before:
+        assert reader.shape == (3, 1)
+    assert reader.only(np.array([False, True, True])).shape == (2, 2)

@@ -36,6 +36,11 @@ class TableReader:
     """Of each part: which file, and which row group or batch of it."""
     chosen: list[NDArray[np.bool_]] | None = None
     """Of each part: which of its rows are read. None: all."""
+    declared: Columns = field(init=False)
+    """The columns before anything was read: how many coordinates vectors have may not be known."""
+
+    def __post_init__(self) -> None:
+        self.declared = self.columns
 
     @staticmethod
     def open(
@@ -71,7 +76,7 @@ class TableReader:
         """Return a reader of some of all rows; how many columns these have, no other row tells."""
         chosen = [rows[part.start : part.stop] for part in self.parts]
         return TableReader(
-            self.files, self.columns, _side_by_side(int(some.sum()) for some in chosen), self.places, chosen
+            self.files, self.declared, _side_by_side(int(some.sum()) for some in chosen), self.places, chosen
         )
 
     @property
