@@ -35,6 +35,8 @@ TRUE_OF = {  # what must hold after a page was run, where it does not say so its
     "shuffle.md": lambda names: abs(names["release"].mean - 5).max() < 0.1,
     "scale.md": lambda names: abs(names["release"].mean - 5).max() < 0.1,
 }
+VARYING_TEXT, VARYING_CONSOLE = "text numbers vary", "console numbers vary"  # outputs with noise of no seed, or a date
+NUMBER = re.compile(r"(?<![A-Za-z])-?\d+(?:[.,:-]\d+)*(?:e[+-]?\d+)?")
 BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -76,15 +78,17 @@ def steps(page):
     found = blocks(page)
     for (language, code, line), (after, said, next_line) in pairwise([*found, ("", "", 0)]):
         if language == "python":
-            below = after == "text" and next_line == line + code.count("\n") + 2
-            yield language, code, said if below else None, line
-        if language == "console":
+            below = after in ("text", VARYING_TEXT) and next_line == line + code.count("\n") + 2
+            yield language, code, said if below else None, line, after == VARYING_TEXT
+        if language in ("console", VARYING_CONSOLE):
             for command, said in re.findall(r"^\$ ((?:.*\\\n)*.*\n)((?:(?!\$ ).*\n)*)", code, re.MULTILINE):
-                yield language, command, said, line
+                yield "console", command, said, line, language == VARYING_CONSOLE
 
 
-def agrees(said, printed):
-    """Tell whether a page shows what was printed; ``...`` stands for anything."""
+def agrees(said, printed, varying=False):
+    """Tell whether a page shows what was printed; ``...`` stands for anything, a varying number for any number."""
+    if varying:
+        said, printed = (NUMBER.sub("0", text) for text in (said, printed))
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     return doctest.OutputChecker().check_output(said, printed, flags)
 
@@ -127,11 +131,11 @@ def restored(registry):
 def run_page(page, folder):
     """Run a page from top to bottom, and return what it shows that is not so, and the names it made."""
     names, wrong = {"__name__": "__page__"}, []
-    for language, code, said, line in steps(page):
+    for language, code, said, line, varying in steps(page):
         with contextlib.chdir(folder):
             where = f"{page} (block at line {line})"
             printed = run_command(code, folder) if language == "console" else run_python(code, names, where)
-        if said is not None and not agrees(said, printed):
+        if said is not None and not agrees(said, printed, varying):
             wrong.append((line, said, printed))
     return wrong, names
 
@@ -151,6 +155,10 @@ def test_a_page_that_shows_what_is_not_printed_is_caught(said, tmp_path, monkeyp
     (tmp_path / "page.md").write_text(f"```python\nprint(1.5, 2, 3)\n```\n```text\n{said}\n```\n")
     assert bool(run_page("page.md", tmp_path)[0]) == ("1.50" in said)
     (tmp_path / "page.md").write_text("```console\n$ dpmean --version\ndpmean, version 9\n```\n")
+    assert run_page("page.md", tmp_path)[0]
+    (tmp_path / "page.md").write_text("```python\nprint(1.25, 'rows')\n```\n```text numbers vary\n-3e-05 rows\n```\n")
+    assert not run_page("page.md", tmp_path)[0]
+    (tmp_path / "page.md").write_text("```python\nprint(1.25, 'rows')\n```\n```text numbers vary\n1.25 errors\n```\n")
     assert run_page("page.md", tmp_path)[0]
     (tmp_path / "page.md").write_text("```{note}\nText.\n```\n\n```python\nassert 1 > 2\n```\n")
     with pytest.raises(AssertionError):
