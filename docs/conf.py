@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "docs" / "extensions")]
 
 from dpmean.version import __version__  # noqa: E402  the version of this checkout, not of one that is installed
 
@@ -14,12 +14,17 @@ project = "dpmean"
 author = copyright = "The dpmean authors"  # noqa: A001  Sphinx calls it so
 version = release = __version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "figures"]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 
 # Pages read the same on a code host: plain links between files, and headings as anchors.
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 myst_links_external_new_tab = False
+
+# Formulas are between dollars, or in a fence ``math``, as code hosts read them; the site shows MathML.
+myst_enable_extensions = ["dollarmath"]
+myst_fence_as_directive = ["math"]
+html_math_renderer = "mathml"
 
 # Notebooks are stored without outputs and run while the site is built; one that fails fails the build.
 nb_execution_mode = "force"

@@ -61,23 +61,24 @@ def style(method: str, others: Sequence[str]) -> dict[str, Any]:
     return {"color": _COINPRESS[place], "linestyle": _LINES[place], "marker": _MARKERS[place], "linewidth": 1.3}
 
 
-def draw(figure: Figure, table: Table) -> Any:
-    """Draw a figure; return matplotlib's."""
+def draw(figure: Figure, table: Table, *, stacked: bool = False) -> Any:
+    """Draw a figure, its panels side by side or ``stacked`` for narrow screens; return matplotlib's."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
     panels = [panel for panel in figure.panels if any(place[0] == panel for place in table.places)]
+    down, across = (len(panels), 1) if stacked else (1, len(panels))
     picture, all_axes = plt.subplots(
-        1,
-        len(panels),
-        figsize=(0.6 + 3.7 * len(panels), 4.6),
+        down,
+        across,
+        figsize=(0.6 + 3.7 * across, 1.4 + 3.2 * down),
         sharey=figure.measure != "rank",
         squeeze=False,
         layout="constrained",
     )
-    for axes, panel in zip(all_axes[0], panels, strict=True):
+    for axes, panel in zip(all_axes.flat, panels, strict=True):
         for method in figure.methods:
             _line(axes, figure, table, panel, method)
         for number, name in enumerate(figure.references):
@@ -97,11 +98,12 @@ def draw(figure: Figure, table: Table) -> Any:
         axes.set_axisbelow(True)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-    all_axes[0, 0].set_ylabel(MEASURES[figure.measure])
+    for axes in all_axes[:, 0]:
+        axes.set_ylabel(MEASURES[figure.measure])
     handles, labels = all_axes[0, 0].get_legend_handles_labels()
-    columns = min(2 * len(panels), len(labels))
+    columns = min(2 * across, len(labels))
     picture.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
-    picture.suptitle(fill(f"Figure {figure.name}. {figure.caption}", 46 * len(panels)), fontsize=11)
+    picture.suptitle(fill(f"Figure {figure.name}. {figure.caption}", 46 * across), fontsize=11)
     return picture
 
 
