@@ -14,7 +14,7 @@ project = "dpmean"
 author = copyright = "The dpmean authors"  # noqa: A001  Sphinx calls it so
 version = release = __version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "figures"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "figures", "search_terms"]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 
 # Pages read the same on a code host: plain links between files, and headings as anchors.

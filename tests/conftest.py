@@ -32,6 +32,7 @@ SLOW = (
     "rows/test_neighbours",
     "rows/test_types_sensitivity",
     "test_docs",
+    "test_site",
     "trust/central/test_private_number",
     "trust/local",
     "trust/shuffle",

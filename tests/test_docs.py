@@ -1,4 +1,4 @@
-"""The site: it builds without a warning and without a network, and what its pages say happens."""
+"""The pages: their code runs and prints what they show, their links arrive, and their lists are complete."""
 
 import contextlib
 import doctest
@@ -11,7 +11,6 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -38,30 +37,6 @@ TRUE_OF = {  # what must hold after a page was run, where it does not say so its
 VARYING_TEXT, VARYING_CONSOLE = "text numbers vary", "console numbers vary"  # outputs with noise of no seed, or a date
 NUMBER = re.compile(r"(?<![A-Za-z])-?\d+(?:[.,:-]\d+)*(?:e[+-]?\d+)?")
 BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def build(request, tmp_path_factory):
-    """Start to build the site, if it is needed, as ``make docs`` does; meanwhile the code of pages runs."""
-    if not any("site" in item.fixturenames for item in request.session.items):
-        yield None, None
-        return
-    out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-d", str(out / "trees"), str(DOCS)]
-    with (
-        (out / "said").open("w") as said,
-        subprocess.Popen([*command, str(out / "html")], stdout=said, stderr=said, cwd=ROOT) as process,
-    ):
-        yield process, out
-        process.kill()
-
-
-@pytest.fixture(scope="module")
-def site(build):
-    """Return where the site is; notebooks are run on the way, and one that fails fails the build."""
-    process, out = build
-    assert process.wait() == 0, (out / "said").read_text()
-    return out / "html"
 
 
 # --- the pages -------------------------------------------------------------------------------------------------------
@@ -223,7 +198,7 @@ def test_the_reference_has_every_public_name_and_every_decision_is_listed():
     assert not [path.name for path in (DOCS / "decisions").glob("0*.md") if f"({path.name})" not in listed]
 
 
-# --- notebooks and the site ------------------------------------------------------------------------------------------
+# --- notebooks ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -233,73 +208,7 @@ def test_notebooks_are_stored_without_outputs(path):
     assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
 
 
-class Loaded(HTMLParser):
-    """What a page loads by itself, and what it links to."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.loads, self.links, self.ids = [], [], set()
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        self.ids |= {found["id"]} if "id" in found else set()
-        if tag == "a" and "href" in found:
-            self.links.append(found["href"])
-        if tag == "link" and found.get("rel") not in ("canonical", "next", "prev", "index", "search"):
-            self.loads.append(found["href"])
-        if tag in ("script", "img", "iframe", "source", "video", "audio", "embed", "object"):
-            self.loads += [found[name] for name in ("src", "data", "srcset") if found.get(name)]
-
-
-def test_the_site_loads_nothing_from_the_network(site):
-    pages = {path: Loaded(path.read_text()) for path in site.rglob("*.html")}
-    assert len(pages) > len(PAGES)
-    for path, page in pages.items():
-        for target in page.loads:
-            parts = urlsplit(target)
-            assert parts.scheme in ("", "data"), f"{path.name} loads {target}"
-            assert not parts.netloc, f"{path.name} loads {target}"
-            if not parts.scheme:
-                assert (path.parent / unquote(parts.path)).exists(), f"{path.name} loads {target}, which is not there"
-    for path in [*site.rglob("*.css"), *site.rglob("*.svg")]:
-        remote = re.findall(r"(?:url\(|@import|href=)\s*[\"']?(?:https?:)?//[^)\"']*", path.read_text())
-        assert not remote, f"{path.name} loads {remote}"
-
-
-def test_every_link_of_the_site_arrives(site):
-    pages = {path.resolve(): Loaded(path.read_text()) for path in site.rglob("*.html")}
-    for path, page in pages.items():
-        for target in page.links:
-            parts = urlsplit(target)
-            if parts.scheme or parts.netloc:
-                continue
-            there = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            assert there.exists(), f"{path.name} links to {target}"
-            if parts.fragment and there in pages:
-                assert unquote(parts.fragment) in pages[there].ids, f"{path.name} links to {target}"
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_site_shows_what_notebooks_print(site, path):
-    html = (site / "notebooks" / f"{path.stem}.html").read_text()
-    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
-    assert html.count('class="cell_input') == len(cells)
-    assert html.count('class="cell_output') > len(cells) / 2
-
-
 def test_a_notebook_that_cannot_run_fails():
     broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import dpmean\nassert dpmean.nothing")])
     with pytest.raises(nbclient.exceptions.CellExecutionError, match="no attribute 'nothing'"):
         nbclient.NotebookClient(broken, timeout=60).execute()
-
-
-@pytest.mark.parametrize("name", ["index", "local", "api", "guide/which_bound", "notebooks/images", "accuracy"])
-def test_pages_fit_a_telephone_and_load_files_alone(site, browser, name):
-    for width, dark in ((390, True), (1400, False)):
-        browser.open(site / f"{name}.html", width=width, dark=dark)
-        assert browser.errors == []
-        assert {urlsplit(url).scheme for url in browser.requests} <= {"file", "data"}
-        assert browser.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-        shown = browser.ask("getComputedStyle(document.body).backgroundColor")
-        assert (shown == "rgb(255, 255, 255)") != dark

@@ -1,7 +1,7 @@
 """Pictures of the figures, drawn while the site is built from the tables in ``docs/results``.
 
-A page asks for one with ``<!-- figure: NAME -->``, which a code host does not show. Each picture is drawn twice: with its
-panels side by side, and for narrow screens with one panel below another.
+A page asks for one with ``<!-- figure: NAME -->``, which a code host does not show. Each picture is drawn twice: with
+its panels side by side, and for narrow screens with one panel below another.
 """
 
 import re
@@ -18,9 +18,10 @@ def _draw(app: Any) -> None:
     """Draw all figures there are tables of into the site; a picture that is newer than what it is made of stays."""
     if app.builder.format != "html":
         return
+    from matplotlib import pyplot as plt
+
     from dpmean.experiments import figures, plot
     from dpmean.experiments.results import Table, read_rows
-    from matplotlib import pyplot as plt
 
     folder = Path(app.outdir) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ def _inline(writer: Any, node: nodes.math) -> None:
 
 def _block(writer: Any, node: nodes.math_block) -> None:
     formula = _mathml(node.astext(), block=True)
-    writer.body.append(f'{writer.starttag(node, "div", CLASS="math")}{formula}</div>\n')
+    writer.body.append(f"{writer.starttag(node, 'div', CLASS='math')}{formula}</div>\n")
     raise nodes.SkipNode
 
 

@@ -90,9 +90,13 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
         self.call("Page.navigate", url=Path(path).as_uri())
+        self.wait_for_load()
+        self.requests[:] = [url for url in self.requests if not url.startswith("about:")]
+
+    def wait_for_load(self):
+        """Return when a page that was asked for is there."""
         while self._next().get("method") != "Page.loadEventFired":
             pass
-        self.requests[:] = [url for url in self.requests if not url.startswith("about:")]
 
     def ask(self, expression):
         """Evaluate an expression in the page, and return its value."""

@@ -1,0 +1,46 @@
+"""What readers search for, and the page that answers it: these pages come first when one of the terms is searched.
+
+The terms become entries of the index, to which Sphinx's search gives more weight than to words of a text. A term may be
+searched by a part of it that is at least half as long: plurals find singulars.
+"""
+
+from typing import Any
+
+TERMS = {
+    "guide/getting_started": ("install", "installation", "first release", "too few rows", "quick start"),
+    "guide/tables": ("missing values", "missing data", "nan", "data frames", "pandas", "polars", "parquet files"),
+    "guide/csv_files": ("csv files", "separator", "decimal comma", "encoding"),
+    "guide/which_rho": ("epsilon", "delta", "privacy budget", "ledger", "composition", "rho"),
+    "guide/which_bound": ("clipping bound", "norm bound", "outliers", "sensitivity"),
+    "guide/how_accurate": ("accuracy", "error bound", "comparison with other libraries"),
+    "guide/confidence_intervals": (
+        *("confidence intervals", "margin of error", "margins of error", "standard errors", "standard deviations"),
+        *("differences of groups", "population mean", "significance"),
+    ),
+    "guide/people_and_groups": ("group by", "mean by group", "user-level privacy", "privacy unit", "persons", "groups"),
+    "guide/sharp_edges": ("pitfalls", "mistakes", "sensitive data"),
+    "guide/clusters": ("spark", "dask", "duckdb", "gpu", "cuda", "pytorch", "tensors"),
+    "guide/document": ("report", "html page", "publish"),
+    "local": ("local differential privacy", "local model", "randomized response", "devices"),
+    "shuffle": ("shuffle model", "secure aggregation", "telemetry"),
+    "privacy_guarantee": ("proofs", "neighbouring data sets", "zcdp", "concentrated differential privacy", "audit"),
+    "known_limits": ("side channels", "timing attacks", "limits"),
+    "robustness": ("fuzzing", "mutation testing", "crashes"),
+    "guide/glossary": ("membership inference", "glossary", "definitions"),
+    "results/figures": ("huang liang yi", "reproduction", "coinpress", "plan"),
+    "sklearn": ("scikit-learn", "nearest centroid", "classifier"),
+}
+
+
+def _enter(_app: Any, docname: str, source: list[str]) -> None:
+    """Enter the terms of a page in the index, below its title."""
+    if docname in TERMS:
+        title, rest = source[0].split("\n", 1)
+        terms = ", ".join(f"! {term}" for term in TERMS[docname])
+        source[0] = f"{title}\n\n```{{index}} {terms}\n```\n{rest}"
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Enter terms when pages are read."""
+    app.connect("source-read", _enter)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
