@@ -52,7 +52,9 @@ def test_devices_are_replaced_since_everybody_sees_how_many_there_are(trust, bud
     assert usual.neighbours is said.neighbours is Neighbours.REPLACE_ONE
     assert np.array_equal(usual.mean, said.mean)
     assert usual.n == 8000
-    with pytest.raises(ArgumentError, match=f"for the central model: in the {trust} model everybody sees how many"):
+    with pytest.raises(
+        ArgumentError, match=f"for the central model: in the {trust} model the number of users is public"
+    ):
         release(data, **asked, neighbours="add-or-remove-one")
     with pytest.raises(ArgumentError, match='neighbours must be "replace-one" or "add-or-remove-one", got'):
         release(data, **asked, neighbours="swap")
@@ -230,8 +232,8 @@ def test_costs_of_two_releases_add_up(rows):
 REFUSED = {
     "no budget": ({"rho": None}, "a privacy budget is missing: give rho=0.5"),
     "two budgets": ({"epsilon": 1.0, "delta": 1e-6}, "give either rho, or epsilon and delta"),
-    "epsilon alone": ({"rho": None, "epsilon": 1.0}, "epsilon=1.0 needs a delta beside it"),
-    "delta alone": ({"rho": None, "delta": 1e-6}, "needs an epsilon beside it"),
+    "epsilon alone": ({"rho": None, "epsilon": 1.0}, "epsilon=1.0 needs a delta in the central model"),
+    "delta alone": ({"rho": None, "delta": 1e-6}, "needs an epsilon: give"),
     "negative rho": ({"rho": -0.5}, "rho must be positive, got -0.5"),
     "zero rho": ({"rho": 0}, "rho must be positive, got 0"),
     "rho NaN": ({"rho": math.nan}, "rho must be a finite number, got nan"),
@@ -247,22 +249,25 @@ REFUSED = {
         r"lower < upper in every column, got \(5, -5\)",
     ),
     "bounds equal": ({"norm_bound": None, "bounds": (5, 5)}, "lower < upper"),
-    "bounds of the wrong length": ({"norm_bound": None, "bounds": ([0, 0], [1, 1])}, r"\(d=20\), got shape \(2,\)"),
+    "bounds of the wrong length": (
+        {"norm_bound": None, "bounds": ([0, 0], [1, 1])},
+        r"\(d=20\), got an array of shape \(2,\)",
+    ),
     "bounds infinite": ({"norm_bound": None, "bounds": (0, math.inf)}, "upper must be finite"),
     "bounds NaN": ({"norm_bound": None, "bounds": (math.nan, 1)}, "lower must be finite"),
     "bounds no pair": ({"norm_bound": None, "bounds": 5}, "each one number or one per column, got 5"),
     "a pair per column": ({"norm_bound": None, "bounds": [(0, 1)] * 20}, r"bounds=tuple\(zip\(\*pairs\)\)"),
-    "bounds words": ({"norm_bound": None, "bounds": ("a", "b")}, "must be a number, or one number for each column"),
+    "bounds words": ({"norm_bound": None, "bounds": ("a", "b")}, "must be one number or one per column"),
     "unknown method": ({"method": "magic"}, "method must be one of refined, shifted, clipped, got 'magic'"),
     "unknown nan": ({"nan": "skip"}, 'nan must be "raise", "impute" or "drop"'),
-    "sigma alone": ({"sigma_min": 0.1}, "needs both sigma_min and sigma_max"),
+    "sigma alone": ({"sigma_min": 0.1}, "sigma_min and sigma_max .the statistical setting. need each other"),
     "sigma upside down": ({"sigma_min": 2.0, "sigma_max": 1.0}, "sigma_min must not exceed sigma_max"),
     "sigma zero": ({"sigma_min": 0.0, "sigma_max": 1.0}, "sigma_min must be positive, got 0.0"),
     "sigma and bounds": (
         {"norm_bound": None, "bounds": (-5, 5), "sigma_min": 1.0, "sigma_max": 1.0},
-        "needs norm_bound",
+        "sigma_min and sigma_max need norm_bound",
     ),
-    "step no power": ({"step": 0.3}, r"step must be a power of two, got 0.3: 2\.0\*\*-2 is one"),
+    "step no power": ({"step": 0.3}, r"step must be a power of two, got 0.3: give 2\.0\*\*-2"),
     "step nearly a power": ({"step": Fraction(2**60 + 1, 2**70)}, "step must be a power of two"),
     "step too fine": ({"step": 2.0**-60}, "too fine for d=20 .* raise it to at least"),
     "step too coarse": ({"step": 256.0}, r"too coarse for d=20 .* lower it to 2\.0\*\*6 or less"),
@@ -277,9 +282,9 @@ REFUSED = {
     "bounds too near": ({"norm_bound": None, "bounds": (0, 5e-324)}, "lower < upper in every column"),
     "bounds in words": (
         {"norm_bound": None, "bounds": ("1", "20")},
-        "must be a number, or one number for each column, got '1'",
+        "must be one number or one per column, got '1'",
     ),
-    "bounds complex": ({"norm_bound": None, "bounds": (0, 2j)}, "must be a number, or one number for each column"),
+    "bounds complex": ({"norm_bound": None, "bounds": (0, 2j)}, "must be one number or one per column"),
     "few rows in words": ({"allow_few_rows": "no"}, "allow_few_rows must be True or False, got 'no'"),
     "seed no number": ({"seed": 1.5}, "seed must be an integer, got 1.5"),
 }
@@ -294,15 +299,15 @@ def test_bad_arguments_are_refused_with_the_value_and_the_cure(rows, case):
 
 
 def test_pairs_for_two_columns_are_not_taken_for_lower_and_upper(rows):
-    with pytest.raises(ValueError, match="for two columns cannot be told"):
+    with pytest.raises(ValueError, match="is ambiguous for two columns"):
         release(rows[:, :2], norm_bound=None, bounds=[(0, 10), (0, 20)])
     assert release(rows[:, :2], norm_bound=None, bounds=([0, 0], [10, 20])).d == 2
 
 
 BAD_ROWS = {
     "three dimensions": (np.zeros((10, 10, 10)), r"got 3 dimensions"),
-    "no rows": (np.zeros((0, 5)), r"X is empty: got shape \(0, 5\)"),
-    "no columns": (np.zeros((5, 0)), "X is empty"),
+    "no rows": (np.zeros((0, 5)), r"X is empty, got shape \(0, 5\)"),
+    "no columns": (np.zeros((5, 0)), "X has no columns"),
     "a number": (3.0, r"got 0 dimensions"),
     "strings": (np.array([["a", "b"]]), "X must hold real numbers, got text: leave out"),
     "objects": (np.array([[None, 1]]), "got objects"),
@@ -522,7 +527,7 @@ def test_the_public_names_are_these():
         ("mean", {"by": "clinic"}, "mean() has no argument 'by': dpmean.mean_by takes it"),
         ("mean_by", {"group": ["a"]}, "mean_by() has no argument 'group': did you mean 'groups'?"),
         ("plan", {"norm_bound": 1}, "plan() has no argument 'norm_bound': dpmean.mean and dpmean.mean_by take it"),
-        ("plan", {"wxyz": 1}, "plan() has no argument 'wxyz': help(dpmean.plan) lists those that there are"),
+        ("plan", {"wxyz": 1}, "plan() has no argument 'wxyz': help(dpmean.plan) lists its arguments"),
     ],
 )
 def test_a_misspelt_argument_is_told_with_the_one_that_is_meant(function, given, words):

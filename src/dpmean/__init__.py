@@ -133,16 +133,16 @@ _MODULES = {
     "zcdp_implied_by": "privacy.conversions",
     "zcdp_that_implies": "privacy.conversions",
 }
-"""Where each public name is defined: to use one loads that module, and what it needs, and no other."""
+"""The module that defines each public name. Using a name loads that module and its imports, and no other."""
 _PACKAGES = ("baselines", "collections", "engines")
-"""Public packages that are loaded when they are first used; ``dpmean.sklearn`` needs scikit-learn, and an import."""
+"""Public packages that are loaded on first use. ``dpmean.sklearn`` needs scikit-learn and an import of its own."""
 
 
 moved.install()
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name when it is first asked for (PEP 562), so that ``import dpmean`` costs nothing."""
+    """Load a public name on first use (PEP 562), so that ``import dpmean`` is fast."""
     if name in _PACKAGES:
         return importlib.import_module(f"dpmean.{name}")
     if name in _MODULES:

@@ -1,7 +1,7 @@
-"""The functions that a user calls: the mean of rows, the means of groups, and what to expect of either.
+"""The functions for users: the mean of rows, the means of groups, and a plan for either.
 
-This is one file because every argument is explained where it is. What a function needs is imported when it is called,
-so that whoever plans loads no compiler.
+They share one file because every argument is explained here. Each function imports what it needs when it is called,
+so that a plan loads no compiler.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from dpmean.rows.tables.keyed_table import Key
 
 
-_Given = ParamSpec("_Given")
-_Answer = TypeVar("_Answer")
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
 
-def _knows_arguments(function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
-    """Say of an argument that there is not which one may be meant; the signature stays as it is for all tools."""
+def _suggest_names(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Suggest a name for an unknown argument; tools still see the signature of the function."""
 
     @functools.wraps(function)
-    def call(*args: _Given.args, **given: _Given.kwargs) -> _Answer:
+    def call(*args: _Parameters.args, **given: _Parameters.kwargs) -> _Result:
         _check_names(function.__name__, given)
         return function(*args, **given)
 
@@ -38,7 +38,7 @@ def _knows_arguments(function: Callable[_Given, _Answer]) -> Callable[_Given, _A
 
 
 def _check_names(function: str, given: dict[str, Any]) -> None:
-    """Refuse names of arguments that a function does not have."""
+    """Refuse names of arguments that the function does not have."""
     takes = {one.__name__: _names_of(one) for one in (mean, mean_by, plan)}
     unknown = next((name for name in given if name not in takes[function]), None)
     if unknown is None:
@@ -54,17 +54,17 @@ def _check_names(function: str, given: dict[str, Any]) -> None:
     elif near := longer or get_close_matches(word, takes[function], n=1):
         cure = f"did you mean {near[0]!r}?"
     else:
-        cure = f"help(dpmean.{function}) lists those that there are"
+        cure = f"help(dpmean.{function}) lists its arguments"
     raise ArgumentTypeError(f"{function}() has no argument {unknown!r}: {cure}")
 
 
 def _names_of(function: Any) -> tuple[str, ...]:
-    """Return the names of the arguments of a function that knows them."""
+    """Return the names of the arguments of a public function."""
     code = function.__wrapped__.__code__
     return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
-@_knows_arguments
+@_suggest_names
 def mean(
     X: Any,
     *,
@@ -101,100 +101,105 @@ def mean(
 ) -> Release:
     """Release the mean of the rows of ``X`` under differential privacy.
 
-    Neighbouring data sets have one row more or less, and the number of rows is private, unless you say otherwise.
-    Nothing needs tuning: the centre and the clipping radius are found privately, and the error follows the spread of
-    the rows, not the bound.
+    By default neighbouring datasets differ in one added or removed row, and the number of rows is private.
+    Nothing needs tuning: the centre and the clipping radius are found privately, and the error depends on the spread of
+    the rows, not on the bound.
 
     Args:
-        X: The rows: an (n, d) array, or an (n,) array for one column. It is neither changed nor copied as a whole.
-            Names of files (.npy, Parquet, Arrow, CSV), data frames (pandas, polars, also lazy, pyarrow and others),
-            sparse matrices of SciPy, PyTorch tensors, DuckDB relations, Hugging Face datasets, Dask arrays and data
-            frames, and Spark data frames are read where they are, and give the same release.
-        rho: The privacy budget in zero-concentrated differential privacy (zCDP). Smaller is stronger: at delta = 1e-6,
-            0.5 is epsilon = 5.2, and 0.024 is epsilon = 1. Give either ``rho`` or ``epsilon``.
-        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``,
-            except in the local model, where ``epsilon`` alone is pure differential privacy.
-        delta: The delta that belongs to ``epsilon``. It should be well below 1/n.
-        norm_bound: A bound on the l2 norm of every row, known without looking at the rows. Longer rows are clipped to
-            it. Use it when all columns share a unit (pixels, embeddings): what counts is the error of all together, and
-            noise follows the scales of the columns where that makes it smaller. In the central model it may be as large
-            as a million times the spread, the typical distance of a row from the mean. Give either ``norm_bound`` or
-            ``bounds``.
-        bounds: Bounds on the columns, in place of ``norm_bound``: ``(lower, upper)``, each one number or one number per
-            column, or ``{"age": (0, 130), ...}``. Rows outside are clipped to the bounds. Use it for columns that have
-            units of their own: where there are enough rows to find their scales, each is as accurate as its own values
-            allow, in its own standard deviations, however loose its range is. Noise is in proportion to the ranges if
-            there are too few rows, with ``shape="round"``, with other methods than ``"refined"``, and in the local and
+        X: The rows: an (n, d) array, or an (n,) array for one column. It is not changed, and not copied as a whole.
+            ``X`` may also be the name of a file or several (.npy, Parquet, Arrow, CSV), a data frame (pandas, polars
+            including lazy frames, pyarrow and others), a SciPy sparse matrix, a PyTorch tensor, a DuckDB relation, a
+            Hugging Face dataset, a Dask array or data frame, or a Spark data frame. Rows are read where they are, and
+            the same rows give the same release.
+        rho: The privacy budget in zero-concentrated differential privacy (zCDP). A smaller budget protects more: at
+            delta = 1e-6, rho = 0.5 corresponds to epsilon = 5.2, and rho = 0.024 to epsilon = 1. Give either ``rho`` or
+            ``epsilon``.
+        epsilon: The privacy budget in approximate differential privacy, instead of ``rho``. It needs a ``delta``,
+            except in the local model, where ``epsilon`` alone means pure differential privacy.
+        delta: The delta of ``epsilon``. It should be well below 1/n.
+        norm_bound: An upper bound on the l2 norm of every row, known without looking at the rows. Longer rows are
+            clipped to it. Use it when all columns have the same unit (pixels, embeddings). It minimizes the total error
+            of all columns: noise follows the scales of the columns only where that makes this error smaller. In the
+            central model the bound may be a million times the spread, which is the typical distance of a row from the
+            mean. Give either ``norm_bound`` or ``bounds``.
+        bounds: Bounds on the columns, instead of ``norm_bound``: ``(lower, upper)``, each one number or one number per
+            column, or ``{"age": (0, 130), ...}``. Values outside are clipped to the bounds. Use it when columns have
+            different units. With enough rows the scales of the columns are found privately, and the error of a column
+            depends on its standard deviation, however loose its bounds are. It depends on the width of the bounds if
+            there are too few rows, with ``shape="round"``, with methods other than ``"refined"``, and in the local and
             the shuffle model.
-        method: The estimator. ``"refined"``, the default, refines centre and radius step by step, and is the most
-            accurate. The paper's ``"shifted"`` clips around private medians, and ``"clipped"`` around zero or the
-            middle of the bounds. In the local and the shuffle model ``"shifted"`` is the only one.
-        trust: Who sees the rows. In the ``"central"`` model the process that calls this function does. In the
-            ``"local"`` model every row is a device that sends one randomized message, and only those are seen; give a
-            bound that is at most a hundred times too loose. In the ``"shuffle"`` model every row is a client whose
-            messages are mixed with those of all others before anybody reads them; the budget is ``epsilon`` and
+        method: The estimator. ``"refined"``, the default, refines the centre and the radius step by step and is the
+            most accurate. ``"shifted"`` and ``"clipped"`` are the methods of the paper: the first clips around private
+            medians, the second around zero or the middle of the bounds. The local and the shuffle model support
+            ``"shifted"`` only.
+        trust: The trust model: who sees the rows. With ``"central"`` the process that calls this function sees them.
+            With ``"local"`` every row is a device that sends one randomized message, and only these messages are seen;
+            the bound should be at most a hundred times too large. With ``"shuffle"`` every row is a client, and its
+            messages are mixed with those of all other clients before anybody reads them; the budget is ``epsilon`` and
             ``delta``, and the error is close to that of the central model.
-        rounds: The rounds of the local and the shuffle model. ``"adaptive"`` is more accurate, with 33 rounds in the
-            local model and 3 to 16 in the shuffle model. ``"few"`` has 3 rounds.
-        honest: The share of users in the shuffle model that take part and tell nobody what they sent. Their noise alone
-            is enough for the guarantee.
-        fidelity: How the shuffle model is simulated. ``"totals"`` draws what all messages add up to, and ``"messages"``
-            makes and mixes every message. Both have the same distribution.
-        columns: The columns of a table to use: several names, or one. By default all of them are used.
-        vector_column: The column of a table that holds vectors, in place of ``columns``.
-        sep: What stands between the columns of a CSV file: ``";"``, ``"|"``, or a tab. By default the first line tells,
-            together with the names that you give, and a ``FormatWarning`` says what was assumed. Rows are never asked.
-        decimal: The mark before decimals in a CSV file: ``"."``, the default, or ``","``.
-        encoding: How the text of a CSV file is encoded: ``"utf-8"``, ``"utf-16"``, ``"latin-1"``, ``"cp1252"`` or
-            another one with one byte per character. By default a byte order mark tells; without one it is UTF-8.
-        quotechar: What stands around the fields of a CSV file that hold the separator. It is doubled within them.
+        rounds: The number of rounds in the local and the shuffle model. ``"adaptive"`` is more accurate and takes 33
+            rounds in the local model, and 3 to 16 in the shuffle model. ``"few"`` takes 3 rounds.
+        honest: The share of users in the shuffle model who follow the protocol and reveal to nobody what they sent.
+            Their noise alone is enough for the guarantee.
+        fidelity: How the shuffle model is simulated. ``"totals"`` draws the sum of all messages. ``"messages"`` creates
+            and mixes every message. Both give the same distribution.
+        columns: The columns of a table to average: one name, or several. By default all columns.
+        vector_column: The column of a table that holds vectors, instead of ``columns``.
+        sep: The separator between the columns of a CSV file: ``","``, ``";"``, ``"|"`` or a tab. By default it is
+            inferred from the first line and from the column names that you give, and a ``FormatWarning`` says what was
+            assumed. It is never inferred from rows.
+        decimal: The decimal mark in a CSV file: ``"."``, the default, or ``","``.
+        encoding: The text encoding of a CSV file: ``"utf-8"``, ``"utf-16"``, ``"latin-1"``, ``"cp1252"`` or another
+            one with one byte per character. By default a byte order mark decides; a file without one is read as UTF-8.
+        quotechar: The quote character of a CSV file. It is written twice inside a quoted field.
         newlines: How line breaks in a CSV file are read. With ``"records"``, the default, every line is one record, so
-            that nothing in one line can change how another is read. With ``"quoted"``, line breaks within quoted fields
-            belong to the field (RFC 4180); use it for files that a conforming program wrote.
-        privacy_unit: The column that says whose row it is, or one key per row. All rows of one person are then
-            protected together: they enter as one vector, their mean, and ``n`` is the number of persons. By default
-            every row is protected by itself.
-        neighbours: Which data sets are neighbours. By default add-or-remove-one in the central model: any one row (or
-            person) may be there or not, the number of rows is private, and ``release.n`` is a noisy count. With
-            ``"replace-one"``, where you declare n public, any one row may be another. In the local and the shuffle
-            model n is public, and ``"replace-one"`` is the default and the only one.
-        passes: How often all rows are read at most, beside a small sample: 2, or 1. One pass clips at one of 16 radii
-            per doubling and is a little less accurate. Every pass over files or a cluster costs time.
+            that nothing in one line can change how another is read. With ``"quoted"``, a line break inside a quoted
+            field belongs to the field (RFC 4180). Use it for files that were written by a conforming program.
+        privacy_unit: The column that identifies the person of each row, or one key per row. All rows of one person are
+            then protected together: they are averaged to one vector per person, and ``n`` is the number of persons. By
+            default every row is protected by itself.
+        neighbours: Which datasets are neighbours. With ``"add-or-remove-one"``, the default in the central model, they
+            differ in one added or removed row (or person), the number of rows is private, and ``release.n`` is a noisy
+            count. With ``"replace-one"`` they differ in the values of one row, and the number of rows is public. The
+            local and the shuffle model support ``"replace-one"`` only.
+        passes: The maximum number of passes over all rows, after a small sample: 2 or 1. With one pass, the clipping
+            radius is one of 16 per factor of two, and the mean is slightly less accurate. Every pass over files or a
+            cluster takes time.
         sigma_min: A lower bound on the standard deviation in any direction, for independent rows from one distribution.
             It needs ``sigma_max``, and ``norm_bound`` then bounds the mean of the distribution (section 3.4 of the
             paper).
         sigma_max: An upper bound on the standard deviation in any direction. It needs ``sigma_min``.
-        step: The resolution of the answer, a power of two. With ``bounds`` it is in multiples of half a range.
-        nan: What to do with values that are NaN or infinite. ``"raise"`` refuses them. ``"drop"`` leaves out the rows
-            that have one, as if they were not there; the number of rows must be private for that, as it is by default.
-            ``"impute"`` puts zero, or the middle of the bounds, in their place. With ``{"income": "impute", "crp":
-            10.0, ...}`` each column has a choice of its own, or a public value to count as, which must not come from
-            the rows; columns that are not named refuse missing values, and columns without names are counted from 0. Of
-            one person's rows, missing values are left out of the mean, and the choice is about what is missing in all
-            of them. In the local and the shuffle model a device always answers: such a row counts as the centre.
-        count_values: Whether to tell how many rows have a value in each column: ``release.value_counts``, with noise,
-            for a 25th of the budget. With it, the release can tell by how much imputing may have moved the mean.
-        shape: Whether noise follows the scales of the columns, that is, how widely each varies. With ``"auto"``, the
-            default, method refined asks for the scales, privately and for a small part of the budget, where there are
-            enough rows; ``release.scales`` has them. With ``"round"`` it does not ask. If you know the scales, give
-            them: one positive number per column, about its standard deviation, or ``{"age": 18.0, ...}``. They must not
-            come from looking at the rows, and they cost nothing.
-        population: Whether to ask for the variances of the columns, for 1 to 10 % of the budget: then
-            ``release.interval(of="population")`` and ``release.std`` are there. Method refined in the central model
-            does.
+        step: The resolution of the mean, a power of two. With ``bounds`` it is in units of half the width of the bounds
+            of a column.
+        nan: What to do with missing values (NaN) and infinite values. ``"raise"``, the default, refuses them.
+            ``"drop"`` leaves out the rows that have one; the number of rows must be private, as it is by default.
+            ``"impute"`` replaces them with zero, or with the middle of the bounds. ``{"income": "impute", "crp": 10.0,
+            ...}`` makes a choice for each column. A number replaces the missing values of its column; it must be
+            public, and not computed from the rows. Columns that are not listed refuse missing values. Columns without
+            names are numbered from 0. With a ``privacy_unit``, the mean of a person's rows ignores missing values, and
+            ``nan`` applies where a person has no value in a column. In the local and the shuffle model a row with a
+            missing value counts as the centre, because every device has to answer.
+        count_values: Whether to release a noisy number of values for each column, ``release.value_counts``, for 4 % of
+            the budget. The release can then say how far imputed values may have moved the mean.
+        shape: Whether the noise follows the scales of the columns, that is, how much each column varies. With
+            ``"auto"``, the default, method ``"refined"`` finds the scales privately if there are enough rows, for a
+            small part of the budget; they are in ``release.scales``. With ``"round"`` it does not. If you know the
+            scales, give them, and they cost nothing: one positive number per column, roughly its standard deviation, or
+            ``{"age": 18.0, ...}``. They must not be computed from the rows.
+        population: Whether to release the variances of the columns too, for 1 to 10 % of the budget.
+            ``release.interval(of="population")`` and ``release.std`` need them. It requires method ``"refined"`` in the
+            central model.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
             returned.
         seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
-        allow_few_rows: Whether to go on where there are too few rows to expect a useful answer. By default that is an
-            error.
+        allow_few_rows: Whether to continue if there are too few rows for a useful mean. By default that is an error.
 
     Returns:
-        A ``Release``: the mean, the noise in it, and the receipts of everything that was asked. All of it may be
-        published.
+        A ``Release``: the mean, its errors, and a receipt for every query. All of it may be published.
 
     Raises:
-        ValueError: when an argument or the rows cannot be used; nothing is released then.
-        TypeError: when an argument or the rows have an unusable type.
+        ValueError: if an argument or the rows cannot be used. Nothing is released.
+        TypeError: if an argument or the rows have the wrong type. Nothing is released.
 
     Example:
         >>> import numpy as np, dpmean
@@ -242,7 +247,7 @@ def mean(
     return run(X, request)
 
 
-@_knows_arguments
+@_suggest_names
 def mean_by(
     X: Any,
     *,
@@ -275,53 +280,56 @@ def mean_by(
 ) -> GroupedRelease:
     """Release the mean of each group of rows under differential privacy.
 
-    A row, or a person, is in one group, so every group gets the whole budget and all of them together cost it once;
-    where a person may count in k groups, each gets a k-th of it.
-    Groups that are too small get no number but a reason. Rows of groups that are not listed are left out, and nothing
-    tells whether there are any.
+    Every row, or person, is in one group. Therefore every group gets the whole budget, and all groups together cost it
+    once. If a person may be in k groups, every group gets a k-th of the budget. A group that is too small gets no mean,
+    but a reason. Rows of groups that are not listed are left out, and nothing reveals whether there are any.
 
     Args:
-        X: Files, a data frame, a DuckDB relation, a Hugging Face dataset, an array or a tensor on a CPU. The columns
-            that are used are held in memory.
-        by: The column that names the group, or one label per row. With several columns, ``["clinic", "sex"]``, groups
-            are combinations of their values.
-        groups: The labels of the groups, listed by you. Labels found in the data would tell who is there. With several
-            columns a label is a tuple, ``("North", "f")``; ``list(itertools.product(clinics, sexes))`` lists all.
+        X: Files, a data frame, a DuckDB relation, a Hugging Face dataset, or an array or a tensor on a CPU. The columns
+            in use are held in memory.
+        by: The column with the group of each row, or one label per row. With several columns, ``["clinic", "sex"]``,
+            groups are combinations of their values.
+        groups: The labels of the groups, listed by you. They must not come from the rows: that would reveal who is in
+            the dataset. With several columns a label is a tuple, ``("North", "f")``;
+            ``list(itertools.product(clinics, sexes))`` lists all combinations.
         rho: The privacy budget of all groups together, in zCDP. Give either ``rho`` or ``epsilon``.
-        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``.
-        delta: The delta that belongs to ``epsilon``. It should be well below one over the number of rows.
-        norm_bound: A bound on the l2 norm of every row. Give either ``norm_bound`` or ``bounds``.
+        epsilon: The privacy budget in approximate differential privacy, instead of ``rho``. It needs a ``delta``.
+        delta: The delta of ``epsilon``. It should be well below 1/n.
+        norm_bound: An upper bound on the l2 norm of every row. Give either ``norm_bound`` or ``bounds``.
         bounds: Bounds on the columns, as for ``dpmean.mean``.
         method: The estimator, as for ``dpmean.mean``.
-        columns: The columns to use: several names, or one. By default all others are used.
-        vector_column: The column that holds vectors, in place of ``columns``.
-        sep: What stands between the columns of a CSV file, as for ``dpmean.mean``.
-        decimal: The mark before decimals in a CSV file, as for ``dpmean.mean``.
-        encoding: How the text of a CSV file is encoded, as for ``dpmean.mean``.
-        quotechar: What stands around fields in a CSV file, as for ``dpmean.mean``.
+        columns: The columns to average: one name, or several. By default all columns that have no other use.
+        vector_column: The column that holds vectors, instead of ``columns``.
+        sep: The separator between the columns of a CSV file, as for ``dpmean.mean``.
+        decimal: The decimal mark in a CSV file, as for ``dpmean.mean``.
+        encoding: The text encoding of a CSV file, as for ``dpmean.mean``.
+        quotechar: The quote character of a CSV file, as for ``dpmean.mean``.
         newlines: How line breaks in a CSV file are read, as for ``dpmean.mean``.
-        privacy_unit: The column that says whose row it is, or one key per row. A person then counts in
-            ``contributions`` of the listed groups at most, in each with the mean of that person's rows in it. For a
-            person with rows in more groups a public hash of the key chooses, and rows in the others are left out.
-        contributions: In how many groups one person counts at most; it needs a ``privacy_unit``. By default that is
-            one. With k, every group gets a k-th of the budget, as what one person's groups cost adds up.
-        sizes: Whether the sizes of groups are protected. With ``"private"`` they are told with noise, which costs a
-            small part of the budget, and whether a row is there at all is protected. With ``"public"`` they are told
-            exactly: who is in which group is then public, and only what they contributed is protected.
-        neighbours: Which data sets are neighbours. By default add-or-remove-one, and ``"replace-one"`` where sizes are
-            public. With private sizes and ``"replace-one"`` a row may also move to another group: that costs up to four
-            times as much, so every group gets a quarter of the budget.
-        nan: What to do with values that are NaN or infinite, as for ``dpmean.mean``. To leave rows out, sizes must be
-            private.
-        count_values: Whether to tell how many rows of each group have a value in each column, as for ``dpmean.mean``.
-        shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``. Every group is asked for scales
-            of its own; scales that you give hold for all groups.
-        population: Whether to ask for the variances of the columns in each group, as for ``dpmean.mean``.
+        privacy_unit: The column that identifies the person of each row, or one key per row. A person then counts in at
+            most ``contributions`` of the listed groups, and in each of them with the mean of their rows there. If a
+            person has rows in more groups, a public hash of the key selects the groups, and the rows in other groups
+            are left out.
+        contributions: The maximum number of groups in which one person counts. The default is 1; more need a
+            ``privacy_unit``. With k, every group gets a k-th of the budget, because the costs of one person's groups
+            add up.
+        sizes: Whether the number of rows in each group is protected. With ``"private"``, the default, it is released
+            with noise for a small part of the budget, and whether a row is in the dataset is protected. With
+            ``"public"`` it is released exactly: it is then public who is in which group, and only the values of their
+            rows are protected.
+        neighbours: Which datasets are neighbours. The default is ``"add-or-remove-one"``, or ``"replace-one"`` if sizes
+            are public. With private sizes and ``"replace-one"`` a row may also move to another group. That costs up to
+            four times as much, so every group gets a quarter of the budget.
+        nan: What to do with missing values (NaN) and infinite values, as for ``dpmean.mean``. ``"drop"`` needs private
+            sizes.
+        count_values: Whether to release a noisy number of values for each column of each group, as for ``dpmean.mean``.
+        shape: Whether the noise follows the scales of the columns, as for ``dpmean.mean``. The scales are found for
+            each group; scales that you give are used for all groups.
+        population: Whether to release the variances of the columns in each group too, as for ``dpmean.mean``.
         ledger: A ``dpmean.Ledger`` that pays for the release. The cost is taken from its budget before the release is
             returned.
         seed: A seed that makes the noise reproducible, for experiments only. A seeded release protects nobody.
-        allow_few_rows: Whether to give groups a number where they have too few rows to expect a useful one. The release
-            of such a group says so.
+        allow_few_rows: Whether to release a mean of groups with too few rows for a useful one. The release of such a
+            group says so.
 
     Returns:
         A ``GroupedRelease``: for every label a ``Release``, or a ``Refusal`` with its reason.
@@ -359,7 +367,7 @@ def mean_by(
     return run_groups(X, request)
 
 
-@_knows_arguments
+@_suggest_names
 def plan(
     n: int | None = None,
     d: int | None = None,
@@ -380,54 +388,56 @@ def plan(
     population: bool = False,
     groups: Sequence[int] | None = None,
 ) -> Outlook:
-    """Tell what the mean of n rows in d dimensions would be worth, or what it takes to be worth so much.
+    """Predict the error of a private mean, or find the budget or the number of rows for a given error.
 
-    Of the number of rows, the budget and the error give two, and you are told the third. No data are touched.
+    Give two of these three: the number of rows, the budget, the error. The third is computed. No data is read.
 
     Args:
-        n: The number of rows that there will be, or of persons if you will give a ``privacy_unit``. Leave it out to be
-            told how many an ``error`` takes.
+        n: The number of rows that you expect, or of persons if you will give a ``privacy_unit``. Leave it out to find
+            the number that an ``error`` requires.
         d: The number of columns.
-        error: The error that privacy may add to the mean (root mean square). By default that is the l2 norm in spreads,
-            where a spread is the typical distance of a row from the mean; with ``scale`` it is the error of one column
-            in its own unit. Leave out the budget, or else ``n``, to be told the smallest that promises it.
+        error: The error that privacy may add to the mean (root mean square). By default it is the l2 norm in units of
+            the spread, which is the typical distance of a row from the mean. With ``scale`` it is the error of one
+            column in the unit of that column. Leave out the budget, or ``n``, to find the smallest one for this error.
         rho: The privacy budget in zCDP. Give either ``rho`` or ``epsilon``.
-        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``,
+        epsilon: The privacy budget in approximate differential privacy, instead of ``rho``. It needs a ``delta``,
             except in the local model.
-        delta: The delta that belongs to ``epsilon``. It should be well below 1/n. Beside ``error`` and ``n`` it asks
-            for the epsilon at this delta; without it you are told rho in the central model, and the epsilon of pure
+        delta: The delta of ``epsilon``. It should be well below 1/n. With ``error`` and ``n``, the answer is the
+            epsilon at this delta. Without a delta, the answer is rho in the central model, and the epsilon of pure
             differential privacy in the local model.
-        scale: The standard deviation that you expect of a column, in its unit, such as 18 years. All errors are then
-            those of one such column, in this unit.
+        scale: The standard deviation that you expect of a column, in its own unit, such as 18 years. All errors are
+            then errors of one such column, in this unit.
         rows: What the rows look like, in the central model. ``"normal"`` is the default. Columns may be ``"uniform"``,
             ``"binary"``, ``"mostly zero"``, ``"laplace"`` (exponential tails on both sides), ``"skewed"`` (one such
             tail), ``"lognormal"`` (a longer one), ``"correlated"`` (images, successive measurements), or have
-            ``"heavy tails"`` (an infinite variance). Rows may be in ``"clusters"``, or nearly all in one and some in a
-            ``"small cluster"``, or on a ``"line"``.
-        trust: The trust model: ``"central"`` (the refined mean), ``"local"`` or ``"shuffle"``.
-        rounds: The rounds of the local and the shuffle model: ``"adaptive"`` or ``"few"``.
-        honest: The share of users in the shuffle model that take part and tell nobody what they sent.
-        neighbours: Which data sets are neighbours. By default add-or-remove-one in the central model: the number of
-            rows is private. With ``"replace-one"``, the default in the other models, it is public.
-        shape: Whether noise is to follow the scales of columns, as for ``dpmean.mean``. With ``"auto"`` the outlook
-            tells whether scales will be asked for, with either kind of bound, and what that costs. With a list of
-            scales it predicts the error for columns of these scales that share a unit (``norm_bound``). With
-            ``bounds`` leave them out: there the error is in each column's own standard deviations, whatever these are.
-        contributions: In how many groups one person will count at most, as for ``dpmean.mean_by``. With k, a group gets
-            a k-th of the budget. Then ``n`` is the number of persons in one group, and the error is that of its mean.
-        count_values: Whether values will be counted, as for ``dpmean.mean``. That takes a 25th of the budget.
-        population: Whether intervals of a population will be asked for, as for ``dpmean.mean``. That takes some 1 %
-            of the budget, and 10 % at most: ``Outlook.variances`` says how much.
-        groups: The sizes of the groups that ``dpmean.mean_by`` will be asked about, in place of ``n``: how many rows,
-            or persons, you expect in each. The outlook says for each whether these are enough, and which budget the
-            smallest needs. It must not come from the rows themselves, unless it is for the holder of the data only.
+            ``"heavy tails"`` (an infinite variance). Rows may be in ``"clusters"``, mostly in one cluster with a few in
+            a ``"small cluster"``, or on a ``"line"``.
+        trust: The trust model: ``"central"`` (with method ``"refined"``), ``"local"`` or ``"shuffle"``.
+        rounds: The number of rounds in the local and the shuffle model: ``"adaptive"`` or ``"few"``.
+        honest: The share of users in the shuffle model who follow the protocol and reveal to nobody what they sent.
+        neighbours: Which datasets are neighbours. With ``"add-or-remove-one"``, the default in the central model, the
+            number of rows is private. With ``"replace-one"``, the default in the other models, it is public.
+        shape: Whether the noise will follow the scales of the columns, as for ``dpmean.mean``. With ``"auto"`` the
+            outlook says whether scales will be found, with either kind of bound, and what that costs. With a list of
+            scales it predicts the error for columns of these scales that have the same unit (``norm_bound``). With
+            ``bounds`` leave them out: the error is then in standard deviations of each column, whatever these are.
+        contributions: The maximum number of groups in which one person will count, as for ``dpmean.mean_by``. With k, a
+            group gets a k-th of the budget. ``n`` is then the number of persons in one group, and the error is that of
+            its mean.
+        count_values: Whether values will be counted, as for ``dpmean.mean``. That takes 4 % of the budget.
+        population: Whether variances will be released, as for ``dpmean.mean``. That takes about 1 % of the budget, and
+            at most 10 %: ``Outlook.variances`` says how much.
+        groups: The number of rows, or persons, that you expect in each group of ``dpmean.mean_by``, instead of ``n``.
+            The outlook says for each group whether they are enough, and which budget the smallest group needs. Do not
+            compute these numbers from the rows, unless only the holder of the data sees the outlook.
 
     Returns:
-        An ``Outlook``: print it, or read its numbers. Its ``goal`` has what an ``error`` takes.
+        An ``Outlook``: print it, or read its numbers. Its ``goal`` has the budget or the number of rows for an
+            ``error``.
 
     Raises:
-        ValueError: when an argument cannot be used, or the error is out of reach.
-        TypeError: when an argument has an unusable type.
+        ValueError: if an argument cannot be used, or if the error cannot be reached.
+        TypeError: if an argument has the wrong type.
 
     Example:
         >>> import dpmean

@@ -1,4 +1,4 @@
-"""Closed lists of names, such as those of trust models; a name that is not in its list is an error."""
+"""Closed lists of names, such as the trust models. A name that is not in its list is an error."""
 
 from __future__ import annotations
 
@@ -11,90 +11,90 @@ _Kind = TypeVar("_Kind", bound=StrEnum)
 
 
 class Trust(StrEnum):
-    """Who sees rows."""
+    """Who sees the rows."""
 
     CENTRAL = "central"
-    """A trusted curator sees them, and adds noise to answers."""
+    """A trusted curator sees them and adds noise to the answers."""
     LOCAL = "local"
-    """Nobody does, since devices randomize what they send."""
+    """Nobody sees them, because devices randomize what they send."""
     SHUFFLE = "shuffle"
-    """Nobody does, as long as shuffler and analyzer do not work together."""
+    """Nobody sees them, as long as the shuffler and the analyzer do not collude."""
 
 
 class Sizes(StrEnum):
-    """Whether the numbers of rows in groups are protected."""
+    """Whether the number of rows in each group is protected."""
 
     PRIVATE = "private"
-    """They are told with noise."""
+    """It is released with noise."""
     PUBLIC = "public"
-    """They are told as they are, and so is who is in which group."""
+    """It is released exactly, and it is public who is in which group."""
 
 
 class Missing(StrEnum):
-    """What becomes of values that are not finite."""
+    """What to do with values that are missing or infinite."""
 
     RAISE = "raise"
-    """They end the call."""
+    """Raise an error."""
     IMPUTE = "impute"
-    """They count as the middle of the bounds, or zero."""
+    """Replace them with the middle of the bounds, or with zero."""
     DROP = "drop"
-    """Their row does not count."""
+    """Leave out their rows."""
 
 
 class Newlines(StrEnum):
     """How line breaks in a CSV file are read."""
 
     RECORDS = "records"
-    """Each ends a record."""
+    """Each one ends a record."""
     QUOTED = "quoted"
-    """Those within quoted fields belong to the field."""
+    """Those inside a quoted field belong to the field."""
 
 
 class Shaping(StrEnum):
-    """Whether noise follows the scales of the columns."""
+    """Whether the noise follows the scales of the columns."""
 
     AUTO = "auto"
-    """They are asked for where that is likely to pay."""
+    """It does, if finding them privately is likely to reduce the error."""
     ROUND = "round"
     """It does not."""
 
 
 class RowKind(StrEnum):
-    """What rows look like, as far as it matters for what their mean costs."""
+    """What the rows look like, as far as it changes the error of their mean."""
 
     NORMAL = "normal"
-    """Columns are about normal."""
+    """Columns are roughly normal."""
     UNIFORM = "uniform"
     """Values are spread evenly over a range."""
     BINARY = "binary"
     """Columns have two values, about equally often."""
     MOSTLY_ZERO = "mostly zero"
-    """About one value in twelve is 1, or near it, and the others are 0."""
+    """About one value in twelve is 1, or close to 1; the others are 0."""
     LAPLACE = "laplace"
     """Symmetric, with tails that fall exponentially."""
     SKEWED = "skewed"
-    """A long tail on one side that falls exponentially, as waiting times have."""
+    """A tail on one side that falls exponentially, such as waiting times."""
     LOGNORMAL = "lognormal"
-    """A long tail on one side that falls more slowly, as incomes have."""
+    """A longer tail on one side, such as incomes."""
     HEAVY_TAILS = "heavy tails"
-    """A single value can outweigh all others, as the variance may be infinite."""
+    """The variance may be infinite, so that a single outlier can outweigh all other values."""
     CORRELATED = "correlated"
-    """Columns move together, as the pixels of images and successive measurements do."""
+    """Columns are correlated, such as the pixels of images and successive measurements."""
     CLUSTERS = "clusters"
     """A few clusters of similar size, far apart."""
     SMALL_CLUSTER = "small cluster"
-    """A tenth of the rows is in a cluster of its own, far from all others."""
+    """A tenth of the rows is in one cluster, far from all other rows."""
     LINE = "line"
-    """Evenly along one line, as rows with a trend are."""
+    """Rows lie evenly along one line, such as measurements with a trend."""
 
 
 class ScaleKind(StrEnum):
-    """Where the scales of columns come from."""
+    """Where the scales of the columns come from."""
 
     FOUND = "found"
     """They were found privately."""
     GIVEN = "given"
-    """The caller knew them."""
+    """The caller gave them."""
 
 
 class Rounds(StrEnum):
@@ -105,14 +105,14 @@ class Rounds(StrEnum):
 
 
 class Fidelity(StrEnum):
-    """How a collection in the shuffle model is played."""
+    """How a collection in the shuffle model is simulated."""
 
     TOTALS = "totals"
     MESSAGES = "messages"
 
 
 class Question(StrEnum):
-    """What a plan is to find out, of the number of rows, the budget and the error."""
+    """What a plan has to find: the error, the budget or the number of rows."""
 
     ERROR = "error"
     BUDGET = "budget"
@@ -120,7 +120,7 @@ class Question(StrEnum):
 
 
 class Verdict(IntEnum):
-    """What to expect from a number of rows."""
+    """Whether there are enough rows for a useful mean."""
 
     FINE = 0
     RISKY = 1
@@ -128,7 +128,7 @@ class Verdict(IntEnum):
 
 
 def read_name(kind: type[_Kind], value: object, argument: str, hint: str = "") -> _Kind:
-    """Read a name of a closed list, or refuse it and say which there are, with a hint."""
+    """Read a name of a closed list; an error lists the names, with a hint."""
     for member in kind:
         if isinstance(value, str) and value == member:
             return member

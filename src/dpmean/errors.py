@@ -1,4 +1,4 @@
-"""Errors a caller may catch; every one that is about an argument is a ValueError or a TypeError."""
+"""Errors that a caller may catch. Every error about an argument is a ValueError or a TypeError."""
 
 import contextlib
 from collections.abc import Callable
@@ -8,7 +8,7 @@ _Result = TypeVar("_Result")
 
 
 class DpMeanError(Exception):
-    """The parent of every error of this library."""
+    """The base class of all errors of this library."""
 
 
 class ArgumentError(DpMeanError, ValueError):
@@ -20,17 +20,17 @@ class ArgumentTypeError(DpMeanError, TypeError):
 
 
 class DataError(DpMeanError, ValueError):
-    """The rows cannot be used; nothing was released."""
+    """The rows cannot be used. Nothing was released."""
 
 
 class TooFewRowsError(DpMeanError, ValueError):
-    """There are too few rows for this budget; decided by their number alone.
+    """There are too few rows for this budget. Only their number decides this, not their values.
 
     Args:
-        message: What went wrong, and the cure.
-        rows_needed: The number of rows, or persons, that is needed at least. If more are recommended, the message says
-            how many, as ``dpmean.plan(...).rows_needed`` does.
-        receipts: What was paid to know the number of rows, if it is private.
+        message: The problem and its cure.
+        rows_needed: The minimum number of rows, or persons. If more are recommended, the message says how many, and so
+            does ``dpmean.plan(...).rows_needed``.
+        receipts: The cost of counting the rows, if their number is private.
 
     """
 
@@ -41,41 +41,41 @@ class TooFewRowsError(DpMeanError, ValueError):
 
 
 class TooFewRowsWarning(UserWarning):
-    """There are enough rows for an answer, but not for a good one."""
+    """There are enough rows for a mean, but its error may be large."""
 
 
 class FormatWarning(UserWarning):
-    """The first line of a file decided how the file is read, and nobody else said so."""
+    """The format of a file was inferred from its first line, because the call did not specify it."""
 
 
 class LargeEpsilonWarning(UserWarning):
-    """The budget has an epsilon above 10, so large that the promise alone says little."""
+    """The budget has an epsilon above 10, at which differential privacy by itself guarantees little."""
 
 
 class OverspendError(DpMeanError, ValueError):
-    """A step asked for more privacy budget than it was given."""
+    """A release, or a step of it, needs more privacy budget than is left."""
 
 
 class LedgerError(ArgumentError):
-    """The file of a ledger cannot be read, written or understood; it was left as it is."""
+    """The file of a ledger cannot be read, written or understood. The file is unchanged."""
 
 
 class EntropyError(DpMeanError, RuntimeError):
-    """The operating system gave no usable randomness; nothing was released."""
+    """The operating system returned no usable randomness. Nothing was released."""
 
 
 def hide_sizes(work: Callable[[], _Result]) -> _Result:
-    """Do some work; if memory does not suffice, say that alone: NumPy's error tells how many rows there are."""
+    """Do some work, and hide the details of a memory error: NumPy's message contains the number of rows."""
     with contextlib.suppress(MemoryError):
         return work()
     raise MemoryError(
-        "there is not enough memory for the rows, so no mean was released: use fewer columns or a smaller type, or "
-        "read them from a file"
+        "there is not enough memory for the rows, and no mean was released: use fewer columns, a smaller type such as "
+        "float32, or read the rows from a file"
     )
 
 
 def display_name(name: str | tuple[str, ...]) -> str:
-    """Return the name of a column, or of several, as people read it; a blank one is a name, too, and is quoted."""
+    """Return the name of a column, or of several, for people. A blank name is quoted."""
     if isinstance(name, tuple):
         *first, last = map(display_name, name)
         return f"{', '.join(first)} and {last}" if first else last
@@ -83,16 +83,16 @@ def display_name(name: str | tuple[str, ...]) -> str:
 
 
 def display_label(label: object) -> str:
-    """Return the label of a group as people read it; of a group by several columns it is one value for each."""
+    """Return the label of a group for people; a group by several columns has one value for each."""
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def plural(count: int, one: str, several: str | None = None) -> str:
-    """Return a number and what there is of it, in singular or plural."""
+    """Return a count and its noun, in singular or plural."""
     return f"{count} {one if count == 1 else several or f'{one}s'}"
 
 
 def describe(given: object) -> str:
-    """Return a wrong argument as an error may show it: of all but plain values the type alone, as it may hold rows."""
+    """Return a wrong argument for an error message: a plain value, or else the type, as others may hold rows."""
     plain = given is None or type(given) in (bool, int, float, str)
     return repr(given) if plain else f"an object of type {type(given).__name__}"

@@ -1,4 +1,4 @@
-"""Import paths of version 0.1.0 that have moved: they work for one more version, and a warning names the new one."""
+"""Import paths of version 0.1.0 that have moved. They still work, with a warning that names the new path."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ MODULES = {
     "trust.analyzer": "trust.local.analyzer",
     "trust.protocol": "trust.local.protocol",
 }
-"""Modules that the documentation has shown, or that define a public name, which a pickled object refers to."""
+"""Old and new names of modules that the documentation has shown, or that pickled objects refer to."""
 NAMES = {
     "release": ("release.release", ("Release",)),
 }
-"""Modules that are packages now, and the names that they had."""
+"""Modules that are packages now, and the names that they defined."""
 RENAMED = {"Frame": "Domain"}
-"""Names that were renamed as well."""
+"""Old and new names of classes."""
 GONE = {
     "trust.central": {
         "Central": "use dpmean.trust.central.curator.Curator, which holds rows, budget and noise; "
         "an estimator is called with a curator, as docs/guide/extending.md shows",
     },
 }
-"""Names that the documentation has shown and that nothing replaces as it was, and what to do."""
+"""Names that the documentation has shown and that no longer exist, and what to use instead."""
 
 
 @final
 class _Forward(ModuleType):
-    """A module that hands on the names of another."""
+    """A module that forwards names to another module."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__all__":
@@ -66,17 +66,17 @@ class _Loader:
     """Loads a module under its old name."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Make a module that hands on the names of the one that stands in its place."""
+        """Return a module that forwards names to the new module."""
         return _Forward(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Say where its names are now."""
+        """Warn with the new name."""
         _warn(module.__name__, _new(module.__name__))
 
 
 @final
 class _Finder:
-    """Finds modules by their old names, after every other finder has looked."""
+    """Finds modules by their old names, after every other finder has failed."""
 
     def find_spec(
         self,
@@ -84,7 +84,7 @@ class _Finder:
         path: Sequence[str] | None,  # noqa: ARG002  the signature of a finder
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        """Return where to load an old name from, if it is one."""
+        """Return how to load a module, if its name is an old one."""
         if fullname == "dpmean.books":
             return ModuleSpec(fullname, _Empty(), is_package=True)  # type: ignore[arg-type]  # importlib.abc is slow
         if fullname.removeprefix("dpmean.") in MODULES:
@@ -94,17 +94,17 @@ class _Finder:
 
 @final
 class _Empty:
-    """Loads a package that has only old names in it."""
+    """Loads a package that contains only old names."""
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Leave it to the import system."""
+        """Return nothing, so that the import system creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: there is nothing in it."""
+        """Do nothing, because the package is empty."""
 
 
 def forward(package: str, name: str) -> Any:
-    """Return a name that a package had when it was a module, or say what took its place, or that it has none."""
+    """Return a name that a package defined when it was a module, or raise an error that says what to use instead."""
     old = package.removeprefix("dpmean.")
     new, names = NAMES.get(old, ("", ()))
     if name == "__all__" and names:
@@ -121,23 +121,23 @@ def forward(package: str, name: str) -> Any:
 
 
 def install() -> None:
-    """Let old names be found."""
+    """Install the finder of old names."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
 
 
 def _is_asked_by_import() -> bool:
-    """Tell whether ``from package import name`` asks a package, through ``forward``, if it has the name.
+    """Return whether ``from package import name`` has called ``forward``, to see whether the package has the name.
 
-    It asks once more, from the line of the user, for the name itself. Only an ``ImportError`` at the first time keeps
-    its own words.
+    It asks a second time, from the user's line, for the value of the name. The message of an error reaches the user
+    only if it is an ``ImportError`` at the first time.
     """
     asking = sys._getframe(3)
     return asking.f_globals.get("__name__") == "importlib._bootstrap"
 
 
 def _public_names(module: ModuleType) -> list[str]:
-    """Return what a star imports from a module, by new names and old ones."""
+    """Return the names that ``import *`` takes from a module, new and old."""
     names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
     return [*names, *(old for old, new in RENAMED.items() if new in names)]
 
@@ -147,4 +147,7 @@ def _new(old: str) -> str:
 
 
 def _warn(old: str, new: str) -> None:
-    warn_user(f"{old} has moved to {new}; the old name goes with the next version", DeprecationWarning)
+    warn_user(
+        f"{old} has moved to {new}: use the new name; the old one will be removed in the next version",
+        DeprecationWarning,
+    )

@@ -1,4 +1,4 @@
-"""Warnings that name the user's line: the one that called this package, however far in the warning arises."""
+"""Warnings that point at the line of the user's code that called this package."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from types import FrameType
 
 _PACKAGE = "dpmean"
 _INSIDE = (_PACKAGE, "sklearn", "joblib", "importlib", "multiprocessing", "concurrent", "threading", "runpy")
-"""Packages whose frames are passed over: scikit-learn calls our estimators for the user, and workers do for both."""
+"""Packages whose frames are skipped: scikit-learn and its workers call our estimators on behalf of the user."""
 _STARTERS = ("multiprocessing.spawn", "multiprocessing.forkserver")
-"""Modules that a new process calls from a line of text, which is not the user's."""
+"""Modules that start a new process with ``python -c``, which is not the user's code."""
 _COMMAND = "dpmean.cli"
-"""The command calls the library as a user does."""
+"""The command line interface counts as a user of the library."""
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's code that led here.
+    """Warn at the line of the user's code that called this package.
 
-    A fixed ``stacklevel`` would be right for one way in only, and ``skip_file_prefixes`` needs Python 3.12.
+    A fixed ``stacklevel`` would be right for one public function only, and ``skip_file_prefixes`` needs Python 3.12.
     """
     frame = _user_frame(sys._getframe(1))
     names = frame.f_globals
@@ -33,9 +33,9 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _user_frame(innermost: FrameType) -> FrameType:
-    """Return the first frame on the way out that is the user's.
+    """Return the innermost frame of the user's code.
 
-    In a worker there may be none. Then it is the outermost frame of this package: the public name that was called.
+    A worker process may have none. Then return the outermost frame of this package, that is, the public function.
     """
     entry, inner = innermost, ""
     frame: FrameType | None = innermost
@@ -50,7 +50,7 @@ def _user_frame(innermost: FrameType) -> FrameType:
 
 
 def _module(frame: FrameType) -> str:
-    """Return the name of the module of a frame, also of one that was started by ``python -m``."""
+    """Return the name of the module of a frame, also if ``python -m`` started it."""
     name = str(frame.f_globals.get("__name__") or "")
     spec = frame.f_globals.get("__spec__") if name == "__main__" else None
     return name if spec is None else str(spec.name)

@@ -439,7 +439,11 @@ def test_a_ledger_with_unknown_neighbours_is_refused(name, tmp_path):
 
 def test_every_known_name_is_described_by_words_of_its_own(releases, tmp_path):
     """A page has a sentence for each trust model, and none that serves for all others."""
-    firsts = {"central": "Central model: whoever", "local": "Local model: nobody", "shuffle": "Shuffle model: clients"}
+    firsts = {
+        "central": "Central model: the author",
+        "local": "Local model: nobody",
+        "shuffle": "Shuffle model: clients",
+    }
     for trust, release in releases.items():
         page = dpmean.report(release, tmp_path / "page.html").read_text()
         assert [other for other, words in firsts.items() if words in page] == [trust]

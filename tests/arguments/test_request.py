@@ -177,7 +177,7 @@ def test_what_cannot_be_right_for_any_rows_is_refused_before_they_are_looked_at(
 
 @pytest.mark.parametrize("by", [None, 3, {"clinic": 1}, b"clinic"])
 def test_what_tells_groups_apart_is_a_name_or_keys(by):
-    with pytest.raises(ArgumentTypeError, match="by must name a column, or hold one key per row"):
+    with pytest.raises(ArgumentTypeError, match="by must be the name of a column, or hold one key per row"):
         dpmean.mean_by(Untouchable(), by=by, groups=[0, 1], **ENOUGH)
 
 
@@ -218,7 +218,9 @@ def test_groups_and_persons_by_the_same_column_are_refused_before_anything_is_sp
     frame = pd.DataFrame({"who": np.arange(4000) % 40, "x": np.ones(4000)})
     ledger = dpmean.Ledger(rho=1)
     asked = {"columns": ["x"], "norm_bound": 9.0, "rho": 0.5, "groups": [1, 2], "ledger": ledger}
-    with pytest.raises(ArgumentError, match=r"by and privacy_unit are the same column.*: give the column that tells"):
+    with pytest.raises(
+        ArgumentError, match=r"by and privacy_unit are the same column.*: give the column that identifies"
+    ):
         dpmean.mean_by(frame, by=key, privacy_unit=key, **asked)
     assert not ledger.entries
     assert dpmean.mean_by(frame, by=np.arange(4000) % 4, privacy_unit="who", **asked | {"ledger": None}).unit == "who"

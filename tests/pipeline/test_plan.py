@@ -285,8 +285,8 @@ def test_scales_in_a_plan_need_no_names_and_no_unit():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"shape": [1.0, 2.0]}, "shape has fewer scales than there are columns, 3"),
-        ({"shape": {"a": 1.0}}, "shape has fewer scales than there are columns, 3"),
+        ({"shape": [1.0, 2.0]}, "shape has fewer scales than there are columns .3."),
+        ({"shape": {"a": 1.0}}, "shape has fewer scales than there are columns .3."),
         ({"shape": [1.0, 0.0, 1.0]}, "scales in shape must be positive"),
         ({"shape": [1.0, np.nan, 1.0]}, "scales in shape must be positive"),
         ({"shape": "flat"}, 'shape must be "auto", "round" or the scale'),
@@ -396,7 +396,7 @@ def test_an_error_beside_variances_takes_a_larger_budget():
         ({"contributions": 0}, "contributions must be at least 1, got 0"),
         ({"contributions": 1.5}, "contributions must be an integer, got 1.5"),
         ({"contributions": 2, "trust": "local"}, "contributions is for the central model, got contributions=2"),
-        ({"contributions": 2, "neighbours": "replace-one"}, "rho / 2 with public sizes, or with private ones rho / 8"),
+        ({"contributions": 2, "neighbours": "replace-one"}, "rho / 2 with public sizes; with private sizes rho / 8"),
         ({"count_values": 1}, "count_values must be True or False"),
         ({"count_values": True, "trust": "local"}, "count_values is for the central model"),
         ({"population": "yes"}, "population must be True or False"),
@@ -436,14 +436,14 @@ def test_a_plan_of_groups_is_what_their_means_do():
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
-        ({"n": 9, "groups": [9]}, ValueError, "n=9 and groups are one too many"),
+        ({"n": 9, "groups": [9]}, ValueError, "got n=9 and also groups"),
         ({"groups": []}, ValueError, "groups is empty"),
-        ({"groups": 9}, TypeError, "groups must list how many rows each has"),
-        ({"groups": "9"}, TypeError, "groups must list how many rows each has"),
+        ({"groups": 9}, TypeError, "groups must list the number of rows of each"),
+        ({"groups": "9"}, TypeError, "groups must list the number of rows of each"),
         ({"groups": [9, 0]}, ValueError, "the size of a group must be at least 1, got 0"),
         ({"groups": [9.5]}, TypeError, "the size of a group must be an integer"),
         ({"groups": [9], "trust": "local"}, ValueError, "groups is for the central model"),
-        ({"groups": [9], "neighbours": "replace-one"}, ValueError, "groups is planned for neighbours"),
+        ({"groups": [9], "neighbours": "replace-one"}, ValueError, "groups can be planned only with neighbours"),
     ],
 )
 def test_sizes_of_groups_are_checked(given, kind, words):

@@ -338,7 +338,7 @@ def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
     assert "is trusted with them" in words["vector"]
     assert "nobody is trusted" in words["local"]
     assert "pure differential privacy" in words["local"]
-    assert "shuffler and analyzer do not work together" in words["shuffle"]
+    assert "the shuffler and the analyzer do not collude" in words["shuffle"]
     assert f"at least {releases['shuffle'].settings.collection.honest} clients are honest" in words["shuffle"]
     assert all("was played in one process, which saw all rows" in words[kind] for kind in ("local", "shuffle"))
     apart = replace(releases["local"].settings.collection, played_in_one_process=False)

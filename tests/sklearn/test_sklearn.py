@@ -232,7 +232,7 @@ def test_frames_and_names():
     assert classifier.score(frame, labels) > 0.9
     with pytest.raises(ValueError, match="feature names should match"):
         classifier.predict(frame[["bmi", "age"]])
-    with pytest.raises(ArgumentError, match="columns that have names"):
+    with pytest.raises(ArgumentError, match="needs columns with names"):
         PrivateMean(rho=0.5, bounds=bounds).fit(rows)
 
 

@@ -1,1 +1,1 @@
-"""Arguments: each is read and checked here, once; a refusal names the value and the cure."""
+"""Arguments: each is read and checked here, once. Errors name the value and the cure."""

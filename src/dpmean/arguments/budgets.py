@@ -1,4 +1,4 @@
-"""Budgets, as each trust model takes them."""
+"""Privacy budgets in the notions of each trust model."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _RHO_RANGE = (Fraction(1, 10**12), Fraction(10**12))
 
 
 def read_budget(model: TrustModel, rho: Number | None, epsilon: Number | None, delta: Number | None) -> Budget:
-    """Read a budget in one of the notions that a trust model knows."""
+    """Read a budget in a notion that the trust model supports."""
     if ApproxDp in model.notions:
         return _read_approx(model, rho, epsilon, delta)
     if PureDp in model.notions and rho is None and epsilon is not None and delta is None:
         budget = PureDp(epsilon)
-        half_space(budget.epsilon)  # knows which epsilons it can serve
+        half_space(budget.epsilon)  # refuses an epsilon that is out of range
         return budget
     return read_zcdp(rho, epsilon, delta)
 
 
 def read_zcdp(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp:
-    """Read the budget as zCDP: given as rho, or as epsilon and delta."""
+    """Read a budget in zCDP, given as rho or as epsilon and delta."""
     budget = _given_budget(rho, epsilon, delta)
     if not _RHO_RANGE[0] <= budget.rho <= _RHO_RANGE[1]:
         asked = f"epsilon={epsilon} and delta={delta}, that is " if rho is None else ""
@@ -38,17 +38,17 @@ def read_zcdp(rho: Number | None, epsilon: Number | None, delta: Number | None) 
 
 def _given_budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp:
     if rho is not None and (epsilon is not None or delta is not None):
-        raise ArgumentError("give either rho, or epsilon and delta, not both")
+        raise ArgumentError("got rho and also epsilon or delta: give either rho, or epsilon and delta")
     if rho is not None:
         return Zcdp(rho)
     if epsilon is None and delta is None:
-        raise ArgumentError("a privacy budget is missing: give rho=0.5, say, or epsilon=1.0 and delta=1e-6")
+        raise ArgumentError("a privacy budget is missing: give rho=0.5, for example, or epsilon=1.0 and delta=1e-6")
     if epsilon is None:
-        raise ArgumentError(f"delta={delta} needs an epsilon beside it: give epsilon=1.0, say")
+        raise ArgumentError(f"delta={delta} needs an epsilon: give epsilon=1.0, for example")
     if delta is None:
         raise ArgumentError(
-            f"epsilon={epsilon} needs a delta beside it in the central model: give delta=1e-6, say, "
-            "well below one over the number of rows"
+            f"epsilon={epsilon} needs a delta in the central model: give delta=1e-6, for example, well below one over "
+            "the number of rows"
         )
     return zcdp_that_implies(ApproxDp(epsilon, delta))
 
@@ -57,12 +57,13 @@ def _read_approx(model: TrustModel, rho: Number | None, epsilon: Number | None, 
     """Read the budget of one user: epsilon and delta."""
     if rho is not None:
         raise ArgumentError(
-            f"the {model.name} model needs epsilon and delta, got rho={rho}: give epsilon=1.0, delta=1e-9, say"
+            f"the {model.name} model needs epsilon and delta, got rho={rho}: give epsilon=1.0 and delta=1e-9, for "
+            "example"
         )
     if epsilon is None or delta is None:
         raise ArgumentError(
-            f"the {model.name} model needs epsilon and delta, got {epsilon} and {delta}: give epsilon=1.0, delta=1e-9, "
-            "say"
+            f"the {model.name} model needs epsilon and delta, got epsilon={epsilon} and delta={delta}: give "
+            "epsilon=1.0 and delta=1e-9, for example"
         )
     budget = ApproxDp(epsilon, delta)
     if not Fraction(1, 100) <= budget.epsilon <= LARGEST_EPSILON:

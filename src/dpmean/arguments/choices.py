@@ -1,4 +1,4 @@
-"""Choices of how to ask: neighbours, rounds, who is honest, which ledger, whose randomness."""
+"""Small arguments: neighbours, rounds, the share of honest users, integers, flags, the ledger, the seed."""
 
 from __future__ import annotations
 
@@ -19,43 +19,45 @@ from dpmean.trust.registry import TrustModel
 
 
 def read_neighbours(neighbours: str | None, model: TrustModel, sizes: Sizes | None = None) -> Neighbours:
-    """Read which data sets are neighbours; by default those of the trust model, or of groups with such sizes."""
+    """Read the neighbour relation. The default depends on the trust model, and on the sizes of groups."""
     public = sizes is Sizes.PUBLIC
     if neighbours is None:
         return Neighbours.REPLACE_ONE if public else model.neighbours[0]
-    found = read_name(Neighbours, neighbours, "neighbours", "the latter keeps the number of rows private")
+    found = read_name(Neighbours, neighbours, "neighbours", "add-or-remove-one keeps the number of rows private")
     if found not in model.neighbours:
         raise ArgumentError(
-            f'neighbours="{found}" is for the central model: in the {model.name} model everybody sees how many take '
-            'part. Leave neighbours out, or give trust="central"'
+            f'neighbours="{found}" is for the central model: in the {model.name} model the number of users is public. '
+            'Leave neighbours out, or give trust="central"'
         )
     if public and found is not Neighbours.REPLACE_ONE:
-        raise ArgumentError(f'sizes="public" tells who is there: give neighbours="replace-one", not {neighbours!r}')
+        raise ArgumentError(
+            f'sizes="public" reveals who is in the dataset: give neighbours="replace-one", not {neighbours!r}'
+        )
     return found
 
 
 def read_rounds(rounds: str) -> bool:
-    """Read whether there should be few rounds."""
+    """Return whether few rounds are wanted."""
     return read_name(Rounds, rounds, "rounds") is Rounds.FEW
 
 
 def read_honest(honest: Number) -> Fraction:
-    """Read which part of the users is honest."""
+    """Read the share of honest users."""
     part = positive(honest, "honest")
     if not Fraction(1, 2) <= part <= 1:
-        raise ArgumentError(f"honest must lie between 0.5 and 1 (it is the part of the users that are), got {honest}")
+        raise ArgumentError(f"honest is the share of honest users and must lie between 0.5 and 1, got {honest}")
     return part
 
 
 def read_flag(value: bool, name: str) -> bool:
-    """Read a yes or a no."""
+    """Read a boolean."""
     if not isinstance(value, bool | np.bool_):
         raise ArgumentTypeError(f"{name} must be True or False, got {describe(value)}")
     return bool(value)
 
 
 def read_integer(value: int, name: str) -> int:
-    """Read a number of rows or columns."""
+    """Read a positive integer."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise ArgumentTypeError(f"{name} must be an integer, got {describe(value)}")
     if value < 1:
@@ -64,20 +66,23 @@ def read_integer(value: int, name: str) -> int:
 
 
 def read_ledger(ledger: Ledger | None, seed: int | None) -> Ledger | None:
-    """Read which ledger is to be charged; not for what protects nobody."""
+    """Read the ledger to charge. A seeded release protects nobody and cannot be recorded."""
     if ledger is None:
         return None
     if not isinstance(ledger, Ledger):
         raise ArgumentTypeError(
-            f'ledger must be a dpmean.Ledger, got {describe(ledger)}: give dpmean.Ledger("b.json", rho=1.0)'
+            f'ledger must be a dpmean.Ledger, got {describe(ledger)}: give dpmean.Ledger("ledger.json", rho=1.0)'
         )
     if seed is not None:
-        raise ArgumentError("a release made with a seed protects nobody and is not recorded: leave out seed, or ledger")
+        raise ArgumentError(
+            "a release with a seed protects nobody and cannot be recorded in a ledger: leave out seed, or leave out "
+            "ledger"
+        )
     return ledger
 
 
 def read_seed(seed: int | None) -> int | None:
-    """Read the seed of noise that everybody may know, if there is to be one."""
+    """Read the seed, if one is given."""
     if seed is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""How a CSV file is written: every argument that says so, and what cannot be true of any file."""
+"""The format of a CSV file: its arguments, and combinations that are impossible."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dpmean.rows.files.dialect import Dialect
 
 _WIDE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be")
 _NARROW = re.compile(r"iso8859-\d+|cp125\d|cp(?:437|850|852|855|858|866)|koi8-[ru]|mac-roman")
-"""Encodings with one byte per character, in which the first 128 are those of ASCII: no byte joins with the next one."""
+"""Encodings with one byte per character, in which the first 128 are ASCII: bytes never combine."""
 _TYPICAL = '"utf-8", "utf-16", "latin-1" or "cp1252"'
 _IN_NUMBERS = "+-."
 
 
 def read_dialect(sep: str | None, decimal: str, encoding: str | None, quotechar: str, newlines: str) -> Dialect:
-    """Read how a CSV file is written; ``dpmean.mean`` explains the arguments."""
+    """Read the format of a CSV file; ``dpmean.mean`` explains the arguments."""
     found = Dialect(
         None if sep is None else _read_sep(sep),
         _read_decimal(decimal),
@@ -26,11 +26,11 @@ def read_dialect(sep: str | None, decimal: str, encoding: str | None, quotechar:
         read_name(Newlines, newlines, "newlines"),
     )
     if found.sep == found.decimal:
-        raise ArgumentError(
-            f"sep and decimal are both {sep!r}, so that nobody could tell columns from decimals: give another sep"
-        )
+        raise ArgumentError(f"sep and decimal must be different, got {sep!r} for both: give another sep or decimal")
     if found.quotechar in (found.sep, found.decimal):
-        raise ArgumentError(f"quotechar is {quotechar!r}, and so is sep or decimal: give three different characters")
+        raise ArgumentError(
+            f"quotechar must differ from sep and decimal, got {quotechar!r} for two of them: give three characters"
+        )
     return found
 
 
@@ -44,7 +44,7 @@ def _read_sep(sep: object) -> str:
         or not (one.isprintable() or one == "\t")
     ):
         raise ArgumentError(
-            f"sep must be one ASCII character that is in no number, letter or line break, got {sep!r}: "
+            f"sep must be one ASCII character, but no letter, digit, sign, point or line break, got {sep!r}: "
             'give ",", ";", "|" or a tab, "\\t", or leave it out'
         )
     return one
@@ -53,7 +53,7 @@ def _read_sep(sep: object) -> str:
 def _read_decimal(decimal: object) -> str:
     one = _read_text(decimal, "decimal", 'give "." or ","')
     if one not in (".", ","):
-        raise ArgumentError(f'decimal must be "." or ",", got {decimal!r}: give the mark before the decimals')
+        raise ArgumentError(f'decimal must be "." or ",", got {decimal!r}: give the decimal mark of the file')
     return one
 
 
@@ -69,13 +69,13 @@ def _read_encoding(encoding: object) -> str:
     try:
         name = codecs.lookup(given).name
     except (LookupError, ValueError):
-        raise ArgumentError(f"encoding must be one that is known, got {encoding!r}: give {_TYPICAL}") from None
+        raise ArgumentError(f"encoding must be one that Python knows, got {encoding!r}: give {_TYPICAL}") from None
     name = {"utf-8-sig": "utf-8", "ascii": "utf-8"}.get(name, name)
     if name in _WIDE or _NARROW.fullmatch(name):
         return name
     raise ArgumentError(
-        f"encoding must be UTF-8, UTF-16 or one with one byte per character, got {encoding!r}, in which a character "
-        "may swallow a quote or a line break of another record: convert the file to UTF-8"
+        f"encoding must be UTF-8, UTF-16 or one with one byte per character, got {encoding!r}, in which one record "
+        "could change how the next one is read: convert the file to UTF-8"
     )
 
 

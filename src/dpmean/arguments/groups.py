@@ -21,20 +21,20 @@ from dpmean.rows.tables.keys import written_labels
 @final
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Which groups to release a mean of, and in how many of them a person counts."""
+    """The groups to release means of, and in how many of them a person counts."""
 
     by: By
     labels: tuple[Any, ...]
     sizes: Sizes
     contributions: int = 1
-    """In so many groups a person counts at most: no more than there are."""
+    """The maximum number of groups in which one person counts, at most the number of groups."""
 
 
 def read_groups(by: Key, groups: Sequence[Any], sizes: str = "private", contributions: int = 1) -> Groups:
-    """Read which groups are asked for; ``dpmean.mean_by`` explains the arguments.
+    """Read the groups; ``dpmean.mean_by`` explains the arguments.
 
-    Whether names in a list are those of columns, or labels of rows, the labels say that are listed: tuples name
-    combinations of the values of columns.
+    A list in ``by`` may hold names of columns, or labels of rows. It holds names of columns if the labels in ``groups``
+    are tuples.
     """
     most, labels = read_integer(contributions, "contributions"), _read_labels(groups)
     several = any(isinstance(label, tuple) for label in labels)
@@ -43,29 +43,29 @@ def read_groups(by: Key, groups: Sequence[Any], sizes: str = "private", contribu
 
 
 def _read_columns(by: Key, labels: tuple[Any, ...]) -> SeveralColumns:
-    """Read the columns that labels have a value for."""
+    """Read the columns whose values make up the labels."""
     if not isinstance(by, list | tuple) or not by or not all(isinstance(name, str) for name in by):
         raise ArgumentError(
-            f"groups lists tuples, and so names groups by several columns, got by={describe(by)}: give their names, "
-            'by=["clinic", "sex"], say'
+            f"groups has tuples, which are for groups by several columns, got by={describe(by)}: give the columns, "
+            'by=["clinic", "sex"], for example'
         )
     names = tuple(map(str, by))
     if len(set(names)) < len(names):
-        raise ArgumentError("by: columns must differ, and a name is given twice")
+        raise ArgumentError("by has the same column twice: leave one out")
     for label in labels:
-        if not isinstance(label, tuple) or len(label) != len(names):  # a number that is private if by is a key per row
-            raise ArgumentError(f"groups: {label!r} should be a tuple with a value for each column in by")
+        if not isinstance(label, tuple) or len(label) != len(names):  # their number is private if by is a key per row
+            raise ArgumentError(f"groups: {label!r} must be a tuple with one value for each column in by")
     return SeveralColumns(names)
 
 
 def _read_labels(groups: Sequence[Any]) -> tuple[Any, ...]:
     if isinstance(groups, str | bytes | Mapping) or not hasattr(groups, "__iter__"):
-        raise ArgumentError(f"groups must be several labels, got {groups!r}: give a list")
+        raise ArgumentError(f'groups must be a list of labels, got {groups!r}: give ["A", "B"], for example')
     if type(groups).__module__.partition(".")[0] == "torch":
-        raise ArgumentTypeError("groups is a tensor, whose elements are no labels: give groups.tolist()")
+        raise ArgumentTypeError("groups must be a list of labels, got a tensor: give groups.tolist()")
     labels = [tuple(map(_plain, key)) if isinstance(key, tuple) else _plain(key) for key in groups]
     if not labels:
-        raise ArgumentError("groups is empty: list the labels of the groups, all that may occur")
+        raise ArgumentError("groups is empty: list the labels of all groups that may occur")
     written_labels(labels)
     for label in labels:
         for part in label if isinstance(label, tuple) else (label,):
@@ -74,14 +74,14 @@ def _read_labels(groups: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _plain(label: Any) -> Any:
-    """Return a label without the type of NumPy."""
+    """Return a label as a plain Python value."""
     if isinstance(label, list):
-        raise ArgumentTypeError(f"groups: {label!r} is a list: give a tuple, {tuple(label)!r}")
+        raise ArgumentTypeError(f"groups: a label must not be a list, got {label!r}: give a tuple, {tuple(label)!r}")
     return label.item() if isinstance(label, np.number | np.bool_ | np.str_) else label
 
 
 def _check(label: Any) -> None:
     if isinstance(label, float) and not math.isfinite(label):
-        raise ArgumentError(f"groups: {label!r} is not a finite number: leave it out")
+        raise ArgumentError(f"groups: a label must not be {label!r}: leave it out")
     if isinstance(label, str) and label.encode("utf-8", "replace").decode() != label:
-        raise ArgumentError(f"groups: {label!r} is not text that can be written as UTF-8: leave it out")
+        raise ArgumentError(f"groups: {label!r} cannot be encoded as UTF-8: leave it out")

@@ -1,4 +1,4 @@
-"""What a plan is asked: which of the number of rows, the budget and the error is to be found, and for which rows."""
+"""The arguments of a plan: which of the number of rows, the budget and the error it has to find, and for which rows."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from dpmean.trust.registry import find_trust_model
 @final
 @dataclass(frozen=True, slots=True)
 class ExpectedRows:
-    """What is expected of rows, beside their number, and what is asked about them, beside their mean."""
+    """What the rows look like, and what is released about them besides their mean."""
 
     shaping: OrderedScales = Shaping.AUTO
     kind: RowKind = RowKind.NORMAL
     contributions: int = 1
-    """In how many groups a person counts."""
+    """The maximum number of groups in which one person counts."""
     count_values: bool = False
     population: bool = False
-    """Whether the variances of columns are asked for."""
+    """Whether the variances of the columns are released."""
 
 
 def read_expected(
@@ -41,7 +41,7 @@ def read_expected(
     count_values: bool = False,
     population: bool = False,
 ) -> ExpectedRows:
-    """Read what is known of the rows."""
+    """Read what is expected of the rows."""
     shaping, kind = read_shape(shape), read_name(RowKind, rows, "rows")
     groups, counts = read_integer(contributions, "contributions"), read_flag(count_values, "count_values")
     variances = read_flag(population, "population")
@@ -54,43 +54,45 @@ def read_expected(
         )
     if groups > 1 and not terms.private_size:
         raise ArgumentError(
-            f'contributions={groups} is planned for neighbours="add-or-remove-one": where one is replaced, give the '
-            f"budget of one group, that is rho / {groups} with public sizes, or with private ones rho / {4 * groups} "
-            'and neighbours="add-or-remove-one", and leave contributions out'
+            f'contributions={groups} can be planned only with neighbours="add-or-remove-one". For "replace-one", leave '
+            f"contributions out and give the budget of one group: rho / {groups} with public sizes; with private sizes "
+            f'rho / {4 * groups} and neighbours="add-or-remove-one"'
         )
     if kind is not RowKind.NORMAL and terms.model.name is not Trust.CENTRAL:
         raise ArgumentError(
             f'rows is for the central model, got rows="{kind}" with trust="{terms.model.name}": leave rows out'
         )
     if scale is not None and not isinstance(shaping, Shaping):
-        raise ArgumentError(f"scale={scale} is for columns that vary alike: with scales in shape, leave scale out")
+        raise ArgumentError(f"scale={scale} and scales in shape exclude each other: leave one of them out")
     return ExpectedRows(scales_in_any_order(shaping, d), kind, groups, counts, variances)
 
 
 def read_group_sizes(groups: Sequence[int] | None, n: int | None) -> tuple[int, ...]:
-    """Read how many rows groups are expected to have; none if there are no groups."""
+    """Read the expected number of rows of each group; return an empty tuple if there are no groups."""
     if groups is None:
         return ()
     if n is not None:
-        raise ArgumentError(f"n={n} and groups are one too many: the sizes of groups say how many rows there are")
+        raise ArgumentError(f"got n={n} and also groups, whose sizes say how many rows there are: leave n out")
     if isinstance(groups, str | bytes) or not hasattr(groups, "__iter__"):
-        raise ArgumentTypeError(f"groups must list how many rows each has, got {describe(groups)}: [600, 400], say")
+        raise ArgumentTypeError(
+            f"groups must list the number of rows of each group, got {describe(groups)}: give [600, 400], say"
+        )
     sizes = tuple(read_integer(size, "the size of a group") for size in groups)
     if not sizes:
-        raise ArgumentError("groups is empty: list how many rows each has, [600, 400], say")
+        raise ArgumentError("groups is empty: list the number of rows of each group, [600, 400], say")
     return sizes
 
 
 def check_groups(sizes: tuple[int, ...], terms: Terms) -> None:
-    """Insist on terms that groups are planned for."""
+    """Refuse terms for which groups cannot be planned."""
     if not sizes:
         return
     if terms.model.name is not Trust.CENTRAL:
         raise ArgumentError(f'groups is for the central model, got trust="{terms.model.name}": leave groups out')
     if not terms.private_size:
         raise ArgumentError(
-            'groups is planned for neighbours="add-or-remove-one", the default for means of groups: leave neighbours '
-            "out, or give the size and the budget of one group"
+            'groups can be planned only with neighbours="add-or-remove-one", their default: leave neighbours out, or '
+            "plan one group with its size as n and its own budget"
         )
 
 
@@ -102,34 +104,34 @@ def read_length(value: Number | None, name: str) -> float | None:
 def read_question(
     n: int | None, error: Number | None, rho: Number | None, epsilon: Number | None, delta: Number | None
 ) -> Question:
-    """Read which of the number of rows, the budget and the error is left out, and so is to be found."""
+    """Return which of the number of rows, the budget and the error was left out and has to be found."""
     budget = f"rho={rho}" if rho is not None else f"epsilon={epsilon}" if epsilon is not None else None
     if error is None:
         if n is None:
             raise ArgumentError(
-                "n is missing: give the number of rows, or error=0.01, say, to be told how many it takes"
+                "n is missing: give the number of rows, or error=0.01, for example, to find the number for this error"
             )
         return Question.ERROR
     if n is None and budget is None:
         given = f"error={error} leaves" if delta is None else f"error={error} and delta={delta} leave"
         raise ArgumentError(
-            f"{given} both the number of rows and the budget open: give n to be told the budget, "
-            "or a budget, such as rho=0.5, to be told the number of rows"
+            f"{given} both the number of rows and the budget open: give n to find the budget, or a budget such as "
+            "rho=0.5 to find the number of rows"
         )
     if n is not None and budget is not None:
-        raise ArgumentError(f"n={n}, {budget} and error={error} are one too many: leave out the one to be found")
+        raise ArgumentError(f"got n={n}, {budget} and error={error}: leave out the one that is to be found")
     return Question.BUDGET if budget is None else Question.ROWS
 
 
 def read_open_terms(delta: Number | None, **others: Any) -> Terms:
-    """Read terms whose budget is to be found; until then it is 1, in the notion that fits the trust model.
+    """Read terms whose budget has to be found. Until then it is 1, in the notion that fits the trust model.
 
-    That is epsilon where there is a delta, and else rho in the central and pure differential privacy in the local
-    model.
+    That is epsilon if there is a delta. Otherwise it is rho in the central model, and pure differential privacy in the
+    local model.
     """
     model = find_trust_model(others["trust"])
     if delta is None and ApproxDp in model.notions:
-        raise ArgumentError(f"the {model.name} model needs a delta: give delta=1e-9, say, well below 1/n")
+        raise ArgumentError(f"the {model.name} model needs a delta: give delta=1e-9, for example, well below 1/n")
     if delta is None and model.name is Trust.CENTRAL:
         return read_terms(rho=1, **others)
     return read_terms(epsilon=1, delta=delta, **others)

@@ -1,4 +1,4 @@
-"""What is asked: every argument, read and checked before a row is read, noise is drawn or a ledger is charged."""
+"""A request: all arguments, read and checked before a row is read, noise is drawn or a ledger is charged."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ from dpmean.rows.tables.keyed_table import Key, names_of
 from dpmean.trust.registry import TrustModel
 
 SMALLEST_TO_COUNT = Fraction(1, 10**6)
-"""A smaller budget would say nothing about the number of rows."""
+"""The smallest budget at which a noisy number of rows is useful."""
 _LEAST = PureDp(Fraction(1, 10**9))
-"""Whoever pays in curves is asked for so little that only the kind of the ledger matters."""
+"""A tiny cost that stands for a curve, whose price is not known yet: only the kind of the ledger is checked."""
 _MOST_ROWS = 2**63
-"""No number of rows is larger, exact or noisy."""
+"""An upper bound on the number of rows, exact or noisy."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """All arguments of a mean, read. What they say about columns is checked as soon as these are known, by ``of``."""
+    """All arguments of a mean. What they say about columns is checked by ``of`` when the columns are known."""
 
     terms: Terms
     selection: Selection
     """Which columns of the input to use."""
     privacy_unit: Key | None
     build: Build
-    """How the estimator is made; collections from devices have one of their own."""
+    """Makes the estimator; collections from devices have their own."""
     bound: Bound
     sigmas: tuple[float, float] | None
     step: float | None
     missing: MissingValues
     count_values: bool
-    """Whether to tell how many values each column has."""
+    """Whether to release the number of values in each column."""
     shape: GivenScales
     groups: Groups | None
     ledger: Ledger | None
@@ -70,11 +70,11 @@ class Request:
 
     @property
     def fewest(self) -> int:
-        """The smallest number of rows: a private number may be zero."""
+        """The minimum number of rows: a private number may be zero."""
         return 0 if self.terms.private_size else 1
 
     def check_ledger(self) -> None:
-        """Refuse what the ledger has too little left for, or what is about others, before any row is read."""
+        """Refuse a cost that the ledger cannot pay, or neighbours that it is not for, before any row is read."""
         if self.ledger is None:
             return
         unit, groups = self.privacy_unit, self.groups
@@ -84,28 +84,28 @@ class Request:
         person = unit if unit is None or isinstance(unit, str) else "privacy_unit"
         budget = self.terms.budget
         curve = isinstance(budget, ApproxDp) and isinstance(self.ledger.budget, ApproxDp)
-        cost = _LEAST if curve else budget  # what a curve costs of an epsilon and a delta is known in the end
+        cost = _LEAST if curve else budget  # the price of a curve in epsilon and delta is known at the end
         self.ledger.check(cost, neighbours=relation, unit=person)
 
     def finite(self, names: tuple[str, ...] | None, d: int) -> np.typing.NDArray[np.bool_]:
-        """Return in which columns every value must be finite."""
+        """Return the columns in which every value must be finite."""
         return self.missing.finite(names, d)
 
     def of(self, source: Source) -> Job:
-        """Check what the arguments say about the columns of these rows."""
+        """Check the arguments against the columns of these rows."""
         n, d = source.shape
         if not d:
-            raise DataError("X has no columns, and needs at least one")
+            raise DataError("X has no columns: give at least one column of numbers")
         domain = self.missing.through(self.bound.domain(d, source.names), source.names)
         setting = Setting(domain, self.sigmas, self.step)
         scales = scales_of(self.shape, source.names, d)
         for number in (1, _MOST_ROWS) if self.terms.private_size else (max(n, 1),):
-            widest, _ = setting.at(number)  # all is monotone in it, so every number between these is accepted too
+            widest, _ = setting.at(number)  # everything is monotone in it, so all numbers in between are accepted too
             check_scales(scales, widest, source.names)
             if self.population and not (takes_shape(widest) and (widest.ball or 1.0) >= 1 / EXTREME):
                 raise ArgumentError(
-                    "population=True needs bounds between 2^-400 and 2^400, since squares of larger or smaller numbers "
-                    "are not exact: change units"
+                    "population=True needs bounds between 2^-400 and 2^400, because the squares of other numbers are "
+                    "not exact: use another unit"
                 )
         return Job(self, source, setting, scales)
 
@@ -113,7 +113,7 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request, and the rows that it is about. Whatever draws noise is given this, and no unread argument."""
+    """A request and its rows. Code that draws noise gets a job, and no unchecked argument."""
 
     request: Request
     source: Source
@@ -155,7 +155,7 @@ def read_request(
     allow_few_rows: bool = False,
     population: bool = False,
 ) -> Request:
-    """Read the arguments of ``dpmean.mean``, which explains them, and of ``dpmean.mean_by``, which has groups."""
+    """Read the arguments of ``dpmean.mean``, which explains them, or of ``dpmean.mean_by``, which has groups."""
     terms = read_terms(
         trust=trust,
         rho=rho,
@@ -202,19 +202,21 @@ def read_request(
 def _read_method(model: TrustModel, method: str | None, passes: int, *, population: bool) -> Build:
     if model.methods and method not in (None, *model.methods):
         only = " or ".join(f'"{name}"' for name in model.methods)
-        raise ArgumentError(f"in the {model.name} model the method is {only}, got {describe(method)}: leave it out")
+        raise ArgumentError(
+            f"in the {model.name} model method must be {only}, got {describe(method)}: leave method out"
+        )
     return find_estimator(method, passes, population=population)
 
 
 def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:
-    """Refuse one column for groups and for persons: every group would be one person."""
+    """Refuse the same column for groups and for persons: every group would be one person."""
     if groups is None:
         return
     if privacy_unit is None:
         if groups.contributions > 1:
             raise ArgumentError(
-                f"contributions={groups.contributions} is for persons with rows in several groups, and no column says "
-                'whose row it is: give privacy_unit="patient", say, or leave contributions out'
+                f"contributions={groups.contributions} needs a column that identifies the person of each row: give "
+                'privacy_unit="patient", for example, or leave contributions out'
             )
         return
     by = groups.by
@@ -222,17 +224,17 @@ def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:
     if by is privacy_unit or (named and privacy_unit in names_of(by)):
         which = f" {privacy_unit!r}" if named else ""
         raise ArgumentError(
-            f"by and privacy_unit are the same column{which}, so that every group would be one person: give the column "
-            "that tells persons apart as privacy_unit, or leave it out"
+            f"by and privacy_unit are the same column{which}, and every group would be one person: give the column "
+            "that identifies persons as privacy_unit, or leave it out"
         )
 
 
 def _check_count(terms: Terms, contributions: int) -> None:
-    """Refuse a budget that is too small for a private number of rows, in each of so many groups of one person."""
+    """Refuse a budget that is too small to count a private number of rows in each group of one person."""
     least = SMALLEST_TO_COUNT * contributions
     if terms.private_size and isinstance(terms.budget, Zcdp) and terms.budget.rho < least:
         of_groups = f" and contributions={contributions}" * (contributions > 1)
         raise ArgumentError(
-            f"rho must be at least {float(least):g} where the number of rows is private{of_groups}, got "
+            f"rho must be at least {float(least):g} if the number of rows is private{of_groups}, got "
             f'{float(terms.budget.rho):g}: raise it, or give neighbours="replace-one" if that number is public'
         )

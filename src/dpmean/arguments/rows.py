@@ -1,4 +1,4 @@
-"""Rows: where they are, and whether they are rows of numbers."""
+"""The rows: where they are, and whether they are numbers."""
 
 from __future__ import annotations
 
@@ -25,45 +25,47 @@ def read_rows(
     *,
     fewest: int = 1,
 ) -> Source:
-    """Read where the rows are: files, a cluster, a GPU, or memory; of a table, which columns."""
+    """Open the rows where they are (files, a cluster, a GPU or memory), with the selected columns."""
     source = open_source(X, selection)
     if source is None:
         return InMemory(read_array(X, fewest=fewest))
     if source.shape[0] < fewest:
-        raise DataError("X is empty: it needs at least one row")
+        raise DataError("X is empty: give at least one row")
     return source
 
 
 def read_array(X: ArrayLike, *, fewest: int = 1) -> NDArray[Any]:
-    """Read the rows as a two-dimensional array of numbers, without copying them; so many at least."""
+    """Read the rows as a two-dimensional array of numbers, without a copy; refuse fewer rows than needed."""
     if isinstance(X, np.ma.MaskedArray):
-        raise ArgumentTypeError('X is a masked array: pass X.filled(numpy.nan) and nan="impute" instead')
+        raise ArgumentTypeError('X must not be a masked array: give X.filled(numpy.nan) and nan="impute"')
     array = None
-    with contextlib.suppress(ValueError):  # what it says tells how many rows there are
+    with contextlib.suppress(ValueError):  # its message contains the number of rows
         array = np.asarray(X)
     if array is None:
-        raise DataError("X must be a rectangular array of numbers: its rows differ in length")
+        raise DataError(
+            "X must be a rectangular array of numbers, but its rows differ in length: give rows of the same length"
+        )
     if array.dtype.kind not in "fiub":
-        kind = KINDS.get(array.dtype.kind, "something else")
+        kind = KINDS.get(array.dtype.kind, "another type")
         raise ArgumentTypeError(
-            f"X must hold real numbers, got {kind}: leave out what is not a number, and "
-            "convert the rest, with numpy.asarray(X, dtype=float) or frame[columns].astype(float), say"
+            f"X must hold real numbers, got {kind}: leave out columns that are not numbers, and convert the others, "
+            "for example with numpy.asarray(X, dtype=float) or frame[columns].astype(float)"
         )
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2:
         raise DataError(
-            f"X must have shape (n, d), or (n,) for one dimension, got {array.ndim} dimensions: "
-            "flatten each row with X.reshape(len(X), -1), say"
+            f"X must have shape (n, d), or (n,) for one column, got {array.ndim} dimensions: flatten each row, for "
+            "example with X.reshape(len(X), -1)"
         )
     if not array.shape[1]:
-        raise DataError("X is empty: it has no columns, and needs at least one")
+        raise DataError("X has no columns: give at least one column of numbers")
     if len(array) < fewest:
-        raise DataError(f"X is empty: got shape {array.shape}, need at least one row")
+        raise DataError(f"X is empty, got shape {array.shape}: give at least one row")
     return array
 
 
 def check_columns(d: int, model: TrustModel) -> None:
-    """Refuse more columns than devices can answer about."""
+    """Refuse more columns than devices can handle."""
     if model.devices and d > MOST_COLUMNS:
-        raise ArgumentError(f"the {model.name} model takes at most {MOST_COLUMNS} columns, got {d}")
+        raise ArgumentError(f"the {model.name} model takes at most {MOST_COLUMNS} columns, got {d}: use fewer")

@@ -1,4 +1,4 @@
-"""Whether noise follows the scales of the columns, and what these are if the caller knows them."""
+"""Whether the noise follows the scales of the columns, and these scales if the caller gives them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dpmean.queries.domain import Domain
 from dpmean.rows.column_names import list_names, name_column
 
 ShapeArgument: TypeAlias = str | Sequence[float] | NDArray[np.float64] | Mapping[str, float]
-"""A word, or the scale of each column, in order or by name."""
+"""A choice, or the scale of each column, in order or by name."""
 GivenScales: TypeAlias = OrderedScales | Mapping[str, float]
-"""The same, where scales by name are not in order yet, as the columns are not known."""
+"""The same after reading. Scales by name are in no order until the columns are known."""
 _TYPED = 64
-"""Lists of up to so many entries may be repeated in errors: longer ones may be rows, given by mistake."""
+"""Errors repeat lists of up to this length. A longer one may hold rows, given by mistake."""
 _WRONG = 'shape must be "auto", "round" or the scale of each column, such as [18.0, 25000.0], got '
 _BY_NAME = 'give {"age": 18.0, ...}, with a scale for every column by its name'
 
 
 def read_shape(shape: ShapeArgument) -> GivenScales:
-    """Read whether noise is to follow scales; whether there is one for each column is checked when these are known."""
+    """Read whether the noise follows scales. That each column has one is checked when the columns are known."""
     if isinstance(shape, str):
         for member in Shaping:
             if shape == member:
@@ -35,26 +35,28 @@ def read_shape(shape: ShapeArgument) -> GivenScales:
         return _read_series(shape)
     if isinstance(shape, Mapping):
         if not shape:
-            raise ArgumentError(f"shape={{}} holds no scale: {_BY_NAME}")
+            raise ArgumentError(f"shape={{}} has no scales: {_BY_NAME}")
         for name in shape:
             if not isinstance(name, str):
-                raise ArgumentError(f"shape: names of columns must be text, got {describe(name)}: {_BY_NAME}")
+                raise ArgumentError(f"shape: keys must be names of columns, got {describe(name)}: {_BY_NAME}")
         return dict(zip(shape, _read_scales(list(shape.values()), tuple(shape)), strict=True))
     return _read_scales(shape, None)
 
 
 @final
 class Labelled(dict[str, float]):
-    """Scales by the labels of a series: errors do not repeat these, as it may hold rows by mistake."""
+    """Scales by the labels of a series. Errors do not repeat the labels, as it may hold rows by mistake."""
 
 
 def _read_series(series: Any) -> GivenScales:
-    """Read a series of pandas by its labels, or in its order if these only count its entries."""
+    """Read a pandas series by its labels, or in its order if the labels are 0, 1, 2, ..."""
     labels, values = list(series.keys()), series.to_numpy()
     if all(type(label) is int for label in labels) and labels == list(range(len(labels))):
         return _read_scales(values, None)
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
-        raise ArgumentError("shape: a series needs the names of columns as its labels, each of them once")
+        raise ArgumentError(
+            "shape: the labels of a series must be the names of the columns, each once: give a dictionary or a list"
+        )
     return Labelled(zip(labels, _read_scales(values, None), strict=True))
 
 
@@ -64,11 +66,11 @@ def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> Orde
         return shape
     if isinstance(shape, Mapping):
         if names is None:
-            raise ArgumentError("shape={...} is for columns that have names, which these do not: give a list")
+            raise ArgumentError("shape={...} needs columns with names, and these have none: give a list of scales")
         for name in shape:
             if name not in names:
                 of_series = isinstance(shape, Labelled)
-                wrong = "the series has a label that is no column" if of_series else f"there is no column {name!r}"
+                wrong = "a label of the series is no column" if of_series else f"there is no column {name!r}"
                 raise ArgumentError(f"shape: {wrong}: {list_names(names)}")
         for j, name in enumerate(names):
             if name not in shape:
@@ -76,30 +78,30 @@ def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> Orde
         return tuple(shape[name] for name in names)
     if len(shape) != d:
         few = "fewer" if len(shape) < d else "more"
-        raise ArgumentError(f"shape has {few} scales than there are columns, {d}: give one for each")
+        raise ArgumentError(f"shape has {few} scales than there are columns ({d}): give one scale for each column")
     return shape
 
 
 def scales_in_any_order(shape: GivenScales, d: int) -> OrderedScales:
-    """Return the scales of columns whose names and order do not matter."""
+    """Return the scales in any order, for a plan."""
     return scales_of(tuple(shape.values()) if isinstance(shape, Mapping) else shape, None, d)
 
 
 def check_scales(scales: OrderedScales, domain: Domain, names: tuple[str, ...] | None) -> None:
-    """Refuse given scales that contradict the bounds, or that rows within these bounds cannot be seen in."""
+    """Refuse scales that contradict the bounds, or that are too small or too large for them."""
     if isinstance(scales, Shaping):
         return
     if not takes_shape(domain):
         which = "norm_bound" if domain.lower is None else "bounds"
-        raise ArgumentError(f"shape=[...] needs {which} between 2^-400 and 2^400: change units, or leave shape out")
+        raise ArgumentError(f"shape=[...] needs {which} between 2^-400 and 2^400: use another unit, or leave shape out")
     if domain.lower is None or domain.upper is None:
         return
     halves = domain.upper / 2 - domain.lower / 2
     for j, (scale, half) in enumerate(zip(scales, halves.tolist(), strict=True)):
         if scale > half:
             raise ArgumentError(
-                f"shape: {scale:g} for column {name_column(names, j)} is more than half its range, {half:g}, which no "
-                "standard deviation is: lower it, or widen the bounds"
+                f"shape: {scale:g} for column {name_column(names, j)} is more than half the width of its bounds, "
+                f"{half:g}, and no standard deviation can be: lower it, or widen the bounds"
             )
 
 
@@ -118,21 +120,21 @@ def _read_scales(shape: Sequence[float] | NDArray[np.float64], names: tuple[str,
     if len(bad):
         first = f", got {values[bad[0]]:g} for column {name_column(names, int(bad[0]))}"
         got = first if _is_typed(shape, names) else ""
-        cure = "give a small positive one to a column that hardly varies"
+        cure = "give a small positive scale to a column that hardly varies"
         raise ArgumentError(f"scales in shape must be positive and between 2^-400 and 2^400{got}: {cure}")
     if float(values.min()) < FINEST * float(values.max()):
         got = f", got {values.min():g} and {values.max():g}" if _is_typed(shape, names) else ""
-        raise ArgumentError(f"scales in shape must not be more than 2^60 apart{got}: change units")
+        raise ArgumentError(f"the largest scale in shape must be at most 2^60 times the smallest{got}: use other units")
     return tuple(values.tolist())
 
 
 def _is_typed(shape: object, names: tuple[str, ...] | None) -> bool:
-    """Whether values may be repeated: arrays and long lists may hold rows, by mistake."""
+    """Return whether errors may repeat values: arrays and long lists may hold rows, by mistake."""
     return names is not None or (isinstance(shape, list | tuple) and len(shape) <= _TYPED)
 
 
 def _wrong_entry(shape: object, names: tuple[str, ...] | None) -> str:
-    """Say which entry is no number, if there is one and it can be told."""
+    """Return an error about the first entry that is not a number, if errors may repeat values."""
     for j, entry in enumerate(shape if isinstance(shape, list | tuple) and _is_typed(shape, names) else ()):
         if type(entry) is bool or not isinstance(entry, int | float | np.integer | np.floating):
             got = "text" if isinstance(entry, str) else describe(entry)

@@ -1,4 +1,4 @@
-"""The terms of a release: whom to trust, what it may cost, and which data sets are neighbours."""
+"""The terms of a release: trust model, budget and neighbour relation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpmean.trust.registry import Budget, TrustModel, find_trust_model, models_w
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The terms of a release; everything in it is public."""
+    """The terms of a release, all of them public."""
 
     model: TrustModel
     budget: Budget
@@ -31,9 +31,9 @@ class Terms:
 
     @property
     def zcdp(self) -> Zcdp:
-        """The budget in zCDP, which every release in the central model has."""
+        """The budget in zCDP; every release in the central model has one."""
         if not isinstance(self.budget, Zcdp):
-            raise ArgumentError(f"the {self.model.name} model has no rho, but {self.budget}")
+            raise ArgumentError(f"the {self.model.name} model has no budget in rho, but {self.budget}")
         return self.budget
 
     @property
@@ -54,7 +54,7 @@ def read_terms(
     fidelity: str = "totals",
     sizes: Sizes | None = None,
 ) -> Terms:
-    """Read the terms of a release; ``dpmean.mean`` explains them. ``sizes`` are those of groups, if there are any."""
+    """Read the terms of a release, which ``dpmean.mean`` explains; ``sizes`` is for groups."""
     model = find_trust_model(trust)
     few_rounds, part = read_rounds(rounds), read_honest(honest)
     played = read_name(Fidelity, fidelity, "fidelity")
@@ -78,7 +78,7 @@ def read_terms(
 
 
 def check_options(model: TrustModel, given: Mapping[str, Any]) -> None:
-    """Refuse arguments that this trust model does not take; None stands for what was not given."""
+    """Refuse arguments that the trust model does not take. None means that an argument was not given."""
     for name, value in given.items():
         if value is not None and name not in model.options:
             raise ArgumentError(f'{name} is for {models_with(name)}, got trust="{model.name}": leave {name} out')

@@ -1,6 +1,6 @@
-"""What a device, a shuffler and an analyzer need, to collect a mean from separate machines.
+"""Devices, shufflers and analyzers: the parts of a collection on separate machines.
 
-A device uses ``Client`` alone, and needs neither NumPy nor a compiler: each name is loaded when it is first used.
+A device uses only ``Client``, which needs neither NumPy nor a compiler. Each name is loaded on first use.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _MODULES = {
     "new_key": "trust.shuffle.seal",
     "setup_for": "trust.local.protocol",
 }
-"""Where each name is defined."""
+"""The module that defines each name."""
 
 
 def __getattr__(name: str) -> object:
-    """Load a name when it is first used (PEP 562)."""
+    """Load a name on first use (PEP 562)."""
     if name in _MODULES:
         value: object = getattr(importlib.import_module(f"dpmean.{_MODULES[name]}"), name)
         globals()[name] = value

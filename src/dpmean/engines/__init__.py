@@ -1,4 +1,4 @@
-"""What an engine needs, to add up rows that live elsewhere: a protocol, a kernel, and the rows it makes of both.
+"""What a new engine needs to add up rows that are stored elsewhere: a protocol, a kernel, and a wrapper for rows.
 
 >>> import numpy as np, dpmean
 >>> from dpmean.engines import Streamed

@@ -1,4 +1,4 @@
-"""The trust models: for each its name, its words for people, what it takes, and the module that runs it."""
+"""The trust models: their names, descriptions, arguments, and the modules that run them."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ Budget = Zcdp | PureDp | ApproxDp
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustModel:
-    """Who may see what, and what follows for a caller."""
+    """Who may see what, and which arguments are allowed."""
 
     name: Trust
     label: str
-    """The name, and whom one has to trust, for tables."""
+    """The name, and who has to be trusted, for tables."""
     seen: str
-    """From what somebody might learn about a row, in the middle of a sentence."""
+    """What an attacker sees, for the middle of a sentence."""
     statement: str
-    """What happened to the rows, in sentences for readers of a report."""
+    """Who held the rows, for readers of a report."""
     condition: str = ""
-    """What the promise depends on, to follow "as long as"."""
+    """The condition of the guarantee, to follow "as long as"."""
     notions: tuple[type[Budget], ...]
-    """The notions of privacy that a budget may be given in."""
+    """The notions of differential privacy in which a budget may be given."""
     neighbours: tuple[Neighbours, ...]
     """The neighbour relations; the first is the default."""
     methods: tuple[str, ...] = ()
-    """The only methods, the first by default; none if every estimator of the registry can be used."""
+    """The methods that it supports, the default first; empty if it supports all."""
     options: frozenset[str]
-    """Arguments of ``dpmean.mean`` that not every trust model takes, and this one does."""
+    """The arguments of ``dpmean.mean`` that this trust model takes and some others do not."""
     devices: bool
-    """Whether every row is a device, which answers by itself."""
+    """Whether every row is a device that answers for itself."""
     module: str
-    """Where it is run (``run``) and forecast (``expect``); loaded when it is used."""
+    """The module with its functions ``run`` and ``expect`` (the forecast), loaded on first use."""
 
 
 _CENTRAL = TrustModel(
     name=Trust.CENTRAL,
     label="central, a trusted curator",
     seen="this page",
-    statement="whoever made this page held the rows, and is trusted with them.",
+    statement="the author of this page held the rows and is trusted with them.",
     notions=(Zcdp,),
     neighbours=(Neighbours.ADD_OR_REMOVE_ONE, Neighbours.REPLACE_ONE),
     options=frozenset(
@@ -70,8 +70,8 @@ _LOCAL = TrustModel(
     name=Trust.LOCAL,
     label="local, nobody is trusted",
     seen="all that the device sent, and from this page",
-    statement="nobody is trusted. Each device randomized its answer before it sent it, and the promise holds against "
-    "the collector too.",
+    statement="nobody is trusted. Each device randomized its answer before sending it, and the guarantee also holds "
+    "against the collector.",
     notions=(Zcdp, PureDp),
     neighbours=(Neighbours.REPLACE_ONE,),
     methods=("shifted",),
@@ -83,9 +83,9 @@ _SHUFFLE = TrustModel(
     name=Trust.SHUFFLE,
     label="shuffle",
     seen="all that the analyzer received, and from this page",
-    statement="clients sealed their messages, a shuffler mixed them without reading them, and an analyzer added them "
-    "up.",
-    condition="shuffler and analyzer do not work together",
+    statement="clients encrypted their messages, a shuffler mixed them without reading them, and an analyzer added "
+    "them up.",
+    condition="the shuffler and the analyzer do not collude",
     notions=(ApproxDp,),
     neighbours=(Neighbours.REPLACE_ONE,),
     methods=("shifted",),
@@ -98,11 +98,11 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = MappingProxyType({one.name: one for o
 
 
 def find_trust_model(name: object) -> TrustModel:
-    """Return the trust model of a name, or refuse the name and say which there are."""
+    """Return the trust model with this name; an error lists the names."""
     return TRUST_MODELS[read_name(Trust, name, "trust")]
 
 
 def models_with(option: str) -> str:
-    """Return which trust models take an argument, in words."""
+    """Return the trust models that take an argument, in words."""
     *others, last = [one.name for one in TRUST_MODELS.values() if option in one.options]
     return f"the {' and the '.join([*others, last])} model"

@@ -382,7 +382,7 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         ("cube.npy", "got 3 dimensions"),
         ("*.npy", "one .npy file at a time"),
         ("rows.*", "files of several kinds"),
-        ("head.csv", "X is empty: it needs at least one row"),
+        ("head.csv", "X is empty: give at least one row"),
         ("twice.csv", "have the same name"),
     ):
         with pytest.raises((ArgumentError, ArgumentTypeError, DataError), match=words):

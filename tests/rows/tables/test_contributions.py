@@ -246,8 +246,12 @@ def test_words_say_in_how_many_groups_persons_count(tmp_path):
         ({"contributions": True}, ArgumentTypeError, "contributions must be an integer"),
         ({"contributions": "2"}, ArgumentTypeError, "contributions must be an integer"),
         ({"contributions": math.nan}, ArgumentTypeError, "contributions must be an integer"),
-        ({"contributions": 2, "privacy_unit": None}, ArgumentError, 'give privacy_unit="patient", say, or leave'),
-        ({"contributions": 4, "rho": 3e-6}, ArgumentError, "rho must be at least 4e-06 where .* and contributions=4"),
+        (
+            {"contributions": 2, "privacy_unit": None},
+            ArgumentError,
+            'give privacy_unit="patient", for example, or leave',
+        ),
+        ({"contributions": 4, "rho": 3e-6}, ArgumentError, "rho must be at least 4e-06 if .* and contributions=4"),
     ],
 )
 def test_wrong_contributions_are_refused_and_cost_nothing(wrong, error, words, tmp_path):

@@ -397,7 +397,7 @@ def test_labels_that_can_be_none_are_refused():
     for labels, error, words in (
         ([None], ArgumentError, "None is a missing value"),
         ([math.nan], ArgumentError, "nan is a missing value"),
-        ([[1]], ArgumentTypeError, r"groups: \[1\] is a list: give a tuple, \(1,\)"),
+        ([[1]], ArgumentTypeError, r"groups: a label must not be a list, got \[1\]: give a tuple, \(1,\)"),
     ):
         with pytest.raises(error, match=words):
             dpmean.mean_by(np.ones((2, 1)), by=[1, 2], groups=labels, rho=0.5, norm_bound=1.0)
@@ -432,7 +432,7 @@ def test_a_mapping_or_a_set_is_no_list_of_keys():
             lambda keys=keys: dpmean.mean(np.ones((300, 1)), privacy_unit=keys, rho=0.5, norm_bound=1.0),
             lambda keys=keys: dpmean.mean_by(np.ones((300, 1)), by=keys, groups=[1], rho=0.5, norm_bound=1.0),
         ):
-            with pytest.raises(ArgumentTypeError, match="must name a column, or hold one key per row"):
+            with pytest.raises(ArgumentTypeError, match="must be the name of a column, or hold one key per row"):
                 call()
 
 

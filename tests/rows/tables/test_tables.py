@@ -192,7 +192,7 @@ def test_missing_values_column_by_column():
     assert "values of bmi that were missing counted as the middle of the bounds" in " ".join(str(found).split())
     with pytest.raises(ArgumentError, match="nan: there is no column 'weight'"):
         dpmean.mean(frame, nan={"weight": "impute"}, **SETTINGS)
-    with pytest.raises(ArgumentError, match="columns that have names"):
+    with pytest.raises(ArgumentError, match="needs columns with names"):
         dpmean.mean(frame[["age"]].to_numpy(), rho=0.5, norm_bound=200.0, nan={"age": "impute"})
 
 
@@ -200,7 +200,7 @@ def test_missing_values_column_by_column():
     ("bounds", "words"),
     [
         ({"age": (0, 120)}, "bounds has no entry for column 'bmi': add one"),
-        ({"age": 5, "bmi": (1, 2)}, r"give \(lower, upper\) for every column"),
+        ({"age": 5, "bmi": (1, 2)}, r"must be \(lower, upper\)"),
     ],
 )
 def test_bounds_by_name_are_checked(bounds, words):
@@ -714,7 +714,7 @@ def test_frames_have_the_same_columns_whatever_happened(library):
 def test_columns_and_labels_that_are_given_twice_are_refused(tmp_path):
     frame = table()
     for X in [frame, *everywhere(frame, tmp_path)]:
-        with pytest.raises(ArgumentError, match="a name is given twice"):
+        with pytest.raises(ArgumentError, match="has the same name twice"):
             dpmean.mean(X, rho=0.5, norm_bound=300.0, columns=["age", "age", "bmi"])
     frame["clinic"] = np.arange(len(frame)) % 2
     for by in ("clinic", frame["clinic"].to_numpy().astype(str)):
@@ -858,7 +858,7 @@ def test_a_grouped_release_survives_json():
 def test_what_is_asked_of_groups_is_checked():
     frame = table(500)
     for more, words in (
-        ({"groups": "AB"}, "groups must be several labels"),
+        ({"groups": "AB"}, "groups must be a list of labels"),
         ({"groups": []}, "groups is empty"),
         ({"groups": ["A", "A"]}, "a label is listed twice"),
         ({"sizes": "secret"}, 'sizes must be "private" or "public"'),

@@ -443,7 +443,7 @@ def test_what_has_no_rows_has_a_private_number_of_them(method, passes, tmp_path)
     matrices = [sparse.csr_array((0, 3)), sparse.coo_matrix((0, 3))]
     for nobody in (*matrices, columns, columns.to_pandas(), *tmp_path.iterdir()):
         assert_same(dpmean.mean(nobody, **private), dpmean.mean(np.zeros((0, 3)), **private))
-        with pytest.raises(DataError, match="X is empty: it needs at least one row"):
+        with pytest.raises(DataError, match="X is empty: give at least one row"):
             dpmean.mean(nobody, neighbours="replace-one", **settings)
     with pytest.raises(DataError, match="with at least one column") as caught:
         dpmean.mean(sparse.csr_array((31415, 0)), **private)
@@ -460,9 +460,9 @@ def test_what_is_given_is_checked():
     rows = people(500)
     with pytest.raises(ValueError, match='neighbours must be "replace-one"'):
         dpmean.mean(rows, rho=0.5, norm_bound=60.0, neighbours="swap")
-    with pytest.raises(ValueError, match="rho must be at least 1e-06 where the number of rows is private, got 1e-07"):
+    with pytest.raises(ValueError, match="rho must be at least 1e-06 if the number of rows is private, got 1e-07"):
         dpmean.mean(rows, rho=1e-7, norm_bound=60.0, neighbours="add-or-remove-one")
     with pytest.raises(TooFewRowsError):
         dpmean.mean(rows, rho=1e-6, norm_bound=60.0, neighbours="add-or-remove-one")
-    with pytest.raises(ValueError, match="is for the central model: in the local model everybody sees how many"):
+    with pytest.raises(ValueError, match="is for the central model: in the local model the number of users is public"):
         dpmean.mean(rows, rho=0.5, norm_bound=60.0, trust="local", neighbours="add-or-remove-one")

@@ -596,11 +596,11 @@ def test_bounds_of_columns_work_too_and_a_seed_repeats_the_release():
     [
         ({"trust": "shuffled"}, 'trust must be "central", "local" or "shuffle", got'),
         ({"rounds": "some"}, 'rounds must be "adaptive" or "few"'),
-        ({"method": "refined"}, 'in the local model the method is "shifted"'),
+        ({"method": "refined"}, 'in the local model method must be "shifted"'),
         ({"sigma_min": 1.0}, "sigma_min is for the central model"),
         ({"rho": None, "epsilon": 100.0}, r"epsilon must lie between 0.02 and 16"),
         ({"rho": None}, "budget is missing"),
-        ({"nan": "drop"}, 'leave nan="drop" out'),
+        ({"nan": "drop"}, 'give nan="impute", not nan="drop"'),
         ({"nan": "skip"}, 'nan must be "raise", "impute" or "drop"'),
         ({"allow_few_rows": 1}, "allow_few_rows must be True or False, got 1"),
         ({"trust": "central", "rounds": "few"}, "rounds is for the local and the shuffle model"),
