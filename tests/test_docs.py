@@ -35,7 +35,7 @@ TRUE_OF = {  # what must hold after a page was run, where it does not say so its
     "scale.md": lambda names: abs(names["release"].mean - 5).max() < 0.1,
 }
 VARYING_TEXT, VARYING_CONSOLE = "text numbers vary", "console numbers vary"  # outputs with noise of no seed, or a date
-NUMBER = re.compile(r"(?<![A-Za-z])-?\d+(?:[.,:-]\d+)*(?:e[+-]?\d+)?")
+NUMBER = re.compile(r"(?<![A-Za-z])-?\d+(?:[.,:-]\d+)*(?:\.(?!\.))?(?:e[+-]?\d+)?")
 BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
