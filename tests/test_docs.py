@@ -83,7 +83,7 @@ def run_command(command, folder):
     done = subprocess.run(
         [sys.executable, "-c", "from dpmean.cli import entry; entry()", *arguments],
         cwd=folder,
-        env={**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT / "src")},
+        env={**os.environ, "COLUMNS": "80", "PYTHONPATH": str(ROOT / "src")},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
