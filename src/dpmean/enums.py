@@ -88,6 +88,15 @@ class RowKind(StrEnum):
     """Rows lie evenly along one line, such as measurements with a trend."""
 
 
+class CentroidMetric(StrEnum):
+    """What makes a centroid the nearest of a row."""
+
+    EUCLIDEAN = "euclidean"
+    """The distance between them."""
+    COSINE = "cosine"
+    """The cosine of the angle between them, whatever the lengths of rows."""
+
+
 class ScaleKind(StrEnum):
     """Where the scales of the columns come from."""
 

@@ -59,6 +59,7 @@ NO_ROWS = {"check_estimators_empty_data_messages": "that there are no rows is pr
         (PrivateMean(rho=1e9, bounds=(-1e6, 1e6), allow_few_rows=True, standardize=True), NO_ROWS),
         (PrivateNearestCentroid(classes=[0, 1, 2], rho=1000, norm_bound=1e6), OTHER_LABELS),
         (PrivateNearestCentroid(classes=[0, 1, 2], rho=4000, norm_bound=1e6, neighbours="replace-one"), OTHER_LABELS),
+        (PrivateNearestCentroid(classes=[0, 1, 2], rho=1000, metric="cosine"), OTHER_LABELS),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -26,8 +26,8 @@ from dpmean.arguments.choices import read_flag
 from dpmean.arguments.groups import Groups, read_groups
 from dpmean.arguments.request import Request, read_request
 from dpmean.arguments.shape import ShapeArgument
-from dpmean.enums import Shaping
-from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning, hide_sizes
+from dpmean.enums import CentroidMetric, Shaping, read_name
+from dpmean.errors import ArgumentError, DataError, TooFewRowsError, TooFewRowsWarning, describe, hide_sizes
 from dpmean.estimators.registry import ESTIMATORS
 from dpmean.ledger.ledger import Ledger
 from dpmean.pipeline.dispatch import run
@@ -36,6 +36,7 @@ from dpmean.privacy.budgets import Number
 from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.release import Release
 from dpmean.release.statistics import scale
+from dpmean.sklearn.cosine import NO_DIRECTION, UNIT_LENGTH, direction, unit_rows
 from dpmean.sklearn.rows import (
     as_labels,
     checked_output,
@@ -196,6 +197,10 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
     and all of them together cost it once. How many rows a class has is private too. A class with too few gets no
     centroid: ``fit`` warns and says why, and ``predict`` never answers it.
 
+    With ``metric="cosine"`` every row is first scaled to length 1, by itself. So no bound has to be given, and only the
+    directions of rows count, as is usual for embeddings. A class whose mean cannot be told from its noise gets no
+    centroid either.
+
     A fitted classifier holds no row and may be stored and shown. What ``predict`` and ``score`` say of rows that must
     be protected is not protected. **Every fit spends the budget anew**, in cross-validation and searches too: give a
     ``ledger``, which clones share.
@@ -207,9 +212,11 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``.
         delta: The delta that belongs to ``epsilon``. It should be well below one over the number of rows.
         norm_bound: A bound on the l2 norm of every row, known without looking at them. It may be loose. Give either
-            ``norm_bound`` or ``bounds``.
+            ``norm_bound`` or ``bounds``, and neither of them with ``metric="cosine"``.
         bounds: Bounds on the columns, in place of ``norm_bound``: ``(lower, upper)``, each one number or one number per
             column, or by name if X has names.
+        metric: What makes a centroid the nearest: ``"euclidean"`` distance, or ``"cosine"``, the angle between a row
+            and a centroid.
         method: The estimator, ``"refined"``, ``"shifted"`` or ``"clipped"``, as for ``dpmean.mean``.
         neighbours: Which data sets are neighbours. By default add-or-remove-one: whether any one row is there, and its
             label, are protected. With ``"replace-one"`` any row may be another, of another class too; that takes four
@@ -225,7 +232,9 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
 
     Attributes:
         classes_: The listed labels, sorted.
-        centroids_: The private means, a line per class, and NaN where there is none.
+        centroids_: The private means, a line per class, and NaN where there is none. With ``metric="cosine"`` they are
+            the private means of rows of length 1, each divided by its length without the share of the noise: their
+            products with a row of length 1 are the cosines that ``predict`` compares.
         releases_: The ``dpmean.GroupedRelease``, which has for every label a release, or the reason why there is none.
         n_features_in_: The number of columns.
         feature_names_in_: The names of the columns, if they have names.
@@ -250,6 +259,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         delta: Number | None = None,
         norm_bound: float | None = None,
         bounds: Bounds | None = None,
+        metric: str = "euclidean",
         method: str = "refined",
         neighbours: str | None = None,
         shape: ShapeArgument = "auto",
@@ -264,6 +274,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         self.delta = delta
         self.norm_bound = norm_bound
         self.bounds = bounds
+        self.metric = metric
         self.method = method
         self.neighbours = neighbours
         self.shape = shape
@@ -281,26 +292,37 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
 
         """
         labels = _labels(self.classes)
+        cosine = _metric(self) is CentroidMetric.COSINE
         if y is None:
             raise ArgumentError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         named = as_labels(labels)
         groups = read_groups("y", named)
         request = _request(self, groups)
-        rows, by = hide_sizes(lambda: labelled_rows(self, X, y, labels))
+        rows, by = hide_sizes(lambda: labelled_rows(self, X, y, labels, unit_rows if cosine else None))
         releases = run_groups(rows, replace(request, groups=replace(groups, by=by)))
-        if not releases.released:
-            raise _nothing_left(releases)
-        self.classes_, self.releases_ = labels, releases
-        self.centroids_ = np.full((len(labels), rows.shape[1]), np.nan)
+        without = dict(releases.refused)
+        centroids = np.full((len(labels), rows.shape[1]), np.nan)
         for place, label in enumerate(named):
-            if label in releases.released:
-                self.centroids_[place] = releases.released[label].mean
-        if releases.refused:
-            warn_user(f"predict will never answer {_reasons(releases)}", TooFewRowsWarning)
+            if label not in releases.released:
+                continue
+            centroid, clear = releases.released[label].mean, True
+            if cosine:
+                centroid, clear = direction(releases.released[label])
+            if clear or self.allow_few_rows:
+                centroids[place] = centroid
+            else:
+                without[label] = NO_DIRECTION
+        if len(without) == len(named):
+            raise _nothing_left(releases, without)
+        self.classes_, self.releases_, self.centroids_ = labels, releases, centroids
+        if without:
+            warn_user(f"predict will never answer {_reasons(without)}", TooFewRowsWarning)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return for every row the class of the nearest private mean.
+        """Return for every row the class of the nearest private mean, by the distance or by the cosine.
+
+        With ``metric="cosine"`` a row of zeros has no direction: it is in the first class that has a centroid.
 
         Args:
             X: Rows with the same columns.
@@ -309,7 +331,12 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         rows = checked_rows(self, X, reset=False)
         answered = np.flatnonzero(np.isfinite(self.centroids_).all(axis=1))
-        found: NDArray[Any] = self.classes_[answered[pairwise_distances_argmin(rows, self.centroids_[answered])]]
+        centroids = self.centroids_[answered]
+        if _metric(self) is CentroidMetric.COSINE:
+            nearest = (unit_rows(rows) @ centroids.T).argmax(axis=1)
+        else:
+            nearest = pairwise_distances_argmin(rows, centroids)
+        found: NDArray[Any] = self.classes_[answered[nearest]]
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -334,7 +361,19 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
 def _request(estimator: PrivateMean | PrivateNearestCentroid, groups: Groups | None = None) -> Request:
     """Read the parameters of an estimator, before it looks at any row."""
     given = {name: getattr(estimator, name) for name in _PASSED_ON}
+    if getattr(estimator, "metric", None) == CentroidMetric.COSINE:
+        given["norm_bound"] = UNIT_LENGTH
     return read_request(**given, groups=groups, seed=_seed(estimator.random_state))
+
+
+def _metric(estimator: PrivateNearestCentroid) -> CentroidMetric:
+    """Read what makes a centroid the nearest."""
+    metric = read_name(CentroidMetric, estimator.metric, "metric", "a private mean is the centroid of these two alone")
+    for name in ("norm_bound", "bounds") if metric is CentroidMetric.COSINE else ():
+        if (value := getattr(estimator, name)) is not None:
+            given = f"got {name}={describe(value)}: leave {name} out"
+            raise ArgumentError(f'metric="cosine" scales every row to length 1 and needs no bound, {given}')
+    return metric
 
 
 def _check_standardize(estimator: PrivateMean, request: Request) -> None:
@@ -364,18 +403,18 @@ def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:
     return labels
 
 
-def _nothing_left(releases: GroupedRelease) -> TooFewRowsError:
-    refused = [found for found in releases.values() if isinstance(found, Refusal)]
+def _nothing_left(releases: GroupedRelease, reasons: dict[Any, str]) -> TooFewRowsError:
+    """Return the error if no class has a centroid. Twice the rows of one that has a mean would halve its noise."""
     return TooFewRowsError(
-        f"not one class has a centroid: {_reasons(releases)}. Use more rows or a larger budget, and list the labels "
+        f"not one class has a centroid: {_reasons(reasons)}. Use more rows or a larger budget, and list the labels "
         "that are in y (a continuous y has none)",
-        rows_needed=min(found.rows_needed for found in refused),
+        rows_needed=min(one.rows_needed if isinstance(one, Refusal) else 2 * one.n for one in releases.values()),
         receipts=releases.receipts,
     )
 
 
-def _reasons(releases: GroupedRelease) -> str:
-    return "; ".join(f"class {label!r}: {reason}" for label, reason in releases.refused.items())
+def _reasons(reasons: dict[Any, str]) -> str:
+    return "; ".join(f"class {label!r}: {reason}" for label, reason in reasons.items())
 
 
 def _seed(random_state: Any) -> int | None:

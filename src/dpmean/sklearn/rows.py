@@ -34,14 +34,23 @@ def fitted_rows(estimator: BaseEstimator, X: Any, *, private_number: bool, **how
     return InMemory(array, None if names is None else tuple(names.tolist()))
 
 
-def labelled_rows(estimator: BaseEstimator, X: Any, y: Any, labels: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
-    """Check the rows with a listed label, and leave the others out: nothing may tell whether there are any."""
+def labelled_rows(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    labels: NDArray[Any],
+    change: Callable[[NDArray[Any]], NDArray[Any]] | None,
+) -> tuple[InMemory, NDArray[Any]]:
+    """Check the rows with a listed label, and leave the others out: nothing may tell whether there are any.
+
+    What is left may be changed, each row by itself.
+    """
     rows = fitted_rows(estimator, X, private_number=True, ensure_all_finite=False)
     places = places_of_labels(y, len(rows.array), labels)
     listed = places != ABSENT
     array = rows.array[listed]
     assert_all_finite(array, estimator_name=type(estimator).__name__, input_name="X")
-    return replace(rows, array=array), labels[places[listed]]
+    return replace(rows, array=array if change is None else change(array)), labels[places[listed]]
 
 
 def places_of_labels(y: Any, n: int, labels: NDArray[Any]) -> Ints:

@@ -1,0 +1,51 @@
+"""The cosine of the angle between rows and private centroids: rows of length 1, and centroids without their noise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmean.numerics.error_quantiles import uneven_length_quantile
+from dpmean.queries.queries import Floats
+from dpmean.release.release import Release
+
+UNIT_LENGTH = 1.0
+"""The bound on the norm of rows of length 1: it is known without looking at any row."""
+NO_DIRECTION = "its mean is so short that it cannot be told from the noise in it, so it has no direction"
+_SURE = 0.99
+"""How surely noise alone is shorter than a mean that has a direction."""
+
+
+def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows at length 1, each scaled by its own length alone; rows of zeros stay zero.
+
+    A row is divided by its largest value first, so that squares neither overflow nor vanish. The copy is in C order:
+    the sum of a row is then over numbers that lie together, and does not depend on how many other rows there are.
+    """
+    small = rows.dtype in (np.float16, np.float32)
+    scaled = np.array(rows, dtype=np.float32 if small else np.float64, order="C")
+    _divide(scaled, np.maximum(scaled.max(axis=1, initial=0), -scaled.min(axis=1, initial=0)))
+    _divide(scaled, np.sqrt(np.square(scaled).sum(axis=1)))
+    return scaled
+
+
+def _divide(rows: NDArray[Any], lengths: NDArray[Any]) -> None:
+    rows /= np.where(lengths > 0, lengths, 1)[:, np.newaxis]
+
+
+def direction(release: Release) -> tuple[Floats, bool]:
+    """Return a mean of unit rows over its length, and whether it can be told from noise.
+
+    Noise makes a mean longer: the squared length grows by the sum of its variances, which are public. Over the length
+    without that share, the product with a unit row estimates the cosine to the exact mean; over its own length it
+    would be too small, and most so for classes of few rows. A mean that cannot be told from noise is given the
+    shortest length that could be.
+    """
+    stds = np.broadcast_to(release.noise_std, release.mean.shape)
+    longest = uneven_length_quantile(stds, _SURE)
+    squared, share = float(np.square(release.mean).sum()), float(np.square(stds).sum())
+    length = math.sqrt(max(squared, longest**2) - share)
+    return (release.mean / length if length > 0 else release.mean), squared > longest**2
