@@ -33,10 +33,10 @@ demo: $(DEMO)     ## the private mean of scikit-learn's digits, drawn in the ter
 	@$(BIN)/python examples/digits.py
 
 test: $(ENGINES)  ## all tests; Spark's need Java, see make java, and those of pages a browser, see make browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 test-fast: $(ENGINES) ## the tests for daily work, in two minutes: neither clusters nor browsers nor long campaigns
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" --numprocesses 2 --dist loadfile
 
 check: $(READY)   ## style, types, layers
 	$(BIN)/ruff check .
