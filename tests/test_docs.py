@@ -165,6 +165,12 @@ def test_links_work_on_a_code_host_too(page):
             assert parts.fragment in anchors(there.read_text()), f"{page} links to {target}, which has no such heading"
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_tests_that_a_page_names_are_there(page):
+    for path, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (DOCS / page).read_text()):
+        assert f"def {name}" in (ROOT / path).read_text() or not name, f"{page} names {path}::{name}"
+
+
 def test_the_readme_is_short_and_every_reference_of_it_is_used():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     lines = text.splitlines()

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from docutils.utils.math import MathError
 
 from dpmean.experiments import figures
 
@@ -239,3 +240,36 @@ def test_every_figure_is_shown_with_its_caption_and_command(site):
         assert f"(figure-{figure.runs}.csv)" in text
         assert f'src="../figures/figure-{name}.svg"' in html
         assert (site / "figures" / f"figure-{name}-narrow.svg").read_text(encoding="utf-8").endswith("</svg>\n")
+
+
+def test_formulas_are_mathml(site):
+    html = (site / "privacy_guarantee.html").read_text(encoding="utf-8")
+    assert html.count("<math ") + html.count("<math>") > 500
+    shown = re.sub(r"<(pre|code|script).*?</\1>", "", html, flags=re.DOTALL)
+    assert not re.findall(r"\$[^$<>]*\$|\\[a-z]+", shown)
+    assert not re.search(r'src="[^"]*mathjax', html, re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("latex", "mathml"),
+    [
+        (r"D'_g", "<math><mrow><msub><mi>D</mi><mi>g</mi></msub><mi>\u2032</mi></mrow></math>"),
+        (
+            r"a \ln \frac{f}{g}",
+            "<math><mi>a</mi>_<mi>ln</mi><mo>\u2061</mo>_<mfrac><mi>f</mi><mi>g</mi></mfrac></math>",
+        ),
+        (
+            r"\ln(x)",
+            '<math><mi>ln</mi><mo>\u2061</mo><mo stretchy="false">(</mo><mi>x</mi><mo stretchy="false">)</mo></math>',
+        ),
+    ],
+)
+def test_formulas_have_the_primes_and_spaces_of_tex(latex, mathml):
+    to_mathml = runpy.run_path(str(DOCS / "extensions" / "mathml.py"))["to_mathml"]
+    assert to_mathml(latex, block=False) == mathml.replace("_", '<mspace width="0.17em" />')
+
+
+def test_a_formula_that_cannot_be_shown_is_an_error():
+    to_mathml = runpy.run_path(str(DOCS / "extensions" / "mathml.py"))["to_mathml"]
+    with pytest.raises(MathError, match="nosuchcommand"):
+        to_mathml(r"\nosuchcommand", block=False)
