@@ -141,44 +141,53 @@ def ledger_of_patients(home):
 # --- how it ends ---------------------------------------------------------------------------------------------
 
 WRONG = {
-    "mean data.npy --norm-bound 9": (2, "a privacy budget is missing: give --rho 0.5, say"),
-    "mean data.npy --rho 0.5": (2, "give --lower 0 --upper 130, say, or --norm-bound 600.0"),
+    "mean data.npy --norm-bound 9": (2, "a privacy budget is missing: give --rho 0.5, for example"),
+    "mean data.npy --rho 0.5": (2, "give --lower 0 --upper 130 or --norm-bound 600.0, for example"),
     "mean data.npy --rho -1 --norm-bound 9": (2, "rho must be positive, got -1"),
     "mean data.npy --rho 1e99 --norm-bound 9": (2, "rho must lie between"),
     "mean data.npy --rho x --norm-bound 9": (2, "'x' is not a number"),
     "mean data.npy --rho 1/0 --norm-bound 9": (2, "'1/0' is not a number"),
-    "mean data.npy --rho 1e-999999999 --norm-bound 9": (2, "'1e-999999999' is beyond 1e-300 and 1e300"),
+    "mean data.npy --rho 1e-999999999 --norm-bound 9": (
+        2,
+        "'1e-999999999' is too large or too small: give a number between 1e-300 and 1e300",
+    ),
     "mean data.npy --rho 1 --norm-bound 9 --bounds bounds.csv": (2, "exactly one of --norm-bound and --bounds (or"),
     "mean holed.npy --rho 1 --norm-bound 9": (
         3,
         "clean them, or say what to do. --nan drop leaves",
     ),
-    "mean data.npy --rho 1 --norm-bound 9 --seed 1 --out seeded.npy": (2, "npy has no room to say that --seed"),
+    "mean data.npy --rho 1 --norm-bound 9 --seed 1 --out seeded.npy": (2, "npy cannot record that --seed"),
     "mean visits.csv --rho 1 --bounds bounds.csv --by clinic --groups clinic.txt": (2, "there is no file clinic.txt"),
-    "mean": (2, "Missing argument 'DATA' (dpmean mean --help explains)"),
+    "mean": (2, "Missing argument 'DATA' (see dpmean mean --help)"),
     "means": (2, "No such command 'means'"),
     "mean data.npy --rho 0.5 --norm-bound 9 --format xml": (2, "'xml' is not one of"),
-    "mean data.npy --rho 0.5 --norm-bound 9 --out x.txt": (2, "should end in .json, .csv or .npy"),
-    "mean data.npy --rho 0.5 --lower 0": (2, "--lower and --upper go together"),
-    "mean data.npy --rho 0.5 --lower 0 --upper 1 --bounds bounds.csv": (2, "not both"),
-    "mean data.npy --rho 0.5 --norm-bound 9 --dataset x": (2, "need --ledger FILE beside them"),
-    "mean data.npy --rho 0.5 --norm-bound 9 --ledger new.json": (2, "give --ledger-rho 1, say"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --out x.txt": (2, "must end in .json, .csv or .npy"),
+    "mean data.npy --rho 0.5 --lower 0": (2, "--lower and --upper need each other"),
+    "mean data.npy --rho 0.5 --lower 0 --upper 1 --bounds bounds.csv": (2, "--bounds excludes --lower and --upper"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --dataset x": (2, "need a ledger: add --ledger FILE"),
+    "mean data.npy --rho 0.5 --norm-bound 9 --ledger new.json": (2, "give --ledger-rho 1, for example"),
     "mean data.npy --rho 0.5 --norm-bound 9 --ledger new.json --ledger-rho 1 --seed 1": (2, "protects nobody"),
     "mean data.npy --rho 0.5 --norm-bound 9 --ledger spent.json --dataset Data": (
         2,
-        "'Data' has no budget in spent.json, which has 'data': name one of these, with --dataset; or, for other",
+        "dataset 'Data' has no budget in spent.json, which has 'data': name one of these with --dataset, or, for a new",
     ),
     "mean data.npy --rho 0.5 --norm-bound 9 --method magic": (2, "method must be one of"),
     "mean data.npy --rho 0.5 --norm-bound 9 --groups A": (2, "--groups is for one mean per group"),
     "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic": (2, "--by needs --groups"),
-    "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic --groups A --passes 1": (2, "--passes is not for"),
-    "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic --groups A --format npy": (2, "npy is for one mean"),
-    "mean patients.csv --columns age,,height --rho 1 --norm-bound 9": (2, "are not names separated by commas"),
+    "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic --groups A --passes 1": (
+        2,
+        "--passes cannot be used with --by",
+    ),
+    "mean visits.csv --rho 0.5 --bounds bounds.csv --by clinic --groups A --format npy": (2, "npy holds one mean only"),
+    "mean patients.csv --columns age,,height --rho 1 --norm-bound 9": (
+        2,
+        "is not a list of names: separate names by commas",
+    ),
     "mean patients.csv --columns weight --rho 1 --norm-bound 9": (2, "there is no column 'weight': there are age, h"),
-    "mean patients.csv --columns weight --rho 1 --bounds bounds.csv": (2, "bounds.csv has no bounds for the column 'w"),
+    "mean patients.csv --columns weight --rho 1 --bounds bounds.csv": (2, "bounds.csv has no bounds for column 'w"),
     "mean nothing.npy --rho 1 --norm-bound 9": (3, "there is no file nothing.npy: give a file, a folder, or a pattern"),
     "mean patients.csv --rho 1 --bounds nothing.csv": (3, "nothing.csv: no such file or directory"),
-    "mean data.npy --rho 1 --norm-bound 9 --out none/mean.json": (3, "there is no folder none"),
+    "mean data.npy --rho 1 --norm-bound 9 --out none/mean.json": (3, "the folder none does not exist"),
     "mean data.npy --rho 1e-5 --norm-bound 9": (3, "at your own risk with --allow-few-rows"),
     "mean data.npy --rho 2 --norm-bound 9 --ledger spent.json": (
         4,
@@ -193,7 +202,10 @@ WRONG = {
         "n is missing: give the number of rows, or --error 0.01, for example, to find the number for this error",
     ),
     "plan --n 10 --d 3 --rho 1 --error 0.1": (2, "got n=10, rho=1.0 and error=0.1: leave out the one"),
-    "plan --groups 600,x --d 3 --rho 1": (2, "'600,x' are not numbers of rows separated by commas, such as 600,400"),
+    "plan --groups 600,x --d 3 --rho 1": (
+        2,
+        "'600,x' is not a list of numbers: separate them by commas, as in 600,400",
+    ),
     "plan --groups 600 --n 3 --d 3 --rho 1": (2, "got n=3 and also groups"),
     "plan --n 10 --d 3 --error 0": (2, "error must be positive, got 0"),
     "plan --n 10 --d 3 --error x": (2, "'x' is not a number"),
@@ -201,7 +213,7 @@ WRONG = {
     "plan --n 4000 --d 3 --rho 1 --shape 1,2": (2, "shape has fewer scales than there are columns (3): give one"),
     "plan --n 4000 --d 3 --rho 1 --shape flat": (2, 'shape must be "auto", "round" or the scale of each column'),
     "plan --n 4000 --d 3 --rho 1 --trust local --shape round": (2, "shape is for the central model"),
-    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,x": (2, "'1,x' are not scales separated by commas"),
+    "mean patients.csv --rho 1 --norm-bound 9 --shape 1,x": (2, "'1,x' is not a list of scales: write them as 1.5,20"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape age=1,age=2": (2, "names column 'age' more than once: leave one"),
     "mean patients.csv --rho 1 --norm-bound 9 --shape age=1,2": (
         2,
@@ -247,7 +259,7 @@ def test_mistakes_are_told_in_one_line_and_by_the_exit_code(line, run, home):
 
 def test_json_is_not_asked_for_beside_another_format(run):
     error = json.loads(run("mean data.npy --rho 0.5 --norm-bound 9 --format csv --json", 2).stdout)["error"]
-    assert error["message"].startswith("--json prints JSON: give --out FILE for csv")
+    assert error["message"].startswith("--json and --format csv are two formats for one output: add --out FILE")
 
 
 def test_a_bug_is_told_without_what_others_say_about_it(run, monkeypatch):
@@ -256,7 +268,7 @@ def test_a_bug_is_told_without_what_others_say_about_it(run, monkeypatch):
 
     monkeypatch.setattr(release, "run", broken)
     done = run("mean data.npy --rho 1 --norm-bound 9", 1)
-    assert "an error that should not happen (RuntimeError)" in done.stderr
+    assert "internal error (RuntimeError)" in done.stderr
     assert "31415" not in done.stderr + done.stdout
     assert json.loads(run("mean data.npy --rho 1 --norm-bound 9 --json", 1).stdout)["error"]["kind"] == "internal"
 
@@ -318,7 +330,8 @@ def test_a_page_is_written_beside(run, home):
     assert "height" in page
     run("mean visits.csv --bounds bounds.csv --by clinic --groups A,B --rho 0.5 --report page.html --out g.json")
     assert "clinic" in (home / "page.html").read_text()
-    assert "there is no folder none" in run("mean data.npy --rho 1 --norm-bound 9 --report none/page.html", 3).stderr
+    refused = run("mean data.npy --rho 1 --norm-bound 9 --report none/page.html", 3)
+    assert "the folder none does not exist" in refused.stderr
 
 
 def test_the_command_does_what_the_library_does(run, home):
@@ -361,11 +374,11 @@ def test_a_plan_is_wrapped_as_one_sentence(run):
 def test_few_rows_are_the_first_thing_that_is_said(run, home):
     np.save(home / "few.npy", np.random.default_rng(0).normal(5, 1, (300, 3)))
     text = run("mean few.npy --rho 0.01 --norm-bound 60 --allow-few-rows").stdout
-    assert text.startswith("FEW ROWS: this mean may be worthless")
+    assert text.startswith("FEW ROWS: this mean may be useless")
     assert "95 %" not in text
     assert "confidence" not in text
     assert "not covered" not in text
-    assert "error     not known, since there are too few rows" in text
+    assert "error not known, since there are too few rows" in " ".join(text.split())
     assert "rho = 0.01" in text
     assert text.count("FEW ROWS") == 1
     lines = run("mean few.npy --rho 0.01 --norm-bound 60 --allow-few-rows --format csv").stdout.splitlines()
@@ -386,9 +399,9 @@ def test_the_help_names_every_method_and_trust_model(run):
     """Help may not load the registries, which load the compiler: so this compares both."""
     words = " ".join(run("mean --help").stdout.split())
     *first, last = [f"{name}{' (default)' * (name == DEFAULT)}" for name in ESTIMATORS]
-    assert f"--method NAME {', '.join(first)} or {last}." in words
+    assert f"--method NAME Estimator: {', '.join(first)} or {last}." in words
     *first, last = [f"{name}{' (default)' * (name == 'central')}" for name in TRUST_MODELS]
-    assert f"--trust MODEL {', '.join(first)} or {last}." in words
+    assert f"--trust MODEL Trust model: {', '.join(first)} or {last}." in words
 
 
 def test_a_ledger_of_other_people_is_told_in_options(run):
@@ -416,10 +429,11 @@ def test_a_release_is_not_lost_when_the_folder_of_its_page_vanishes(run, home, m
 
 
 def test_one_row_is_protected_unless_whose_it_is_was_said(run):
-    words = "one row is protected; a person with several rows is protected less"
-    assert words in run("mean visits.csv --bounds bounds.csv --rho 0.5").stdout
-    assert words not in run("mean visits.csv --bounds bounds.csv --rho 0.5 --privacy-unit patient").stdout
-    assert words in run("mean visits.csv --bounds bounds.csv --rho 0.5 --by clinic --groups A").stdout
+    words = "each row is protected by itself; a person with several rows is protected less"
+    command = "mean visits.csv --bounds bounds.csv --rho 0.5"
+    assert words in " ".join(run(command).stdout.split())
+    assert words not in " ".join(run(f"{command} --privacy-unit patient").stdout.split())
+    assert words in " ".join(run(f"{command} --by clinic --groups A").stdout.split())
     assert "a person with several rows is protected less" in " ".join(run("mean --help").stdout.split())
 
 
@@ -499,23 +513,23 @@ def test_a_folder_with_an_equals_sign_holds_files(run, home):
 
 
 WRONG_RANGES = {
-    "--bounds age=0-130": "--bounds age=0-130 is neither column=lower:upper, such as age=0:130",
-    "--bounds age:0:130": "is neither column=lower:upper",
-    "--bounds age=0:1:2": "is neither column=lower:upper",
-    "--bounds age=0,5:1,5": "is neither column=lower:upper",
-    "--bounds age=a:b": "is neither column=lower:upper",
-    "--bounds 0:130": "--bounds 0:130 names no column: write --bounds age=0:130, say",
+    "--bounds age=0-130": "--bounds age=0-130 is neither a file, nor column=lower:upper, as in age=0:130",
+    "--bounds age:0:130": "is neither a file, nor column=lower:upper",
+    "--bounds age=0:1:2": "is neither a file, nor column=lower:upper",
+    "--bounds age=0,5:1,5": "is neither a file, nor column=lower:upper",
+    "--bounds age=a:b": "is neither a file, nor column=lower:upper",
+    "--bounds 0:130": "--bounds 0:130 has no column: write --bounds age=0:130, for example",
     "--bounds age=130:0": "bounds must have lower < upper in every column, got (130, 0) in column 'age': swap them",
     "--bounds age=0:inf": "must be finite and between",
     "--bounds age=nan:1": "must be finite and between",
     "--bounds weight=0:1": "there is no column 'weight': there are age, height",
     "--bounds =0:1": "there is no column '': there are age, height",
-    "--bounds age=0:1 --bounds age=0:2": "has two ranges for the column 'age': keep one",
-    "--bounds age=0:1 --bounds bounds.csv": "bounds.csv is a file: name one file alone, or a range for each column",
-    "--bounds bounds.csv --bounds bounds.csv": "bounds.csv is a file: name one file alone",
-    "--bounds age=0:1 --columns age,height": "no range for the column 'height': add --bounds height=lower:upper",
-    "--bounds age=0:1 --bounds height=0:1 --columns age": "a range for 'height', which --columns lacks: add it there",
-    "--bounds age=0:1 --lower 0 --upper 1": "give --bounds, or --lower and --upper, not both",
+    "--bounds age=0:1 --bounds age=0:2": "has two ranges for column 'age': keep one",
+    "--bounds age=0:1 --bounds bounds.csv": "bounds.csv is a file: name one file and no ranges, or a range",
+    "--bounds bounds.csv --bounds bounds.csv": "bounds.csv is a file: name one file and no ranges",
+    "--bounds age=0:1 --columns age,height": "no range for column 'height': add --bounds height=lower:upper",
+    "--bounds age=0:1 --bounds height=0:1 --columns age": "a range for 'height', which is not in --columns: add it",
+    "--bounds age=0:1 --lower 0 --upper 1": "--bounds excludes --lower and --upper: give one or the other",
     "--bounds age=0:1 --norm-bound 3": "exactly one of --norm-bound and --bounds",
 }
 
@@ -530,19 +544,19 @@ def test_ranges_that_cannot_be_used_cost_nothing(typed, run, home):
 
 def test_ranges_by_name_are_for_columns_with_names(run):
     vectors = run("mean embeddings.parquet --vector-column embedding --bounds a=0:1 --rho 0.5", 2).stderr
-    assert "--bounds names columns, which vectors do not have" in vectors
+    assert "--bounds names columns, and --vector-column has none" in vectors
     for typed in ("--bounds age=0:1", "--bounds 1=0:1 --bounds 2=0:1"):
-        assert "count them from 0, and give each a range" in run(f"mean data.npy {typed} --rho 0.5", 2).stderr
+        assert "give each a range by its number from 0" in run(f"mean data.npy {typed} --rho 0.5", 2).stderr
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("age,0,130\n", "must begin with the line column,lower,upper"),
+        ("age,0,130\n", "must begin with the header column,lower,upper"),
         ("column,lower,upper\n", "has no lines below its header"),
-        ("column,lower,upper\nage,0\n", "line 2 of .* is not a name and two numbers"),
-        ("column,lower,upper\nage,0,x\n", "line 2 of .* is not a name and two numbers"),
-        ("column,lower,upper\nage,0,1\nage,0,2\n", "two lines for the column 'age'"),
+        ("column,lower,upper\nage,0\n", "line 2 of .* must be the name of a column and two numbers"),
+        ("column,lower,upper\nage,0,x\n", "line 2 of .* must be the name of a column and two numbers"),
+        ("column,lower,upper\nage,0,1\nage,0,2\n", "two lines for column 'age'"),
         ("column,lower,upper\nage,2,1\nheight,1,2\n", "lower < upper"),
         ("column,lower,upper\nweight,0,1\n", "no column 'weight'"),
     ],
@@ -605,7 +619,7 @@ def test_words_on_a_page_are_checked_before_anything_is_spent(run, home):
     ledger = "--ledger words.json --ledger-rho 1"
     for more, code, said in (
         ("--label agee=x", 2, "labels: there is no column 'agee': there are age, height"),
-        ("--label age", 2, "'age' is not a column and words about it, such as age=years"),
+        ("--label age", 2, "'age' must be a column and text, as in age=years"),
         ("--unit age=x --unit age=y", 2, "--unit names the column 'age' more than once"),
         ("--about ' '", 2, "about is empty"),
     ):
@@ -619,7 +633,10 @@ def test_words_on_a_page_are_checked_before_anything_is_spent(run, home):
         "labels: there is no column 4: the columns have no names"
         in run(f"mean data.npy --norm-bound 9 --rho 0.4 {ledger} --report words.html --label 4=x", 2).stderr
     )
-    assert "--about is for the page: give --report HTML" in run(f"{command.partition(' --rep')[0]} --about x", 2).stderr
+    assert (
+        "--about is for the page: add --report FILE.html"
+        in run(f"{command.partition(' --rep')[0]} --about x", 2).stderr
+    )
     assert not (home / "words.json").exists()
 
 
@@ -652,14 +669,14 @@ def test_groups_by_several_columns(run, home):
     assert re.search(r"\n  A, f +age +about \d+", text)
     assert re.search(r"\n  no mean +Z, m: ", text)
     for groups, words in (
-        ("A:f,B", "--groups B should have 2 values with colons between them, one for each --by"),
-        ("A:f:x", "--groups A:f:x should have 2 values"),
+        ("A:f,B", "--groups B must have 2 values, one for each --by, separated by colons"),
+        ("A:f:x", "--groups A:f:x must have 2 values"),
     ):
         assert words in " ".join(run(f"{command} --groups {groups}", 2).stderr.split())
     (home / "odd.txt").write_text("A,f\nB\n")
-    assert "'B' should have 2 values, one for each --by" in run(f"{command} --groups odd.txt", 2).stderr
+    assert "'B' must have 2 values, one for each --by" in run(f"{command} --groups odd.txt", 2).stderr
     (home / "open.txt").write_text('A,"f\n')
-    assert "must be CSV, with a line for each group" in run(f"{command} --groups open.txt", 2).stderr
+    assert "must be a CSV file with one line per group" in run(f"{command} --groups open.txt", 2).stderr
     checked = " ".join(run("check visits.csv --by clinic --by sex --groups A:f").stdout.split())
     assert "--by clinic --by sex --groups A:f" in checked
 
@@ -717,7 +734,7 @@ def test_a_release_that_was_paid_for_is_not_lost_with_its_file(run, monkeypatch)
 
     monkeypatch.setattr(Path, "write_bytes", full)
     done = run("mean data.npy --rho 0.5 --norm-bound 60 --neighbours replace-one --out lost.json", 3)
-    assert "cannot write lost.json, so it is printed: no space left on device" in done.stderr
+    assert "cannot write lost.json: no space left on device; the release is printed instead" in done.stderr
     assert dpmean.Release.from_json(done.stdout).n == N
     done = run("mean data.npy --rho 0.5 --norm-bound 60 --neighbours replace-one --out lost.json --json", 3)
     assert json.loads(done.stdout)["error"]["kind"] == "data"
@@ -732,10 +749,10 @@ CLASHES = {
     "mean data.npy --ledger mine.json --out mine.json.lock --format json": "--out and --ledger are the same file",
     "mean data.npy --ledger mine.json --out mine.json.tmp --format json": "--out and --ledger are the same file",
     "mean data.npy --out same.json --report same.json": "--out and --report are the same file",
-    "mean data.npy --out data.npy": "--out data.npy is among the rows",
-    "mean 'dat?.npy' --out data.npy": "--out data.npy is among the rows",
-    "mean data.npy --out hard.npy": "--out hard.npy is among the rows",
-    "mean . --out new.csv": "--out new.csv is among the rows",
+    "mean data.npy --out data.npy": "--out data.npy is one of the files in DATA",
+    "mean 'dat?.npy' --out data.npy": "--out data.npy is one of the files in DATA",
+    "mean data.npy --out hard.npy": "--out hard.npy is one of the files in DATA",
+    "mean . --out new.csv": "--out new.csv is one of the files in DATA",
     "mean patients.csv --bounds bounds.csv --out bounds.csv": "--out and --bounds are the same file",
     "mean visits.csv --by clinic --groups labels.txt --report labels.txt": "--report and --groups are the same file",
 }
@@ -780,7 +797,7 @@ def test_plans_and_conversions(run):
     shuffled = json.loads(run("plan --n 20000 --d 8 --epsilon 1 --delta 1e-9 --trust shuffle --json").stdout)
     assert shuffled["traffic"]["messages"] > 1
     assert run("convert --rho 0.5 --delta 1e-6").stdout == "rho = 0.5 implies epsilon = 5.22154 at delta = 1e-06\n"
-    assert "rho = 0.0243559 is the most" in run("convert --epsilon 1 --delta 1e-6").stdout
+    assert "rho = 0.0243559 is the largest rho" in run("convert --epsilon 1 --delta 1e-6").stdout
     assert json.loads(run("convert --epsilon 1 --json").stdout) == {"rho": 0.5, "epsilon": 1.0, "delta": None}
     there = json.loads(run("convert --rho 0.5 --delta 1e-6 --json").stdout)
     assert there["epsilon"] >= dpmean.tight_epsilon(dpmean.Zcdp(0.5), 1e-6)
@@ -803,7 +820,7 @@ def test_a_page_has_readable_names_of_groups_and_a_date(run, home):
         ("--group-label C=x", "group_labels: there is no group 'C': there are A, B"),
         ("--group-label A=x --group-label A=y", "--group-label names the group 'A' more than once"),
         ("--label A=x", "labels is for columns, and 'A' is a group: name groups with --group-label"),
-        ("--group-label A", "'A' is not a group and words about it, such as m=Men"),
+        ("--group-label A", "'A' must be a group and text, as in m=Men"),
     ):
         assert words in run(f"{shared} --by clinic --groups A,B {line}", 2).stderr
     assert "this is no release of groups" in run(f"{shared} --group-label A=x", 2).stderr
@@ -833,9 +850,9 @@ def test_the_difference_of_two_groups_is_that_of_the_library(run, home):
 @pytest.mark.parametrize(
     ("line", "words", "code"),
     [
-        ("clinics.json A C", "there is no group C: there are A, B, Z", 2),
-        ("by_sex.json A B", "there is no group A: there are A:f, B:f", 2),
-        ("clinics.json A A", "both groups are A: name two groups", 2),
+        ("clinics.json A C", "there is no group C: the groups are A, B, Z", 2),
+        ("by_sex.json A B", "there is no group A: the groups are A:f, B:f", 2),
+        ("clinics.json A A", "FIRST and SECOND are both A: name two different groups", 2),
         ("clinics.json A Z", "there is no difference, as the group Z has no mean: ", 2),
         ("clinics.json A B --confidence 95", "confidence must lie between 0 and 1", 2),
         ("nothing.json A B", "nothing.json: no such file", 3),
@@ -876,9 +893,9 @@ def test_noise_follows_scales_unless_asked_otherwise(run, home):
 
 def test_help_says_what_a_shape_is(run):
     words = " ".join(run("mean --help").stdout.split())
-    assert "find the scales of columns, and noise follows them; round: do not look for scales; noise is even," in words
-    assert "or with bounds in proportion to the ranges; or give scales: 18,25000 or age=18,income=25000" in words
-    assert "1.5,20,3. Names do not matter here." in " ".join(run("plan --help").stdout.split())
+    assert "find the scales of the columns, and let the noise follow them; round: do not;" in words
+    assert "or scales that you know, as in 18,25000 or age=18,income=25000" in words
+    assert "as in 1.5,20,3; names are ignored." in " ".join(run("plan --help").stdout.split())
     given = {run(f"plan --n 4000 --d 2 --rho 1 --shape {shape}").stdout for shape in ("1,40", "age=1,pay=40")}
     assert len(given) == 1
 
@@ -996,7 +1013,7 @@ def test_a_release_that_nobody_reads_is_not_lost(home, options):
     release, *trouble = said.splitlines()
     assert code == 3
     assert dpmean.Release.from_json(release).n == N
-    assert "--json" in options or trouble[0].startswith("dpmean: cannot print (broken pipe)")
+    assert "--json" in options or trouble[0].startswith("dpmean: cannot print: broken pipe")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
@@ -1014,7 +1031,7 @@ def test_a_release_that_cannot_be_printed_goes_to_the_error_output(home, options
     release, *trouble = done.stderr.splitlines()
     assert done.returncode == 3
     assert dpmean.Release.from_json(release).n == N
-    assert "--json" in options or "cannot print (no space left on device)" in trouble[0]
+    assert "--json" in options or "cannot print: no space left on device" in trouble[0]
 
 
 def test_signs_that_an_output_does_not_have_are_written_otherwise(home):
@@ -1035,7 +1052,7 @@ def test_a_stopped_command_says_so(home):
         worker.send_signal(signal.SIGINT)
         out, err = worker.communicate(timeout=60)
     assert worker.returncode == 130
-    assert (out, err.strip()) == ("", "dpmean: stopped")
+    assert (out, err.strip()) == ("", "dpmean: interrupted")
 
 
 def _has_begun(pid):

@@ -1,4 +1,4 @@
-"""The command ``dpmean``: arguments only, no logic; each group of commands is a module, imported when it is called."""
+"""The command ``dpmean``: arguments only, no logic. Each group of commands is a module that is imported on use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COMMANDS = {
 
 
 class _Commands(Group):
-    """The commands in this order; whatever goes wrong in one of them is told in one line."""
+    """The commands in this order; every error is one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """Return the names of all commands."""
@@ -43,20 +43,20 @@ class _Commands(Group):
         return command
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
-        """Read the arguments; help is printed here."""
-        with outcome.well_if_nobody_reads():
+        """Read the arguments; this also prints the help."""
+        with outcome.exit_if_output_is_closed():
             return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the command."""
-        with outcome.well_if_nobody_reads():
+        with outcome.exit_if_output_is_closed():
             return super().invoke(ctx)
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **more: Any) -> Any:
-        """Run a command, and exit with a code that says how it went."""
+        """Run a command, and exit with its exit code."""
         given = list(sys.argv[1:] if args is None else args)
         more = {**more, "standalone_mode": False, "prog_name": "dpmean"}
-        sys.exit(outcome.of(lambda: super(_Commands, self).main(given, **more), as_json="--json" in given))
+        sys.exit(outcome.run(lambda: super(_Commands, self).main(given, **more), as_json="--json" in given))
 
 
 @click.group(
@@ -72,8 +72,8 @@ class _Commands(Group):
 def main() -> None:
     """Release the mean of high-dimensional data under differential privacy.
 
-    Exit codes: 2 for wrong usage, 3 for data or files that cannot be used, 4 if a ledger has too little left, 130 if it
-    was stopped.
+    Exit codes: 0 for success; 1 if check or audit finds a problem, or for an internal error; 2 for wrong usage; 3 for
+    data or files that cannot be used; 4 if the ledger has too little budget left; 130 if interrupted.
     """
 
 

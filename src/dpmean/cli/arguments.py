@@ -1,4 +1,4 @@
-"""What commands have in common: exact numbers, budgets, help in sections."""
+"""Types of arguments and options that several commands share, and help in sections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ else:
 
 
 _FAR = re.compile(r"e[+-]?_?0*[1-9]\d{3,}$", re.IGNORECASE)
-"""An exponent of four digits."""
+"""An exponent of four digits or more."""
 
 
 class _Exact(_ParamType):
@@ -28,16 +28,16 @@ class _Exact(_ParamType):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Number:
-        """Read it; a float is used where it stands for the same number."""
+        """Read the number, as a float if that is exact."""
         if not isinstance(value, str):
             number: Number = value
             return number
-        if _FAR.search(value.strip()):  # would take forever
-            self.fail(f"{value!r} is beyond 1e-300 and 1e300", param, ctx)
+        if _FAR.search(value.strip()):  # would take too long
+            self.fail(f"{value!r} is too large or too small: give a number between 1e-300 and 1e300", param, ctx)
         try:
             exact = Fraction(value.strip())
         except (ValueError, ZeroDivisionError):
-            self.fail(f"{value!r} is not a number", param, ctx)
+            self.fail(f"{value!r} is not a number: write it as 0.5, 1e-6 or 1/3", param, ctx)
         try:
             return float(exact) if Fraction(str(float(exact))) == exact else exact
         except OverflowError:
@@ -50,12 +50,12 @@ class _Names(_ParamType):
     name = "names"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
-        """Read them."""
+        """Read the names."""
         if isinstance(value, list):
             return value
         names = [name.strip() for name in str(value).split(",")]
         if not all(names):
-            self.fail(f"{value!r} are not names separated by commas, such as age,height", param, ctx)
+            self.fail(f"{value!r} is not a list of names: separate names by commas, as in age,height", param, ctx)
         return names
 
 
@@ -65,22 +65,22 @@ class _Sizes(_ParamType):
     name = "sizes"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
-        """Read them; whether there can be so many is not asked here."""
+        """Read the numbers; their range is checked later."""
         if isinstance(value, list):
             return value
         try:
             return [int(size) for size in str(value).split(",")]
         except ValueError:
-            self.fail(f"{value!r} are not numbers of rows separated by commas, such as 600,400", param, ctx)
+            self.fail(f"{value!r} is not a list of numbers: separate them by commas, as in 600,400", param, ctx)
 
 
 class _Shape(_ParamType):
-    """A word, or the scales of columns, in order or by name: 1.5,20,3 or age=18,income=25000."""
+    """A choice, or the scales of the columns, in order or by name: 1.5,20,3 or age=18,income=25000."""
 
     name = "shape"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it; whether a word is one that there is, and whether scales can be used, is not asked here."""
+        """Read the choice or the scales; both are checked later."""
         if not isinstance(value, str):
             return value
         pairs = [piece.rpartition("=") for piece in value.split(",")]
@@ -91,7 +91,9 @@ class _Shape(_ParamType):
             scales = [float(number) for _, _, number in pairs]
         except ValueError:
             self.fail(
-                f"{value!r} are not scales separated by commas, such as 1.5,20 or age=18,income=25000", param, ctx
+                f"{value!r} is not a list of scales: write them as 1.5,20 or age=18,income=25000",
+                param,
+                ctx,
             )
         if not any(sign for _, sign, _ in pairs):
             return scales
@@ -105,18 +107,20 @@ class _Shape(_ParamType):
 
 
 class _Separator(_ParamType):
-    """One character; a tab may be written as a word."""
+    """One character; a tab may be written as the word tab."""
 
     name = "separator"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  click's signature
-        """Read it; whether it can be one is not asked here."""
+        """Read the separator; it is checked later."""
         return "\t" if value in ("tab", "\\t") else value
 
 
+_VALUE, _NO_BREAK = re.compile(r"--\S+ (?:'[^']*'|[^-\s]\S*)"), "\0"
+"""An option and its value stay on one line of an example."""
 NUMBER, NAMES, SIZES, SHAPE, SEPARATOR = _Exact(), _Names(), _Sizes(), _Shape(), _Separator()
 DIALECT = ("sep", "decimal", "encoding", "quotechar", "newlines")
-"""Options that say how a CSV file is written."""
+"""The options for the format of a CSV file."""
 
 
 class Command(click.Command):
@@ -134,7 +138,7 @@ class Command(click.Command):
         self.sections = sections or {}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options, those of no section last."""
+        """List the options by section; those without a section come last."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {option.name or "": record for option in options if (record := option.get_help_record(ctx))}
         named = {name for names in self.sections.values() for name in names}
@@ -167,42 +171,42 @@ class Group(click.Group):
 
 
 def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
-    """Print examples as they are typed; one that is too long for a line goes on after a backslash."""
+    """Print examples as they are typed; a long one continues on the next line after a backslash."""
     with formatter.section("Examples"):
         for example in examples:
             pieces = textwrap.wrap(
-                example,
+                _VALUE.sub(lambda found: found[0].replace(" ", _NO_BREAK), example),
                 width=max(formatter.width, 60) - formatter.current_indent - 2,
                 subsequent_indent="    ",
                 break_long_words=False,
                 break_on_hyphens=False,
             )
             blanks = " " * formatter.current_indent
-            formatter.write(" \\\n".join(blanks + piece for piece in pieces) + "\n")
+            formatter.write(" \\\n".join(blanks + piece for piece in pieces).replace(_NO_BREAK, " ") + "\n")
 
 
 def budget(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a privacy budget."""
     for option in (
-        click.option("--delta", type=NUMBER, metavar="D", help="Beside epsilon: well below 1/n."),
-        click.option("--epsilon", type=NUMBER, metavar="E", help="The budget in approximate DP."),
-        click.option("--rho", type=NUMBER, metavar="R", help="The privacy budget in zCDP: 0.5, say."),
+        click.option("--delta", type=NUMBER, metavar="D", help="Delta of --epsilon, well below 1/n."),
+        click.option("--epsilon", type=NUMBER, metavar="E", help="Privacy budget as an epsilon, with --delta."),
+        click.option("--rho", type=NUMBER, metavar="R", help="Privacy budget in zCDP, for example 0.5."),
     ):
         command = option(command)
     return command
 
 
 def bounds(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say what values columns can have."""
+    """Add the options for bounds on columns."""
     for option in (
-        click.option("--upper", type=float, metavar="X", help="Upper bound of every column."),
-        click.option("--lower", type=float, metavar="X", help="Lower bound of every column."),
+        click.option("--upper", type=float, metavar="X", help="Upper bound of every column, with --lower."),
+        click.option("--lower", type=float, metavar="X", help="Lower bound of every column, with --upper."),
         click.option(
             "--bounds",
             type=click.Path(dir_okay=False),
             multiple=True,
             metavar="RANGE",
-            help="column=lower:upper, once for each column: age=0:130; or a CSV file with the header "
+            help="column=lower:upper, once for each column, as in age=0:130; or a CSV file with the header "
             "column,lower,upper.",
         ),
     ):
@@ -211,21 +215,21 @@ def bounds(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def dialect(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how a CSV file is written."""
-    breaks = "Line breaks in fields: records (default: none) or quoted."
+    """Add the options for the format of a CSV file."""
+    breaks = "Line breaks inside fields: records (none, default) or quoted."
     for option in (
         click.option("--newlines", type=click.Choice(["records", "quoted"]), metavar="WHAT", help=breaks),
-        click.option("--quotechar", metavar="C", help="Around fields (default: a double quote)."),
-        click.option("--encoding", metavar="NAME", help="utf-8 (default), utf-16, latin-1, cp1252 ..."),
-        click.option("--decimal", metavar="C", help="Before decimals: a point (default) or a comma."),
-        click.option("--sep", type=SEPARATOR, metavar="C", help="Between columns: ',' or ';' or tab or '|'."),
+        click.option("--quotechar", metavar="C", help="Quote character (default: a double quote)."),
+        click.option("--encoding", metavar="NAME", help="utf-8 (default), utf-16, latin-1, cp1252, ..."),
+        click.option("--decimal", metavar="C", help="Decimal mark: a point (default) or a comma."),
+        click.option("--sep", type=SEPARATOR, metavar="C", help="Separator of columns: ',' or ';' or '|' or tab."),
     ):
         command = option(command)
     return command
 
 
 def _as_one(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> str | list[str] | None:  # noqa: ARG001  click's signature
-    """Return the column that is named, or several, or nothing."""
+    """Return one name, a list of several, or None."""
     return list(names) if len(names) > 1 else next(iter(names), None)
 
 
@@ -234,6 +238,6 @@ by = click.option(
     multiple=True,
     metavar="NAME",
     callback=_as_one,
-    help="The column that names the group of a row; once for each, if several do.",
+    help="Column with the group of each row; repeat it for groups by several columns.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, also for errors.")

@@ -1,4 +1,4 @@
-"""Bounds on columns as they are typed: ranges by name, a file of them, or one range for every column."""
+"""Bounds on columns as typed: ranges by name, a file of ranges, or one range for all columns."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ import click
 from dpmean.errors import ArgumentError
 
 Ranges = dict[str, tuple[float, float]]
-_FORM = "column=lower:upper, such as age=0:130 or temp=-40:5e1, nor a file"
+_FORM = "a file, nor column=lower:upper, as in age=0:130 or temp=-40:5e1"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TypedBounds:
-    """What ``--bounds``, ``--lower`` and ``--upper`` say, before it is known which columns there are."""
+    """The values of ``--bounds``, ``--lower`` and ``--upper``, before the columns are known."""
 
     file: Path | None
     ranges: Ranges
-    """Of columns, each by its name exactly as it was typed."""
+    """The range of each column, by its name as typed."""
     sides: tuple[float, float] | None
     """One range for every column."""
 
     def arguments(self, data: str, columns: Sequence[str] | None, vector_column: str | None) -> dict[str, Any]:
-        """Return bounds, and the columns they are for, as ``dpmean.mean`` takes them."""
+        """Return bounds and columns as arguments of ``dpmean.mean``."""
         if self.sides is not None:
             return {"bounds": self.sides}
         if self.file is None and not self.ranges:
             return {}
         if vector_column is not None:
             raise click.UsageError(
-                "--bounds names columns, which vectors do not have: give --norm-bound, or --lower and --upper"
+                "--bounds names columns, and --vector-column has none: give --norm-bound, or --lower and --upper"
             )
         ranges = self.ranges if self.file is None else _read_file(self.file)
         self._check(ranges, columns)
@@ -46,38 +46,40 @@ class TypedBounds:
         return {"columns": chosen, "bounds": {name: ranges[name] for name in chosen}}
 
     def _check(self, ranges: Ranges, columns: Sequence[str] | None) -> None:
-        """Refuse columns without a range; and ranges without a column, except in a file, which may have many."""
+        """Refuse columns without a range, and typed ranges without a column. A file may have more ranges."""
         if columns is None:
             return
         if bare := [name for name in columns if name not in ranges]:
             if self.file is not None:
-                raise ArgumentError(f"{self.file} has no bounds for the column {bare[0]!r}: add a line for it")
+                raise ArgumentError(f"{self.file} has no bounds for column {bare[0]!r}: add a line for it")
             cure = f"add --bounds {shlex.quote(f'{bare[0]}=lower:upper')}"
-            raise click.UsageError(f"--bounds has no range for the column {bare[0]!r}: {cure}")
+            raise click.UsageError(f"--bounds has no range for column {bare[0]!r}: {cure}")
         if self.file is None and (extra := [name for name in ranges if name not in columns]):
-            raise click.UsageError(f"--bounds has a range for {extra[0]!r}, which --columns lacks: add it there")
+            raise click.UsageError(
+                f"--bounds has a range for {extra[0]!r}, which is not in --columns: add it to --columns"
+            )
 
     def _in_order(self, ranges: Ranges) -> list[tuple[float, float]]:
-        """Return the ranges of an array: in the order of a file, or by the numbers of columns, counted from 0."""
+        """Return the ranges of an array: in the order of a file, or by the numbers of columns from 0."""
         if self.file is not None:
             return list(ranges.values())
         numbers = [str(j) for j in range(len(ranges))]
         if set(ranges) != set(numbers):
             raise click.UsageError(
-                "columns of a .npy file have no names: count them from 0, and give each a range, as in "
+                "columns of a .npy file have no names: give each a range by its number from 0, as in "
                 "--bounds 0=0:130 --bounds 1=0:500; or give --lower and --upper"
             )
         return [ranges[number] for number in numbers]
 
 
 def read_bounds(given: Sequence[str], lower: float | None, upper: float | None) -> TypedBounds:
-    """Read what was typed; a file of ranges is opened later."""
+    """Read the options; a file of ranges is opened later."""
     if given and (lower is not None or upper is not None):
-        raise click.UsageError("give --bounds, or --lower and --upper, not both")
+        raise click.UsageError("--bounds excludes --lower and --upper: give one or the other")
     if lower is not None and upper is not None:
         return TypedBounds(None, {}, (lower, upper))
     if lower is not None or upper is not None:
-        raise click.UsageError("--lower and --upper go together: give both")
+        raise click.UsageError("--lower and --upper need each other: give both")
     files: list[str] = []
     ranges: Ranges = {}
     for words in given:
@@ -87,17 +89,17 @@ def read_bounds(given: Sequence[str], lower: float | None, upper: float | None) 
             continue
         name, sides = found
         if name in ranges:
-            raise click.UsageError(f"--bounds has two ranges for the column {name!r}: keep one")
+            raise click.UsageError(f"--bounds has two ranges for column {name!r}: keep one")
         ranges[name] = sides
     if files and len(given) > 1:
         raise click.UsageError(
-            f"--bounds {files[0]} is a file: name one file alone, or a range for each column, column=lower:upper"
+            f"--bounds {files[0]} is a file: name one file and no ranges, or a range column=lower:upper for each column"
         )
     return TypedBounds(Path(files[0]) if files else None, ranges, None)
 
 
 def _read_range(words: str) -> tuple[str, tuple[float, float]] | None:
-    """Read one range, or return None for what names a file. Numbers have no equals sign, so names may have any."""
+    """Read one range, or return None for the name of a file. The last equals sign ends the name of the column."""
     name, sign, sides = words.rpartition("=")
     try:
         lower, upper = map(float, sides.split(":"))
@@ -106,8 +108,8 @@ def _read_range(words: str) -> tuple[str, tuple[float, float]] | None:
             return None
         raise click.UsageError(f"--bounds {words} is neither {_FORM}") from None
     if not sign:
-        cure = f"write --bounds age={words}, say, or --lower and --upper"
-        raise click.UsageError(f"--bounds {words} names no column: {cure}")
+        cure = f"write --bounds age={words}, for example, or --lower and --upper"
+        raise click.UsageError(f"--bounds {words} has no column: {cure}")
     return name, (lower, upper)
 
 
@@ -118,18 +120,20 @@ def _read_file(file: Path) -> Ranges:
             reader = csv.DictReader(lines, strict=True)
             fields = [field.strip().lower() for field in reader.fieldnames or ()]
             if sorted(fields) != ["column", "lower", "upper"]:
-                raise ArgumentError(f"{file} must begin with the line column,lower,upper")
+                raise ArgumentError(f"{file} must begin with the header column,lower,upper")
             reader.fieldnames = fields
             found: Ranges = {}
             for line in reader:
                 name = (line["column"] or "").strip()
                 if name in found:
-                    raise ArgumentError(f"{file} has two lines for the column {name!r}: keep one")
+                    raise ArgumentError(f"{file} has two lines for column {name!r}: keep one")
                 found[name] = float(line["lower"]), float(line["upper"])
         except (csv.Error, ValueError, TypeError, UnicodeDecodeError) as error:
             if isinstance(error, ArgumentError):
                 raise
-            raise ArgumentError(f"line {reader.line_num} of {file} is not a name and two numbers") from None
+            raise ArgumentError(
+                f"line {reader.line_num} of {file} must be the name of a column and two numbers, as in age,0,130"
+            ) from None
     if not found:
-        raise ArgumentError(f"{file} has no lines below its header")
+        raise ArgumentError(f"{file} has no lines below its header: add one for each column, as in age,0,130")
     return found

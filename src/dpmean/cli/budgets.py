@@ -1,4 +1,4 @@
-"""Commands about budgets: what to expect of one, what it is in another notion, what is left of it."""
+"""Commands about budgets: plan a mean, convert a budget, show a ledger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp
 
 
 def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
-    """Complete a kind of rows."""
+    """Return the kinds of rows that complete a word."""
     return [kind for kind in RowKind if kind.startswith(incomplete)]
 
 
@@ -33,18 +33,18 @@ def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete
         "dpmean plan --groups 600,400,200,200 --d 3 --rho 0.5",
     ],
 )
-@click.option("--n", type=int, metavar="N", help="How many rows there will be; or leave it out, beside --error.")
-@click.option("--d", type=int, required=True, metavar="D", help="How many columns.")
+@click.option("--n", type=int, metavar="N", help="Number of rows; leave it out to find it for --error.")
+@click.option("--d", type=int, required=True, metavar="D", help="Number of columns.")
 @click.option(
     "--error",
     type=arguments.NUMBER,
     metavar="X",
-    help="The error that privacy may add, in spreads. Without a budget you are told the smallest that promises it, and "
-    "without --n the number of rows.",
+    help="Error that privacy may add, in spreads. Without a budget, the plan finds the smallest budget for it; without "
+    "--n, the number of rows.",
 )
 @arguments.budget
 @click.option(
-    "--scale", type=arguments.NUMBER, metavar="S", help="The standard deviation of a column: errors are in its unit."
+    "--scale", type=arguments.NUMBER, metavar="S", help="Standard deviation of a column; errors are in its unit."
 )
 @click.option(
     "--rows",
@@ -53,41 +53,41 @@ def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete
     show_default=True,
     metavar="KIND",
     shell_complete=_complete_rows,
-    help=f"What rows look like: {', '.join(RowKind)}.",
-)
-@click.option("--trust", default="central", show_default=True, metavar="MODEL", help="central, local or shuffle.")
-@click.option("--neighbours", metavar="WHICH", help="add-or-remove-one (default) or replace-one: n is public.")
-@click.option(
-    "--rounds", default="adaptive", metavar="WHAT", help="adaptive or few, in the local and the shuffle model."
+    help=f"What the rows look like: {', '.join(RowKind)}.",
 )
 @click.option(
-    "--honest", type=arguments.NUMBER, default=0.8, metavar="X", help="The part of the users that are (shuffle)."
+    "--trust", default="central", show_default=True, metavar="MODEL", help="Trust model: central, local or shuffle."
+)
+@click.option(
+    "--neighbours", metavar="WHICH", help="add-or-remove-one (default), or replace-one, which makes n public."
+)
+@click.option("--rounds", default="adaptive", metavar="WHAT", help="adaptive or few (local and shuffle model).")
+@click.option(
+    "--honest", type=arguments.NUMBER, default=0.8, metavar="X", help="Share of honest users (shuffle model)."
 )
 @click.option(
     "--shape",
     type=arguments.SHAPE,
     default="auto",
     metavar="WHAT",
-    help="auto (default), round, or the scales of columns that share a unit: 1.5,20,3. Names do not matter here.",
+    help="auto (default), round, or the scales of columns with the same unit, as in 1.5,20,3; names are ignored.",
 )
 @click.option(
     "--contributions",
     type=int,
     default=1,
     metavar="K",
-    help="Of a mean per group: a person counts in K groups at most, and N is the number of persons in one.",
+    help="Maximum number of groups per person; N is then the number of persons in one group.",
 )
-@click.option("--count-values", is_flag=True, help="The values of each column will be counted, too.")
-@click.option("--population", is_flag=True, help="Intervals of a population will be asked for, too.")
-@click.option(
-    "--groups", type=arguments.SIZES, metavar="N,N,...", help="How many rows each group will have, in place of --n."
-)
+@click.option("--count-values", is_flag=True, help="Also count the values of each column.")
+@click.option("--population", is_flag=True, help="Also release confidence intervals of a population.")
+@click.option("--groups", type=arguments.SIZES, metavar="N,N,...", help="Number of rows in each group, instead of --n.")
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
-    """Tell what a mean would be worth, before any data are touched.
+    """Predict the error of a private mean, without any data.
 
-    Or tell what it takes to be worth so much: of the number of rows, the
-    budget and the error give two, and you are told the third.
+    Or find what an error requires: give two of the number of rows, the budget
+    and the error, and the plan finds the third.
     """
     from dpmean.api import plan as look_ahead
 
@@ -139,10 +139,10 @@ def plan(*, as_json: bool, **asked: Any) -> None:
 @arguments.budget
 @arguments.as_json
 def convert(*, rho: Number | None, epsilon: Number | None, delta: Number | None, as_json: bool) -> None:
-    """Convert a budget from zCDP to epsilon and delta, or back.
+    """Convert a budget between rho (zCDP) and epsilon.
 
-    Two of rho, epsilon and delta give the third; epsilon alone is pure DP. All
-    results are rounded to the safe side.
+    Give two of rho, epsilon and delta to get the third. Epsilon alone is pure
+    differential privacy. Results are rounded to the safe side.
     """
     from dpmean.ledger.account import digits
     from dpmean.privacy.conversions import tight_delta, tight_epsilon, zcdp_implied_by, zcdp_that_implies
@@ -155,7 +155,7 @@ def convert(*, rho: Number | None, epsilon: Number | None, delta: Number | None,
         words = "rho = {rho:g} implies epsilon = {epsilon:g} at delta = {x}"
     elif rho is None and epsilon is not None and delta is not None:
         name, found, up = "rho", zcdp_that_implies(ApproxDp(epsilon, delta)).rho, False
-        words = "rho = {x} is the most that implies epsilon = {epsilon:g} at delta = {delta:g}"
+        words = "rho = {x} is the largest rho that implies epsilon = {epsilon:g} at delta = {delta:g}"
     elif rho is None and epsilon is not None:
         name, found, up = "rho", zcdp_implied_by(PureDp(epsilon)).rho, True
         words = "pure epsilon = {epsilon:g} implies rho = {x}"
@@ -171,7 +171,7 @@ def convert(*, rho: Number | None, epsilon: Number | None, delta: Number | None,
 
 @click.group(cls=arguments.Group, examples=["dpmean ledger show budget.json"])
 def ledger() -> None:
-    """Look at what was spent on data sets, and what is left."""
+    """Show the privacy budgets of datasets: spent and left."""
 
 
 @ledger.command(
@@ -180,10 +180,10 @@ def ledger() -> None:
     examples=["dpmean ledger show budget.json", "dpmean ledger show budget.json --dataset patients --json"],
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--dataset", metavar="NAME", help="Only this data set.")
+@click.option("--dataset", metavar="NAME", help="Show only this dataset.")
 @arguments.as_json
 def show_ledger(file: Path, dataset: str | None, *, as_json: bool) -> None:
-    """Show what was spent when, and what is left."""
+    """Show the releases in a ledger, and the budget left."""
     from dpmean.cli.tables import ledger_table
     from dpmean.ledger.account import Account
     from dpmean.ledger.ledger import Ledger, datasets
@@ -225,7 +225,7 @@ def show_ledger(file: Path, dataset: str | None, *, as_json: bool) -> None:
 
 
 def _cost(cost: Any) -> dict[str, Any]:
-    """Return a cost as JSON has it, exactly; of a Rényi curve, what lies outside it and the divergence at order 2."""
+    """Return a cost for JSON, exactly; of a Rényi curve, the divergence at order 2 and the delta."""
     if hasattr(cost, "curve"):
         return {"renyi_at_order_2": cost.curve[0], "delta": str(cost.delta)}
     return {name: str(getattr(cost, name)) for name in cost.__slots__}

@@ -1,4 +1,4 @@
-"""The command that completes commands."""
+"""The command that prints a shell completion script."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dpmean.cli import arguments
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print what a shell needs to complete dpmean's commands.
+    """Print a script for shell completion.
 
-    For bash, put eval "$(dpmean completion bash)" into ~/.bashrc; for zsh, the same with zsh into ~/.zshrc; for
-    fish, dpmean completion fish | source into ~/.config/fish/config.fish.
+    For bash, add this line to ~/.bashrc: eval "$(dpmean completion bash)". For zsh, add the same line with zsh to
+    ~/.zshrc. For fish, add this line to ~/.config/fish/config.fish: dpmean completion fish | source
     """
     found = get_completion_class(shell)
     if found is None:
-        raise click.UsageError(f"{shell} is not known to this version of click")
+        raise click.UsageError(f"the installed version of click does not support {shell}: upgrade click")
     click.echo(found(ctx.find_root().command, {}, "dpmean", "_DPMEAN_COMPLETE").source())

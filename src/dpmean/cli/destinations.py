@@ -1,4 +1,4 @@
-"""Where a release goes: to files, to a page, to whoever reads the output. It is paid for, and must not get lost."""
+"""Writes a release to files, to a page and to the output. It has been paid for, and must not get lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Releases = dpmean.Release | dpmean.GroupedRelease
 @final
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a release goes, and how it is written; found out before anything is spent."""
+    """Where a release goes, and in which format; checked before any budget is spent."""
 
     file: Path | None
     kind: str | None
@@ -41,7 +41,7 @@ class Target:
     grouped: bool = False
     seeded: bool = False
     words: Mapping[str, Any] = field(default_factory=dict)
-    """What the author of the page says: arguments of ``dpmean.report``."""
+    """The text of the author of the page: arguments of ``dpmean.report``."""
 
     def __post_init__(self) -> None:
         for file in (self.file, self.report):
@@ -49,23 +49,25 @@ class Target:
                 _check_writable(file)
         kind = self.kind or ("" if self.file is None else _KINDS.get(self.file.suffix.lower()))
         if kind == "npy" and self.grouped:
-            raise click.UsageError("npy is for one mean: write those of groups as json or csv")
+            raise click.UsageError("npy holds one mean only: write means of groups as json or csv")
         if kind == "npy" and self.seeded:
-            raise click.UsageError("npy has no room to say that --seed protects nobody: write json or csv")
+            raise click.UsageError("npy cannot record that --seed protects nobody: write json or csv")
         if self.file is None:
             if self.as_json and self.kind not in (None, "json"):
-                raise click.UsageError(f"--json prints JSON: give --out FILE for {self.kind}, or leave one out")
+                raise click.UsageError(
+                    f"--json and --format {self.kind} are two formats for one output: add --out FILE, or leave one out"
+                )
             if self.kind == "npy" and sys.stdout.isatty():
-                raise click.UsageError("--format npy is no text for a terminal: give --out FILE")
+                raise click.UsageError("--format npy is binary and cannot be printed on a terminal: give --out FILE")
             return
         if kind is None:
-            raise click.UsageError(f"--out {self.file} should end in .json, .csv or .npy; or give --format")
+            raise click.UsageError(f"--out {self.file} must end in .json, .csv or .npy: rename it, or give --format")
         object.__setattr__(self, "kind", kind)
 
     def write(self, release: Releases) -> None:
-        """Write a release to its files, and then print it, or what there is to say of it.
+        """Write a release to its files, and then print it, as JSON or for people.
 
-        What cannot be written is printed, and what cannot be printed goes to the error output: it is paid for.
+        If a file cannot be written, the release is printed. If it cannot be printed, it goes to the error output.
         """
         written, trouble = [], ""
         for file, save in ((self.file, self._save), (self.report, self._report)):
@@ -75,9 +77,9 @@ class Target:
                 save(release, file)
                 written.append(str(file))
             except (OSError, UnicodeError, DpMeanError) as error:
-                instead = ", so it is printed" if file is self.file else ""
-                trouble = trouble or f"cannot write {file}{instead}: {_reason(error)}"
-        if trouble and self.as_json:  # the output is for what went wrong
+                instead = "; the release is printed instead" if file is self.file else ""
+                trouble = trouble or f"cannot write {file}: {_reason(error)}{instead}"
+        if trouble and self.as_json:  # the output is for the error
             click.echo(release.to_json(), err=True)
         elif self.file is not None and str(self.file) not in written:
             self._say(lambda: click.echo(release.to_json()), release, kept=bool(written))
@@ -95,18 +97,18 @@ class Target:
         file.write_bytes(_document(release, self.kind))
 
     def _say(self, say: Callable[[], None], release: Releases, *, kept: bool) -> None:
-        """Print something; where that fails and no file has the release, the error output gets it."""
+        """Print something; if that fails and no file has the release, write it to the error output."""
         try:
             say()
         except (OSError, UnicodeError, SystemExit) as error:
             broken = show.why_not_printed(error)
             show.print_no_more()
             if kept and isinstance(broken, BrokenPipeError):
-                return  # whoever read our output has seen enough
+                return  # the reader of the output has closed it
             if not kept:
                 click.echo(release.to_json(), err=True)
-            where = "it is in the files named" if kept else "the release stands above"
-            raise DataError(f"cannot print ({_reason(broken)}): {where}") from None
+            where = "the release is in its files" if kept else "the release is on the error output, above"
+            raise DataError(f"cannot print: {_reason(broken)}; {where}") from None
 
     def _print(self, release: Releases) -> None:
         if self.as_json:
@@ -124,9 +126,9 @@ def _reason(error: BaseException) -> str:
 
 
 def _check_writable(file: Path) -> None:
-    """Refuse a file that cannot be written before anything is spent."""
+    """Refuse a file that cannot be written, before any budget is spent."""
     if not file.parent.is_dir():
-        raise DataError(f"cannot write {file}: there is no folder {file.parent}")
+        raise DataError(f"cannot write {file}: the folder {file.parent} does not exist")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise DataError(f"cannot write {file}: permission denied")
 
@@ -142,43 +144,44 @@ def _document(release: Releases, kind: str | None) -> bytes:
     lines = csv.writer(text, lineterminator="\n")
     table = table_of(release) | ({"seeded": itertools.repeat("protects nobody")} if release.seeded else {})
     lines.writerow(table)
-    lines.writerows(map(_known, cells) for cells in zip(*table.values(), strict=False))
+    lines.writerows(map(_write_cell, cells) for cells in zip(*table.values(), strict=False))
     return text.getvalue().encode()
 
 
-def _known(cell: Any) -> Any:
+def _write_cell(cell: Any) -> Any:
     return "" if isinstance(cell, float) and math.isnan(cell) else cell
 
 
 def _print(found: Releases) -> None:
-    """Print a release for people: a table, and what is to be known of it; the receipts are in its JSON."""
+    """Print a release for people: a table and facts. The receipts are in its JSON."""
     facts, remarks = found.told()
     if isinstance(found, dpmean.Release):
         unit = found.unit
         if found.settings.few_rows:
-            show.warning("FEW ROWS: this mean may be worthless, and no error can be given")
+            show.warning("FEW ROWS: this mean may be useless, and its error is unknown")
         show.table(found.title(), tables.release_table(found))
-        facts.append(("paid for", _shares(found)))
+        facts.append(("budget", f"used for {_shares(found)}"))
     else:
         unit = found.unit
         small = [display_label(label) for label, one in found.released.items() if one.settings.few_rows]
         if small:
-            show.warning(f"FEW ROWS: these means may be worthless, and no error can be given: {', '.join(small)}")
-        facts = [(label, words) for label, words in facts if label != "intervals"]  # the table has heads instead
+            show.warning(f"FEW ROWS: these means may be useless, and their errors are unknown: {', '.join(small)}")
+        facts = [(label, words) for label, words in facts if label != "intervals"]  # the heads of the table say it
         show.table(found.title(), tables.grouped_table(found) if found.released else "")
         facts = [*tables.refused_groups(found), *facts]
     if unit is None:
         at = next(i for i, (_, words) in enumerate(facts) if words.startswith(PROTECTED))
-        several = "one row is protected; a person with several rows is protected less"
+        several = "each row is protected by itself; a person with several rows is protected less"
         facts.insert(at + 1, ("", f"{several}; --privacy-unit NAME protects persons"))
     show.sheet((label, as_typed(words)) for label, words in [*facts, *remarks])
 
 
 def _shares(found: dpmean.Release) -> str:
-    """Return which part of the budget went into which kind of step, the largest first."""
+    """Return the share of the budget that each kind of step used, the largest first."""
     parts: dict[str, float] = {}
     for receipt in found.receipts:
         step = receipt.step.rstrip(" 0123456789")
         parts[step] = parts.get(step, 0.0) + renyi_of(receipt.cost).curve[0]
     total = sum(parts.values())
-    return "; ".join(f"{step} {part / total:.1%}" for step, part in sorted(parts.items(), key=lambda item: -item[1]))
+    ordered = sorted(parts.items(), key=lambda item: -item[1])
+    return "; ".join(f"{step} {100 * part / total:.1f} %" for step, part in ordered)

@@ -1,4 +1,4 @@
-"""Commands about the figures of the paper: run them, plot them, check its claims."""
+"""Commands for the figures of the paper: run, plot and check them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
     examples=["dpmean figure list", "dpmean figure 1 --trials 1 --out results", "dpmean figure claims results"],
 )
 def figure() -> None:
-    """Run the paper's experiments, plot them, check its claims."""
+    """Run, plot and check the experiments of the paper.
+
+    The full titles of the figures are in: dpmean figure list
+    """
 
 
 @figure.command("list")
@@ -42,12 +45,14 @@ def list_figures() -> None:
 
 def _running(command: Callable[..., None]) -> Callable[..., None]:
     options = [
-        click.option("--trials", type=click.IntRange(min=1), help="Trials per cell (default: as the figure says)."),
-        click.option("--out", type=_FOLDER, default=Path("results"), show_default=True, help="Where results go."),
-        click.option("--quick", is_flag=True, help="Few trials: the shape of things in minutes."),
-        click.option("--seed", type=int, default=2021, show_default=True, help="Of data and noise."),
-        click.option("--mnist", metavar="FOLDER", help='Where MNIST is (default: $DPMEAN_MNIST), or "openml".'),
-        click.option("--processes", type=click.IntRange(min=1), help="How many at once (default: all cores)."),
+        click.option(
+            "--trials", type=click.IntRange(min=1), metavar="N", help="Trials per point (default: by figure)."
+        ),
+        click.option("--out", type=_FOLDER, default=Path("results"), show_default=True, help="Folder for results."),
+        click.option("--quick", is_flag=True, help="Few trials: rough results in minutes."),
+        click.option("--seed", type=int, default=2021, show_default=True, metavar="N", help="Seed of data and noise."),
+        click.option("--mnist", metavar="FOLDER", help='Folder of MNIST (default: $DPMEAN_MNIST), or "openml".'),
+        click.option("--processes", type=click.IntRange(min=1), metavar="N", help="Processes (default: all cores)."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -69,10 +74,10 @@ def _run(names: list[str], out: Path, *, quick: bool, mnist: str | None, **more:
             for done, total in run.run([figures.read(name, quick=quick) for name in names], out, **more):
                 progress.update(task, completed=done if total else 1, total=total or 1)
     except KeyboardInterrupt:
-        click.echo("results that were finished are kept, and the same command goes on from there", err=True)
+        click.echo("the results so far are kept; run the same command again to continue", err=True)
         raise
     took = time.monotonic() - start
-    kept = f"{out}, one CSV file per figure; all together in {write_parquet(out)}"
+    kept = f"{out}, in one CSV file per figure, and all of them in {write_parquet(out)}"
     click.echo(f"done in {took:.0f} s; results are in {kept}.\nNext: dpmean figure plot {out}", err=True)
 
 
@@ -96,25 +101,28 @@ def run_all(**arguments: Any) -> None:
 
 @figure.command("plot")
 @click.argument("results", type=_FOLDER)
-@click.option("--out", type=_FOLDER, help="Where plots go (default: beside the results).")
+@click.option("--out", type=_FOLDER, help="Folder for plots (default: the folder of results).")
 def plot_figures(results: Path, out: Path | None) -> None:
-    """Draw every figure in a folder of results, and one page with all of them."""
+    """Plot all figures of a folder of results."""
     from dpmean.experiments.page import figures_page
     from dpmean.experiments.results import read_folder
 
     page = figures_page(read_folder(results), out or results)
-    click.echo(f"{page} has all figures; each is also there as PNG and SVG.")
+    click.echo(f"{page} shows all figures; the same folder has each of them as PNG and SVG.")
 
 
 @figure.command("condense")
 @click.argument("results", type=_FOLDER)
-@click.option("--out", type=_FOLDER, required=True, help="Where the small tables go.")
+@click.option("--out", type=_FOLDER, required=True, help="Folder for the tables.")
 def condense_results(results: Path, out: Path) -> None:
-    """Write results as small tables, which can be plotted and checked like the results themselves."""
+    """Condense results to small tables.
+
+    The tables can be plotted and checked like the results.
+    """
     from dpmean.experiments.results import condense
 
     condense(results, out)
-    click.echo(f"{out} has the tables. Next: dpmean figure plot {out} --out page, say")
+    click.echo(f"{out} has the tables. Next: dpmean figure plot {out} --out page")
 
 
 @figure.command("claims")

@@ -1,4 +1,4 @@
-"""The command that looks at a file for the holder of the data: what is in it, and what of it cannot be read."""
+"""The command that checks a file for the holder of the data: what it contains, and what cannot be read."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dpmean.rows.inspection.judgement import Judgement
 
 _SECTIONS = {
-    "What you mean to ask for": ("columns", "bounds", "lower", "upper", "privacy_unit", "by", "groups"),
-    "How a CSV file is written (default: as its first line says)": arguments.DIALECT,
+    "The mean that you plan to release": ("columns", "bounds", "lower", "upper", "privacy_unit", "by", "groups"),
+    "Format of a CSV file (default: inferred from its first line)": arguments.DIALECT,
 }
 _RHO = 0.5
 
@@ -35,11 +35,11 @@ _RHO = 0.5
     ],
 )
 @click.argument("data", metavar="FILE")
-@click.option("--columns", type=arguments.NAMES, metavar="A,B,C", help="The columns to average.")
+@click.option("--columns", type=arguments.NAMES, metavar="A,B,C", help="Columns to average.")
 @arguments.bounds
-@click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
+@click.option("--privacy-unit", metavar="NAME", help="Column that identifies the person of each row.")
 @arguments.by
-@click.option("--groups", metavar="A,B,C", help="All of them, or a file with one on a line.")
+@click.option("--groups", metavar="A,B,C", help="Labels of all groups, or a file with one label per line.")
 @arguments.dialect
 @arguments.as_json
 def check(
@@ -52,10 +52,11 @@ def check(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Look at the rows in FILE, and say what stands in the way of a mean.
+    """Check a file before a mean of it is released.
 
-    FILE is a CSV, Parquet or Arrow file. What is printed is for the holder of the data only: none of it is private.
-    It says where something cannot be read, and never shows a value. At the end is the command that works.
+    FILE is a CSV, Parquet or Arrow file. The output is for the holder of the data only: it is exact, and not protected
+    by differential privacy. It says where values cannot be read, and never shows a value. It ends with the command that
+    releases the mean.
 
     The exit code is 0 if "dpmean mean" would work, and 1 if not.
     """
@@ -69,16 +70,16 @@ def check(
         asked["groups"] = release.read_labels(groups, asked.get("by"))
     elif "by" in asked:
         several = isinstance(asked["by"], list)
-        asked["groups"] = [tuple("any" for _ in asked["by"])] if several else ["any"]  # they are not asked for yet
+        asked["groups"] = [tuple("any" for _ in asked["by"])] if several else ["any"]  # a placeholder
     asked |= read_bounds(bounds, lower, upper).arguments(data, asked.get("columns"), None)
     known = {"rho": _RHO} if "bounds" in asked else {"rho": _RHO, "norm_bound": 1.0}
-    wanted = _wanted(asked, listed=groups is not None)
+    wanted = _read_question(asked, listed=groups is not None)
     if not _check(data, release.read(asked | known), wanted, typed, as_json=as_json):
         raise click.exceptions.Exit(1)
 
 
-def _wanted(asked: dict[str, Any], *, listed: bool) -> Asked:
-    """Return what is asked for, as it is looked for."""
+def _read_question(asked: dict[str, Any], *, listed: bool) -> Asked:
+    """Return what to look for in the file."""
     from dpmean.rows.inspection.findings import Asked
 
     columns, by = asked.get("columns"), asked.get("by")
@@ -92,7 +93,7 @@ def _wanted(asked: dict[str, Any], *, listed: bool) -> Asked:
 
 
 def _check(data: str, request: Request, wanted: Asked, typed: dict[str, Any], *, as_json: bool) -> bool:
-    """Look at the file, print what there is to say, and return whether a mean would be released."""
+    """Check the file, print the findings, and return whether a mean would be released."""
     from dpmean.cli import file_check_page as page
     from dpmean.errors import DataError
     from dpmean.rows.files.formats import find_files
@@ -100,28 +101,28 @@ def _check(data: str, request: Request, wanted: Asked, typed: dict[str, Any], *,
 
     paths = find_files(data)
     if not as_json:
-        page.begin()
+        page.print_banner()
     try:
-        found = _look(paths, request, wanted)
+        found = _inspect(paths, request, wanted)
     except DataError as error:
         if as_json:
             click.echo(json.dumps({"warning": page.BANNER, "works": False, "obstacles": [str(error)]}, indent=2))
         else:
-            page.refuse(str(error))
+            page.print_refusal(str(error))
         return False
     judged = judge(found, wanted)
-    outlook = _expect(found, wanted, judged)
+    outlook = _plan_rows(found, wanted, judged)
     command = page.make_command(data, found, judged, typed, rho=_RHO)
     if as_json:
         click.echo(json.dumps(page.document(found, wanted, judged, command), indent=2))
     else:
-        page.tell(Path(data).name, found, wanted, judged, outlook)
-        page.suggest(command, judged, rho=_RHO)
+        page.print_findings(Path(data).name, found, wanted, judged, outlook)
+        page.print_command(command, judged, rho=_RHO)
     return not judged.obstacles
 
 
-def _look(paths: list[Path], request: Request, wanted: Asked) -> Findings:
-    """Look at every row, and show how far it has come."""
+def _inspect(paths: list[Path], request: Request, wanted: Asked) -> Findings:
+    """Read every row, with a progress bar."""
     from dpmean.errors import ArgumentError
     from dpmean.rows.files.formats import find_kind, is_table
     from dpmean.rows.inspection.tables import inspect_tables
@@ -129,13 +130,17 @@ def _look(paths: list[Path], request: Request, wanted: Asked) -> Findings:
 
     kind, tables = find_kind(paths[0]), is_table(paths[0])
     if kind == ".npy":
-        raise ArgumentError("check is for CSV, Parquet and Arrow files, got a .npy file: its columns have no names")
+        raise ArgumentError(
+            "check is for CSV, Parquet and Arrow files, got a .npy file: run dpmean mean on it directly"
+        )
     if tables and request.selection.dialect.given:
         raise ArgumentError(f"{request.selection.dialect.given[0]} is for CSV files, got a {kind} file: leave it out")
     if len({find_kind(path) for path in paths}) > 1 or (len(paths) > 1 and not tables):
-        raise ArgumentError(f"one CSV file at a time, or files of one kind, got {len(paths)}: name one")
+        raise ArgumentError(
+            f"check takes one CSV file, or several Parquet or Arrow files of one kind, got {len(paths)} files: name one"
+        )
     with show.bar() as progress:
-        task = progress.add_task("looking at rows", total=_size(paths[0], kind))
+        task = progress.add_task("reading rows", total=_size(paths[0], kind))
         if tables:
             return inspect_tables(paths, wanted, lambda rows: progress.advance(task, rows))
         dialect = request.selection.dialect
@@ -143,12 +148,12 @@ def _look(paths: list[Path], request: Request, wanted: Asked) -> Findings:
 
 
 def _size(path: Path, kind: str) -> int | None:
-    """Return how many bytes of text there are, where that is known."""
+    """Return the number of bytes of a text file, otherwise None."""
     return path.stat().st_size if kind in (".csv", ".tsv", ".tab", ".txt") else None
 
 
-def _expect(found: Findings, wanted: Asked, judged: Judgement) -> Outlook | None:
-    """Find out whether there are enough rows; return what to expect of groups, if they are listed and have rows."""
+def _plan_rows(found: Findings, wanted: Asked, judged: Judgement) -> Outlook | None:
+    """Check whether there are enough rows; return a plan for groups, if they are listed and have rows."""
     from dpmean.api import plan
     from dpmean.enums import Verdict
     from dpmean.errors import plural
@@ -160,12 +165,13 @@ def _expect(found: Findings, wanted: Asked, judged: Judgement) -> Outlook | None
     if wanted.groups is not None:
         sizes = (found.groups.rows if wanted.unit is None else found.groups.persons).tolist()
         if not any(sizes):
-            judged.obstacles.append(f"no {one} is in a group that is listed: labels must match exactly")
+            judged.obstacles.append(f"no {one} is in a listed group: labels must match exactly")
             return None
         outlook = plan(groups=[size for size in sizes if size], d=len(judged.columns), rho=_RHO)
         if all(group.verdict is Verdict.HOPELESS for group in outlook.groups):
             judged.obstacles.append(
-                f"all groups have too few {one}s for {columns} and rho = {_RHO}: {outlook.rows_least} are needed in one"
+                f"all groups have too few {one}s for {columns} and rho = {_RHO}: a group needs at least "
+                f"{outlook.rows_least}"
             )
         return outlook
     rows = found.rows if wanted.unit is None else len(found.keys[wanted.unit].counts)

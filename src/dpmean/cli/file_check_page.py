@@ -1,4 +1,4 @@
-"""What dpmean check prints: the columns of a file, what stands in the way of a mean, and the command that works."""
+"""Prints the findings of dpmean check: the columns of a file, problems, and the command that releases the mean."""
 
 from __future__ import annotations
 
@@ -19,58 +19,58 @@ from dpmean.pipeline.outlook import Outlook
 from dpmean.rows.inspection.findings import Asked, Findings
 from dpmean.rows.inspection.judgement import Judgement
 
-BANNER = "For the data holder only. Nothing below is private; do not publish it."
+BANNER = "For the data holder only. Nothing below is protected: do not publish it."
 _SIDES = {"bounds", "lower", "upper"}
-_WAY = "What stands in the way\n"
+_PROBLEMS = "Problems\n"
 _MOST_COLUMNS = 60
 _BOUNDS = (
-    "LOWER and UPPER are what is possible by what is known of the subject, such as 0 and 130 for ages. They must not "
-    "come from these rows, nor from what stands above"
+    "LOWER and UPPER are the smallest and the largest possible value, from general knowledge, such as 0 and 130 for "
+    "ages. They must not come from these rows, nor from the numbers above"
 )
-_VECTORS = "LONGEST is how long a vector can be (l2 norm), as is known without these rows"
-_GROUPS = "GROUPS are all labels that may occur, as is known without these rows"
+_VECTORS = "LONGEST is the largest possible l2 norm of a vector, known without these rows"
+_GROUPS = "GROUPS are the labels of all possible groups, known without these rows"
 _MEANINGS = {"LOWER": _BOUNDS, "LONGEST": _VECTORS, "GROUPS": _GROUPS}
 _MOST_RANGES = 12
-"""With more columns than these, each of its own range, a command is too long to be typed."""
-_MANY = "columns of different ranges: list them in a file, --bounds CSV, with the header column,lower,upper"
+"""With more columns, the command names a file instead of a range for each column."""
+_MANY = "if the columns have different ranges, list them in a file with the header column,lower,upper: --bounds FILE"
 
 
-def begin() -> None:
-    """Say for whom the page is."""
+def print_banner() -> None:
+    """Print for whom the output is."""
     show.warning(BANNER)
     click.echo()
 
 
-def refuse(message: str) -> None:
-    """Say why a file cannot be opened."""
-    show.plan(f"{_WAY}  {as_typed(message)}")
+def print_refusal(message: str) -> None:
+    """Print why a file cannot be opened."""
+    show.plan(f"{_PROBLEMS}  {as_typed(message)}")
 
 
-def tell(name: str, found: Findings, wanted: Asked, judged: Judgement, outlook: Outlook | None) -> None:
-    """Print what there is, column by column, and what stands in the way."""
+def print_findings(name: str, found: Findings, wanted: Asked, judged: Judgement, outlook: Outlook | None) -> None:
+    """Print the columns, notes and problems."""
     show.plan(f"{show.printable(name)}: {plural(found.rows, 'row')}, {plural(len(found.columns), 'column')}")
     if found.read_as:
-        sure = f" (assumed from the first line: {' and '.join(found.assumed)})" if found.assumed else ""
+        sure = f" (inferred from the first line: {' and '.join(found.assumed)})" if found.assumed else ""
         show.sheet([("read with", found.read_as + sure)])
     click.echo()
-    _put_columns(found, wanted)
+    _print_columns(found, wanted)
     if wanted.groups is not None:
-        _put_groups(found, wanted, outlook)
+        _print_groups(found, wanted, outlook)
     if notes := list(make_notes(found, wanted, judged, outlook)):
         show.sheet(notes)
         click.echo()
     if judged.obstacles:
-        show.plan(_WAY + "\n".join(f"  {words}" for words in judged.obstacles))
+        show.plan(_PROBLEMS + "\n".join(f"  {words}" for words in judged.obstacles))
         click.echo()
 
 
-def _put_columns(found: Findings, wanted: Asked) -> None:
-    """Print a table of the columns, with the counts of which one at least is not zero."""
+def _print_columns(found: Findings, wanted: Asked) -> None:
+    """Print a table of the columns, with those counts that are not all zero."""
     columns = list(found.columns.values())
     counts = {
         "missing": [column.missing.count for column in columns],
         "infinite": [column.infinite.count for column in columns],
-        "no numbers": [sum(one.count for one in column.others.values()) * column.is_mixed for column in columns],
+        "not numbers": [sum(one.count for one in column.others.values()) * column.is_mixed for column in columns],
         "below bounds": [column.below.count for column in columns],
         "above bounds": [column.above.count for column in columns],
     }
@@ -84,14 +84,14 @@ def _put_columns(found: Findings, wanted: Asked) -> None:
     show.table("Columns", made)
 
 
-def _put_groups(found: Findings, wanted: Asked, outlook: Outlook | None) -> None:
-    """Print how large the listed groups are, and which of them would be refused."""
+def _print_groups(found: Findings, wanted: Asked, outlook: Outlook | None) -> None:
+    """Print the sizes of the listed groups, and which of them would be refused."""
     heads = ["rows"] if wanted.unit is None else ["rows", "persons"]
     made = table(("group", *heads, ""), right=heads)
     sizes = {} if outlook is None else {group.n: group for group in outlook.groups}
     for label, rows, persons in zip(wanted.groups or (), found.groups.rows, found.groups.persons, strict=True):
         size = int(rows if wanted.unit is None else persons)
-        words = "nothing: labels must match exactly" if not size else ""
+        words = "empty: labels must match exactly" if not size else ""
         if outlook is not None and size in sizes:
             few = sizes[size].verdict is Verdict.HOPELESS
             words = "too few" if few else "may be too few" if size < outlook.rows_least else ""
@@ -100,19 +100,20 @@ def _put_groups(found: Findings, wanted: Asked, outlook: Outlook | None) -> None
     show.table("Groups", made)
 
 
-def suggest(command: str | None, judged: Judgement, *, rho: float) -> None:
-    """Print the command that works, and what its words stand for."""
+def print_command(command: str | None, judged: Judgement, *, rho: float) -> None:
+    """Print the command that works, and the meaning of its placeholders."""
     if command is None:
         return
-    show.plan("What works once that is mended" if judged.obstacles else "What works")
+    show.plan("Command, once the problems are fixed" if judged.obstacles else "Command")
     click.echo(f"  {command}\n")
     notes = [note for word, note in _MEANINGS.items() if f" {word}" in command or f"={word}" in command]
     notes += [_MANY] * ("--lower LOWER" in command)
-    show.sheet([("", note) for note in [*notes, f"rho = {rho} is an example: dpmean plan says what a budget buys"]])
+    notes.append(f"rho = {rho} is an example: dpmean plan predicts the error for a budget")
+    show.sheet([("", note) for note in notes])
 
 
 def make_command(data: str, found: Findings, judged: Judgement, typed: dict[str, Any], *, rho: float) -> str | None:
-    """Return the command that works, with words in it for what must not come from the rows; None if there is none."""
+    """Return the command that works, with placeholders for what must not come from the rows, or None."""
     if not judged.columns:
         return None
     options = dict(typed)
@@ -131,7 +132,7 @@ def make_command(data: str, found: Findings, judged: Judgement, typed: dict[str,
 
 
 def _with_bounds(options: dict[str, Any], columns: tuple[str, ...]) -> dict[str, Any]:
-    """Return options that name the columns and their bounds: column by column where that is short, or the only way."""
+    """Return options with the columns and their bounds, column by column if that is short or necessary."""
     if "bounds" in options:
         return options
     lower, upper = options.get("lower", "LOWER"), options.get("upper", "UPPER")
@@ -144,7 +145,7 @@ def _with_bounds(options: dict[str, Any], columns: tuple[str, ...]) -> dict[str,
 
 
 def document(found: Findings, wanted: Asked, judged: Judgement, command: str | None) -> dict[str, Any]:
-    """Return everything as JSON has it, the warning first."""
+    """Return all findings for JSON, the warning first."""
     return {
         "warning": BANNER,
         "works": not judged.obstacles,
@@ -183,7 +184,7 @@ def document(found: Findings, wanted: Asked, judged: Judgement, command: str | N
 
 
 def _as_options(options: dict[str, Any]) -> Iterator[str]:
-    """Yield options as they are typed."""
+    """Yield options as typed."""
     for name, value in options.items():
         for one in value if isinstance(value, tuple) else (value,):
             yield f"--{name.replace('_', '-')}"
@@ -191,7 +192,7 @@ def _as_options(options: dict[str, Any]) -> Iterator[str]:
 
 
 def _spell(value: object) -> str:
-    """Return a value of an option as it is typed."""
+    """Return the value of an option as typed."""
     if isinstance(value, list):
         return ",".join(value)
     if isinstance(value, float):

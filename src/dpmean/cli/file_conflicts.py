@@ -1,4 +1,4 @@
-"""Files that are written must be none of those that are read, or of those that are written besides."""
+"""Checks that no output file overwrites the rows, the ledger, or another file of the same command."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 import click
 
 _ROWS = (".csv", ".npy")
-"""What is written with such a name would be taken for rows, in a folder of rows."""
+"""In a folder of rows, an output file with such an ending would be read as rows."""
 
 
 def check_apart(
     data: str, *, written: Mapping[str, Path | None], read: Mapping[str, Path | None], ledger: Path | None
 ) -> None:
-    """Refuse names that would overwrite the rows, the ledger, or one another; files are told by their options."""
+    """Refuse files that would overwrite the rows, the ledger, or each other; errors name their options."""
     ours = {name: [file] for name, file in written.items() if file is not None}
     others = {name: [file] for name, file in read.items() if file is not None and file.is_file()}
     kept = {} if ledger is None else {"--ledger": list(_of_ledger(ledger))}
     pairs = [*combinations((ours | kept).items(), 2), *product((ours | kept).items(), others.items())]
     for (name, files), (other, those) in pairs:
         if any(_same(file, that) for file in files for that in those):
-            raise click.UsageError(f"{name} and {other} are the same file, {files[0]}: name another one")
+            raise click.UsageError(f"{name} and {other} are the same file, {files[0]}: give different files")
     for name, (file,) in ours.items():
         if _holds(data, file):
-            raise click.UsageError(f"{name} {file} is among the rows, DATA: name another file")
+            raise click.UsageError(f"{name} {file} is one of the files in DATA: give another file")
 
 
 def _of_ledger(file: Path) -> Iterator[Path]:
@@ -37,7 +37,7 @@ def _of_ledger(file: Path) -> Iterator[Path]:
 
 
 def _holds(data: str, file: Path) -> bool:
-    """Whether a file is one of those with rows, or would be."""
+    """Return whether a file is one of those with rows, or would become one."""
     source = Path(data).expanduser()
     if not source.is_dir():
         matching = map(Path, glob.glob(str(source), recursive=True))

@@ -1,4 +1,4 @@
-"""The command that releases a mean."""
+"""The command that releases a mean, or the means of groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpmean.cli import arguments, page_options, show
 from dpmean.privacy.budgets import Number
 
 _SECTIONS = {
-    "The budget": (
+    "Privacy budget": (
         "rho",
         "epsilon",
         "delta",
@@ -23,8 +23,8 @@ _SECTIONS = {
         "ledger_delta",
         "ledger_neighbours",
     ),
-    "How large rows may be (one of these)": ("norm_bound", "bounds", "lower", "upper"),
-    "Which rows and columns": (
+    "Bounds on the values (one of these)": ("norm_bound", "bounds", "lower", "upper"),
+    "Rows and columns": (
         "columns",
         "vector_column",
         "privacy_unit",
@@ -32,11 +32,11 @@ _SECTIONS = {
         "count_values",
         "allow_few_rows",
     ),
-    "How a CSV file is written (default: as its first line says)": arguments.DIALECT,
+    "Format of a CSV file (default: inferred from its first line)": arguments.DIALECT,
     "One mean per group": ("by", "groups", "sizes", "contributions"),
-    "How": ("shape", "population", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
-    "Where to": ("out", "format_", "report", "as_json"),
-    "Your words on that page": page_options.NAMES,
+    "Method": ("shape", "population", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
+    "Output": ("out", "format_", "report", "as_json"),
+    "Text on the page (with --report)": page_options.NAMES,
 }
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -64,63 +64,74 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.argument("data", metavar="DATA")
 @arguments.budget
-@click.option("--ledger", type=_FILE, metavar="FILE", help="Take the cost from the budget kept in this file.")
-@click.option("--dataset", metavar="NAME", help='Your name for these rows in it (default: "data").')
+@click.option("--ledger", type=_FILE, metavar="FILE", help="Take the cost from the budget in this file.")
+@click.option("--dataset", metavar="NAME", help='Name of these rows in the ledger (default: "data").')
 @click.option(
-    "--ledger-rho", type=arguments.NUMBER, metavar="R", help="Total budget of the data set in zCDP (at first use)."
+    "--ledger-rho", type=arguments.NUMBER, metavar="R", help="Total budget of the dataset in zCDP (at first use)."
 )
+@click.option("--ledger-epsilon", type=arguments.NUMBER, metavar="E", help="Total budget as an epsilon (at first use).")
+@click.option("--ledger-delta", type=arguments.NUMBER, metavar="D", help="Delta of --ledger-epsilon.")
 @click.option(
-    "--ledger-epsilon", type=arguments.NUMBER, metavar="E", help="Total budget as an epsilon instead (at first use)."
-)
-@click.option("--ledger-delta", type=arguments.NUMBER, metavar="D", help="The delta that goes with --ledger-epsilon.")
-@click.option(
-    "--ledger-neighbours", metavar="WHICH", help="replace-one takes both (default: that of the first release)."
+    "--ledger-neighbours",
+    metavar="WHICH",
+    help="replace-one accepts both kinds of releases (default: the kind of the first).",
 )
 @click.option("--norm-bound", type=float, metavar="X", help="Upper bound on the l2 norm of every row; may be loose.")
 @arguments.bounds
 @click.option(
-    "--columns", type=arguments.NAMES, metavar="A,B,C", help="Of a table (default: all, or those in --bounds)."
+    "--columns", type=arguments.NAMES, metavar="A,B,C", help="Columns to average (default: all, or those in --bounds)."
 )
-@click.option("--vector-column", metavar="NAME", help="The column that holds vectors.")
+@click.option("--vector-column", metavar="NAME", help="Column that holds vectors.")
 @arguments.dialect
-@click.option("--nan", metavar="WHAT", help="raise (default), drop or impute; or income=impute,crp=10,...")
-@click.option("--count-values", is_flag=True, help="Tell how many values each column has.")
-@click.option("--allow-few-rows", is_flag=True, help="Go on where there are too few to expect much.")
-@click.option("--privacy-unit", metavar="NAME", help="The column that says whose row it is.")
+@click.option(
+    "--nan",
+    metavar="WHAT",
+    help="Missing values: raise (default), drop or impute; or by column, as in income=impute,crp=10.",
+)
+@click.option("--count-values", is_flag=True, help="Release a noisy number of values for each column.")
+@click.option("--allow-few-rows", is_flag=True, help="Continue with too few rows for a useful mean.")
+@click.option("--privacy-unit", metavar="NAME", help="Column that identifies the person of each row.")
 @arguments.by
 @click.option(
-    "--groups", metavar="A,B,C", help="All of them, or a file with one on a line; with --by twice, A:x,A:y,B:x."
+    "--groups",
+    metavar="A,B,C",
+    help="Labels of all groups, or a file with one label per line; with --by twice, A:x,A:y,B:x.",
 )
-@click.option("--sizes", type=click.Choice(["private", "public"]), metavar="WHAT", help="private (default) or public.")
-@click.option("--contributions", type=int, metavar="K", help="A person counts in K groups at most (default: 1).")
+@click.option(
+    "--sizes",
+    type=click.Choice(["private", "public"]),
+    metavar="WHAT",
+    help="Sizes of groups: private (default) or public.",
+)
+@click.option("--contributions", type=int, metavar="K", help="Maximum number of groups per person (default: 1).")
 @click.option(
     "--shape",
     type=arguments.SHAPE,
     metavar="WHAT",
-    help="auto (default): find the scales of columns, and noise follows them; round: do not look for scales; noise is "
-    "even, or with bounds in proportion to the ranges; or give scales: 18,25000 or age=18,income=25000",
+    help="auto (default): find the scales of the columns, and let the noise follow them; round: do not; or scales that "
+    "you know, as in 18,25000 or age=18,income=25000.",
 )
 @click.option(
-    "--population", is_flag=True, help="Confidence intervals of a population, too: asks for the variances of columns."
+    "--population", is_flag=True, help="Also release variances, for confidence intervals of the population mean."
 )
-@click.option("--neighbours", metavar="WHICH", help="add-or-remove-one (default) or replace-one: n is public.")
-@click.option("--trust", metavar="MODEL", help="central (default), local or shuffle.")
-@click.option("--method", metavar="NAME", help="refined (default), shifted or clipped.")
-@click.option("--passes", type=int, metavar="1|2", help="How often all rows are read at most (default: 2).")
-@click.option("--rounds", metavar="WHAT", help="adaptive or few, in the local and the shuffle model.")
 @click.option(
-    "--honest", type=arguments.NUMBER, metavar="X", help="Share of users assumed honest (shuffle model only)."
+    "--neighbours", metavar="WHICH", help="add-or-remove-one (default), or replace-one, which makes n public."
 )
-@click.option("--seed", type=int, metavar="N", help="Known noise: for experiments, PROTECTS NOBODY.")
+@click.option("--trust", metavar="MODEL", help="Trust model: central (default), local or shuffle.")
+@click.option("--method", metavar="NAME", help="Estimator: refined (default), shifted or clipped.")
+@click.option("--passes", type=int, metavar="1|2", help="Maximum number of passes over the rows (default: 2).")
+@click.option("--rounds", metavar="WHAT", help="adaptive or few (local and shuffle model).")
+@click.option("--honest", type=arguments.NUMBER, metavar="X", help="Share of honest users (shuffle model).")
+@click.option("--seed", type=int, metavar="N", help="Reproducible noise, for experiments: PROTECTS NOBODY.")
 @click.option("--out", type=_FILE, metavar="FILE", help="Write the release to this file.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice(["json", "csv", "npy"]),
     metavar="KIND",
-    help="json, csv or npy: of --out, or else of the output.",
+    help="Format of --out, or of the output: json, csv or npy.",
 )
-@click.option("--report", type=_FILE, metavar="HTML", help="Write a page about it that may be published.")
+@click.option("--report", type=_FILE, metavar="HTML", help="Write a page about the release that may be published.")
 @page_options.page
 @arguments.as_json
 def mean(
@@ -144,11 +155,11 @@ def mean(
 ) -> None:
     """Release the private mean of the rows in DATA.
 
-    DATA is a .npy, Parquet, Arrow or CSV file (also .csv.gz and .csv.zst), a folder of such files, or a pattern.
-    Without --out the release is printed. Give a budget, and how large rows may be, neither of which may come from
-    looking at the rows.
+    DATA is a .npy, Parquet, Arrow or CSV file (also .csv.gz and .csv.zst), a folder of such files, or a pattern such as
+    "data/*.csv". A privacy budget and bounds on the values are required; do not compute them from the rows. Without
+    --out, the release is printed.
 
-    Without --privacy-unit one row is protected: a person with several rows is protected less.
+    Without --privacy-unit each row is protected by itself, and a person with several rows is protected less.
     """
     from dpmean.cli import outcome, page, release
     from dpmean.cli.bounds import read_bounds
@@ -168,19 +179,19 @@ def mean(
         read={"--bounds": typed.file, "--groups": labels},
         ledger=ledger,
     )
-    words = page.take_words(asked, report)
+    words = page.take_text(asked, report)
     target = Target(out, format_, report, as_json=as_json, grouped="by" in asked, seeded="seed" in asked)
     asked |= typed.arguments(data, asked.get("columns"), asked.get("vector_column"))
     terms = {"rho": ledger_rho, "epsilon": ledger_epsilon, "delta": ledger_delta, "neighbours": ledger_neighbours}
     request = release.read(asked)
-    target = replace(target, words=page.check_words(words, data, request))
+    target = replace(target, words=page.check_text(words, data, request))
     account = release.open_ledger(ledger, dataset, terms, seeded="seed" in asked)
     with show.working("reading rows"):
         found = release.make(data, request, account)
     target.write(found)
     if account is not None:
-        release.say_what_is_left(account)
+        release.print_budget_left(account)
     if "seed" in asked:
-        show.note("this release was made with a seed: everybody can remove its noise, and it PROTECTS NOBODY")
+        show.note("this release has a seed: anybody can remove its noise, and it PROTECTS NOBODY")
     if isinstance(found, GroupedRelease) and not found.released:
         raise click.exceptions.Exit(outcome.DATA)

@@ -1,4 +1,4 @@
-"""What the author of a page says on the command line, checked before anything is spent."""
+"""The text for a page from the command line, checked before any budget is spent."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dpmean.reports.author import read_author
 from dpmean.rows.tables.keyed_table import width_of_listed
 
 
-def take_words(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
-    """Take what is for the page, if there is to be one, out of what was asked: arguments of ``dpmean.report``."""
+def take_text(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
+    """Remove the text for the page from the options, and return it as arguments of ``dpmean.report``."""
     said = {name: asked.pop(name) for name in NAMES if name in asked}
     found = {name: words for name, words in said.items() if words != ()}
     if found and report is None:
-        raise click.UsageError(f"--{_option(min(found))} is for the page: give --report HTML, too")
+        raise click.UsageError(f"--{_option(min(found))} is for the page: add --report FILE.html")
     for name in found.keys() & {"labels", "units", "group_labels"}:
         named = [key for key, _ in found[name]]
         twice = [key for key in named if named.count(key) > 1]
@@ -32,10 +32,10 @@ def take_words(asked: dict[str, Any], report: Path | None) -> dict[str, Any]:
     return found
 
 
-def check_words(words: dict[str, Any], data: str, request: Request) -> dict[str, Any]:
-    """Return these words, about columns that there are.
+def check_text(words: dict[str, Any], data: str, request: Request) -> dict[str, Any]:
+    """Return the text for the page; refuse text for columns or groups that do not exist.
 
-    Only the header of a file is asked, and where it must be; how long vectors are, the rows of listed groups at most.
+    Only the header of a file is read, if necessary. For the length of vectors, rows of listed groups are read at most.
     """
     groups = None if request.groups is None else request.groups.labels
     if groups is not None and "group_labels" in words:
@@ -44,7 +44,7 @@ def check_words(words: dict[str, Any], data: str, request: Request) -> dict[str,
     names, d = request.selection.columns, None
     if by_column and names is None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whoever reads the rows says it again
+            warnings.simplefilter("ignore")  # they come again when the rows are read
             table = open_keyed(data, request, *(() if request.groups is None else (request.groups.by,)))
         names = table.names
         listed = None if names else request.groups
@@ -62,11 +62,11 @@ def _option(argument: str) -> str:
 
 
 def _of_groups(words: dict[str, str], groups: Sequence[Any]) -> dict[Any, str]:
-    """Return words by the labels of groups, where these are typed with colons between their values."""
+    """Return text by the labels of groups; labels of several columns are typed with colons."""
     typed = {":".join(label): label for label in groups if isinstance(label, tuple)}
     return {typed.get(key, key): text for key, text in words.items()}
 
 
 def _by_number(words: dict[str, str]) -> dict[Any, str]:
-    """Return words by the numbers of columns that have no names."""
+    """Return text by the numbers of columns without names."""
     return {int(name) if name.isdecimal() else name: text for name, text in words.items()}

@@ -1,4 +1,4 @@
-"""Pictures for the demonstration: made, averaged, and drawn with half blocks, or with signs where there is no color."""
+"""Pictures for the demo: generated, averaged, and drawn in color, or with characters."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dpmean.release.release import Release
 
 HEIGHT, WIDTH = 22, 22
 LONGEST = 11.0
-"""No picture is longer."""
+"""The largest l2 norm of a picture."""
 _SIGNS = " .:-=+*#%@"
 
 
 def faces(n: int = 4000) -> tuple[Floats, float]:
-    """Return pictures of a face that moves and smiles a little, one on a row, and a loose bound on their norms."""
+    """Return pictures of a face that moves slightly, one per row, and a loose bound on their norms."""
     chance = np.random.default_rng(0)
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(np.float64)
     move = chance.normal(0, 0.35, (n, 2, 1, 1))
@@ -36,7 +36,7 @@ def faces(n: int = 4000) -> tuple[Floats, float]:
 
 
 def usual(rows: Floats, rho: float, bound: float) -> Release:
-    """Return the Gaussian mechanism's mean, with noise for the whole bound."""
+    """Return the mean of the Gaussian mechanism, with noise for the whole bound."""
     from dpmean import baselines
 
     release: Release = baselines.gaussian_mechanism(rows, rho=rho, norm_bound=bound)
@@ -54,7 +54,7 @@ def draw(console: Console, pictures: Mapping[str, Floats]) -> None:
 
 
 def _soft(depth: Floats) -> Floats:
-    """Return 1 inside, 0 outside, and something between at the edge."""
+    """Return 1 inside, 0 outside, and a value between at the edge."""
     inside: Floats = np.clip(depth + 0.5, 0, 1)
     return inside
 
@@ -75,7 +75,7 @@ def _color(value: float) -> str:
 
 
 def _signs(picture: Floats) -> Text:
-    """Return every other line of pixels as signs, which are twice as high as wide."""
+    """Return two lines of pixels as one line of characters, which are twice as high as wide."""
     lines = (picture[::2] + picture[1::2]) / 2
     index = np.rint(lines * (len(_SIGNS) - 1)).astype(int)
     return Text("\n".join("".join(_SIGNS[i] for i in line) for line in index))

@@ -26,40 +26,40 @@ from dpmean.reports.numbers import between, with_error
 
 
 @final
-class _Shown(Table):
-    """A table of text that may be anybody's."""
+class _SafeTable(Table):
+    """A table of untrusted text."""
 
     def add_row(self, *cells: Any, **more: Any) -> None:
-        """Add a line, without what would move or recolor a terminal."""
+        """Add a line, without terminal control characters."""
         super().add_row(*(Text(printable(cell)) for cell in cells), **more)
 
 
 def table(heads: Sequence[str], *, right: Sequence[str] = ()) -> Table:
-    """Return an empty table in the style of all tables here."""
-    made = _Shown(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", show_edge=False)
+    """Return an empty table in the style of this command."""
+    made = _SafeTable(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", show_edge=False)
     for head in heads:
         made.add_column(Text(printable(head)), justify="right" if head in right else "left", overflow="fold")
     return made
 
 
 _MOST = 40
-"""So many lines at most."""
+"""The maximum number of lines."""
 _UNMEASURED = 10_000
-"""More signs than any table here is wide."""
+"""More characters than any table is wide."""
 _BESIDE = {"upper", "population_upper", "scale", "std"}
-"""Statistics that stay beside the one before them."""
+"""Statistics that stay next to the one before them."""
 _NAMES = 3
-"""Names that take more than this part of a line are broken."""
+"""Names may take one part of this many of a line; longer ones are broken."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class NumbersTable:
-    """Numbers below heads, in as many tables below each other as it takes to break none of them.
+    """Numbers with column heads, in one table or in several below each other, so that no number is broken.
 
     Attributes:
-        names: The heads of the columns at the left, and their cells; each table has them.
-        numbers: The heads of columns of numbers that stand beside each other, and their cells.
+        names: The heads and cells of the columns at the left of each table.
+        numbers: The heads and cells of columns of numbers; each mapping stays in one table.
 
     """
 
@@ -67,29 +67,29 @@ class NumbersTable:
     numbers: Sequence[Mapping[str, Sequence[str]]]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw all in one table if they fit, with heads on one line if these do; otherwise in several."""
-        everything = _joined(self.numbers)
+        """Draw one table if it fits, with heads on one line or two; otherwise several tables."""
+        everything = _join(self.numbers)
         for folded in (False, True):
             if self._width(everything, console, options, folded=folded) <= options.max_width:
-                yield self._drawn(everything, options, folded=folded)
+                yield self._draw(everything, options, folded=folded)
                 return
         block: Mapping[str, Sequence[str]] = {}
         for more in self.numbers:
-            longer = _joined([block, more])
+            longer = _join([block, more])
             if block and self._width(longer, console, options, folded=True) > options.max_width:
-                yield self._drawn(block, options, folded=True)
+                yield self._draw(block, options, folded=True)
                 yield Text()
                 longer = more
             block = longer
-        yield self._drawn(block, options, folded=True)
+        yield self._draw(block, options, folded=True)
 
     def _width(
         self, numbers: Mapping[str, Sequence[str]], console: Console, options: ConsoleOptions, *, folded: bool
     ) -> int:
-        drawn = self._drawn(numbers, options, folded=folded)
+        drawn = self._draw(numbers, options, folded=folded)
         return Measurement.get(console, options.update(max_width=_UNMEASURED), drawn).maximum
 
-    def _drawn(self, numbers: Mapping[str, Sequence[str]], options: ConsoleOptions, *, folded: bool) -> Table:
+    def _draw(self, numbers: Mapping[str, Sequence[str]], options: ConsoleOptions, *, folded: bool) -> Table:
         heads = [head.replace(" ", "\n", 1) if folded else head for head in numbers]
         made = table([*self.names, *heads], right=heads)
         for column in made.columns[: len(self.names)]:
@@ -99,7 +99,7 @@ class NumbersTable:
         return made
 
 
-def _joined(parts: Iterable[Mapping[str, Sequence[str]]]) -> Mapping[str, Sequence[str]]:
+def _join(parts: Iterable[Mapping[str, Sequence[str]]]) -> Mapping[str, Sequence[str]]:
     return {head: cells for part in parts for head, cells in part.items()}
 
 
@@ -111,7 +111,7 @@ def release_table(release: Release) -> NumbersTable:
         names, more = names[:10], len(names) - 10
     cells = _cells(release, len(names))
     if more:
-        names.append(f"... and {more} more: --out")
+        names.append(f"... and {more} more: see --out")
         cells = {name: [*column, ""] for name, column in cells.items()}
     return NumbersTable({"column": names}, _beside(shown, cells))
 
@@ -130,7 +130,7 @@ def grouped_table(grouped: GroupedRelease) -> NumbersTable:
     cells: dict[str, list[str]] = {one.name: [] for one in shown}
     for label, found in released.items():
         if len(labels) > _MOST:
-            labels.append("... more: --out")
+            labels.append("... more: see --out")
             sizes.append("")
             columns.append("")
             cells = {name: [*column, ""] for name, column in cells.items()}
@@ -148,15 +148,15 @@ def grouped_table(grouped: GroupedRelease) -> NumbersTable:
 
 
 def refused_groups(grouped: GroupedRelease) -> list[tuple[str, str]]:
-    """Return which groups have no mean, and why, as labels and words."""
+    """Return the groups without a mean and their reasons, as labels and text."""
     lines = [f"{display_label(label)}: {reason}" for label, reason in grouped.refused.items()]
     if len(lines) > _MOST:
-        lines = [*lines[:10], f"... and {len(lines) - 10} more: --out"]
+        lines = [*lines[:10], f"... and {len(lines) - 10} more: see --out"]
     return [("" if i else "no mean", line) for i, line in enumerate(lines)]
 
 
 def _beside(shown: Sequence[Statistic], cells: Mapping[str, Sequence[str]]) -> list[Mapping[str, Sequence[str]]]:
-    """Return the columns of a table, in parts that stay beside each other."""
+    """Return the columns of a table, in parts that stay together."""
     parts: list[dict[str, Sequence[str]]] = []
     for one in shown:
         if one.name not in _BESIDE:
@@ -170,9 +170,9 @@ def _names(release: Release) -> tuple[str, ...]:
 
 
 def _cells(release: Release, most: int) -> dict[str, list[str]]:
-    """Return numbers of the first columns as people read them, with as many digits as their errors support.
+    """Return the statistics of the first columns as text, with as many digits as their errors support.
 
-    They go by the names of statistics.
+    The keys are the names of statistics.
     """
     known = {one: one.reliable(release) for one in STATISTICS if one.shown}
     cells = {
@@ -193,7 +193,7 @@ def _cells(release: Release, most: int) -> dict[str, list[str]]:
 
 
 def ledger_table(account: Account) -> Table:
-    """Return what was spent when."""
+    """Return the entries of a ledger with their dates and costs."""
     made = table(("when (UTC)", "what", account.unit), right=(account.unit,))
     for entry, price in zip(account.entries, account.prices, strict=True):
         made.add_row(entry.when[:16].replace("T", " "), str(entry), price)

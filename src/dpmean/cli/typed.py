@@ -1,4 +1,4 @@
-"""What the library says, with its cures as they are typed in a terminal."""
+"""Translates messages of the library into options of the command."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _TYPED = {
     'with neighbours="replace-one" before its first release': "with --ledger-neighbours replace-one at its first use",
     "exactly one of norm_bound and bounds is": "exactly one of --norm-bound and --bounds (or --lower and --upper) is",
 }
-"""What the library says, and how it is typed here."""
+"""Text of the library, and the same text with options of the command."""
 
 
 def as_typed(message: str) -> str:
-    """Return a message of the library with its cures as they are typed here: rho=0.5 becomes --rho 0.5."""
+    """Return a message of the library with options in place of arguments: rho=0.5 becomes --rho 0.5."""
     said, give, cure = message.partition(": give ")
     cure = re.sub(r"\bbounds=\((\S+), (\S+)\)", r"--lower \1 --upper \2", cure)
     cure = re.sub(r"\b([a-z]+(?:_[a-z]+)?)=(?:\"([^\"]+)\"|([\w.-]+))", _option, cure)
