@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from bench.accuracy import Line, Setting, _ratios, measured, read_settings, table
+from bench.accuracy import Line, Setting, _ratios, measured, read_settings, summary, table
 
 from dpmean.experiments.data import draw
 
@@ -40,6 +40,20 @@ def test_a_setting_is_measured_and_tabled():
     assert 1 < line.ratios["shifted"][0] < 3
     assert line.ratios["shifted"][1] <= line.ratios["shifted"][0] <= line.ratios["shifted"][3]
     assert "gaussian, n=1000" in "\n".join(table("tuning", [line]))
+
+
+def test_the_summary_has_geometric_means_and_the_largest_of_all_settings():
+    names = ("refined", "round", "shifted", "clipped", "COINPRESS, best t")
+    one, two, none = (
+        Line(Setting("x", "gaussian", 1000, d, 2.0, 50, ()), dict.fromkeys(names, (value, 0, 0, 0)) if value else {})
+        for d, value in ((1, 1.0), (2, 4.0), (3, 0.0))
+    )
+    found = summary({"tuning": [one, none], "held": [two]})
+    assert [line.split(" | ")[:2] for line in found[2:5]] == [
+        ["| 1 tuning settings", "1.00 (1.00)"],
+        ["| 1 held settings", "4.00 (4.00)"],
+        ["| 2 settings", "2.00 (4.00)"],
+    ]
 
 
 def test_missing_images_are_said_to_be_missing(monkeypatch, tmp_path):

@@ -66,8 +66,8 @@ def test_constants_are_written_where_they_are_read(tmp_path, monkeypatch):
 def test_a_report_is_amended_once():
     setting = Setting("x", "gaussian", 1000, 8, 2.0, 50, ())
     ratios = dict.fromkeys(["refined", "round", "shifted", "clipped", "COINPRESS, best t"], (1.0, 0.9, 1.1, 2.0))
-    lines = [*table("tuning", [Line(setting, ratios, promise=1.5)]), "- refined is above COINPRESS on 0 of 1"]
-    lines += [kept_promises([1.5])]
+    lines = ["## Tuning settings", "- refined is above COINPRESS on 0 of 1", kept_promises([1.5])]
+    lines += table("tuning", [Line(setting, ratios, promise=1.5)])[:-1]
     old = "\n".join(line for line in lines if PROMISES not in line).replace(" promised/reached |", "")
     old = old.replace("|---" * 8 + "|", "|---" * 7 + "|").replace(" 1.50 |", "").replace("| |\n", "|\n")
     new = forecast.with_promises(old, {setting.label: 1.5}, {"tuning": kept_promises([1.5])})
