@@ -40,7 +40,7 @@ COINPRESS_STEPS = (1, 2, 3, 4, 10)
 FROZEN = "e871ebe"
 """The commit that froze the constants of refined: it seeds the settings that no constant was tuned on."""
 WITHIN = 0.15
-PROMISES = "what was promised is within 15 % of what was reached"
+PROMISES = "what `dpmean.plan` promised is within 15 % of what refined reached"
 INTRODUCTION = """\
 # Accuracy
 How large the error of each method is, on many kinds of rows, in multiples of the error of an oracle. The oracle is not
@@ -251,17 +251,16 @@ def verdicts(lines: list[Line]) -> list[str]:
     usual = [line for line in known if line.setting.relative_noise <= 0.06 and line.setting.d > 4]
     few = [line for line in known if line.setting.d <= 4]
     out = [
-        _summary("d > 4, N1 <= 0.06 (asked: every one at most 1.25, geometric mean at most 0.95)", usual),
-        _summary("d <= 4 (asked: every one at most 1.4, geometric mean at most 1.05)", few),
+        _summary("d > 4 and N1 <= 0.06", usual, "0.95, largest 1.25"),
+        _summary("d <= 4", few, "1.05, largest 1.4"),
     ]
     for other in ("round", "shifted", "COINPRESS, best t"):
         worse = [line for line in known if line.ratios["refined"][0] > 1.03 * line.ratios[other][0]]
         named = "; ".join(
             f"{line.setting.label} ({line.ratios['refined'][0]:.2f}, {line.ratios[other][0]:.2f})" for line in worse
         )
-        out.append(
-            f"- refined is above {other} by more than 3 % on {len(worse)} of {len(known)}{': ' * bool(worse)}{named}"
-        )
+        where = f"in {len(worse)} of {len(known)} settings" + (f": {named}" if named else "")
+        out.append(f"- refined is above {other} by more than 3 % {where}")
     return [*out, kept_promises([line.promise for line in known]), ""]
 
 
@@ -271,11 +270,12 @@ def kept_promises(promises: list[float]) -> str:
     return f"- {PROMISES} on {kept} of {len(promises)}"
 
 
-def _summary(what: str, lines: list[Line]) -> str:
+def _summary(what: str, lines: list[Line], target: str) -> str:
     if not lines:
-        return f"- {what}: none"
+        return f"- {what}: no settings"
     ratios = [line.ratios["refined"][0] for line in lines]
-    return f"- {what}: geometric mean {math.exp(np.log(ratios).mean()):.3f}, largest {max(ratios):.3f} of {len(lines)}"
+    reached = f"geometric mean {math.exp(np.log(ratios).mean()):.3f}, largest {max(ratios):.3f}"
+    return f"- refined in {len(lines)} settings with {what}: {reached} (target: {target})"
 
 
 def runs_table(found: list[tuple[Setting, Floats]]) -> list[str]:
