@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from bench import comparison, memory, noise, report, speed, start
+from bench import memory, noise, one_problem, report, speed, start
 from bench.others import Others
 from bench.problem import FULL, QUICK
 from dpmean import __version__
@@ -34,8 +34,8 @@ def main() -> None:
     lines = [line for job in _JOBS for line in job(sizes)]
     busy = others.cores()
     console.print(report.speed_table(lines, sizes, busy))
-    records = comparison.compare(sizes)
-    console.print(comparison.comparison_table(records, sizes))
+    records = one_problem.compare(sizes)
+    console.print(one_problem.comparison_table(records, sizes))
 
     _RESULTS.mkdir(exist_ok=True)
     # A quick run must not replace the figures of a full one.
@@ -51,7 +51,7 @@ def main() -> None:
         "machine": machine,
         "versions": versions,
         "speed": report.as_json(lines, sizes),
-        "peers": comparison.as_json(records, sizes),
+        "peers": one_problem.as_json(records, sizes),
     }
     file.write_text(json.dumps(document, indent=2) + "\n")
     console.print(f"Written to results/{file.name}.")

@@ -1,106 +1,244 @@
-"""One problem, everybody's error and time."""
+"""Errors beside other libraries, on the same rows at the same budget; ``--write`` puts them in the documentation.
+
+Libraries that cannot live in this environment have their own: ``--install`` sets them up. One that is missing is left
+out, and the tables say so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+import argparse
+import contextlib
+import datetime
+import os
+import platform
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import final
 
 import numpy as np
-from rich.table import Table
-from scipy.stats import trim_mean
 
+import dpmean
+from bench import comparison_rows, diffprivlib_mean, opendp_mean
 from bench.clock import track
-from bench.peers import COLUMNS, NUMPY, ORACLE, ROWS, all_peers
-from bench.problem import COORDINATE_BOUND, DELTA, RHO, Sizes, draw_rows
-from dpmean import Zcdp, tight_epsilon
+from bench.comparison_peers import (
+    ADD_OR_REMOVE_ONE,
+    DELTA,
+    GOOGLE,
+    REPLACE_ONE,
+    TUMULT,
+    Peer,
+    Question,
+    RefusedError,
+    tumult_formula,
+)
+from bench.comparison_peers import peers as all_peers
+from bench.comparison_peers import tumult as real_tumult
+from bench.comparison_rows import Bound, Kind
 
-_TRIMMED = 0.1
+PAGE = Path("docs") / "guide" / "comparison.md"
+BEGIN, END = "<!-- written by python -m bench.comparison -->", "<!-- until here -->"
+EPSILONS = (1.0, 5.0)
+RELATIONS = {
+    REPLACE_ONE: "one row is replaced by another, and n is public",
+    ADD_OR_REMOVE_ONE: "one row is there or not, and n is private",
+}
+_LARGE = 1_000_000
+_FEW_COLUMNS = 8
+_AS_GOOD = 2.0
+"""Differences of fewer standard errors are ties."""
+_MORE = 50
+"""A formula is drawn so many times as often as its library is run."""
+_MOST = 10.0
+"""Larger errors are not told apart: they are useless."""
 
 
 @final
-@dataclass(slots=True)
-class Record:
-    """What a peer did over all trials."""
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The errors of a library on a setting, in the way that did best."""
 
-    name: str
-    privacy: str
+    errors: dict[str, list[float]] = field(default_factory=dict)
     problem: str = ""
-    """Why it did not take part, if it did not."""
-    errors: list[float] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
 
     @property
-    def error(self) -> float:
-        """The trimmed mean of the errors."""
-        return float(trim_mean(self.errors, _TRIMMED))
-
-    @property
-    def time(self) -> float:
-        """The shortest time."""
-        return min(self.times)
-
-
-def compare(sizes: Sizes) -> list[Record]:
-    """Run all peers on the same rows, taking turns, in trials with rows and noise of their own."""
-    with ExitStack() as stack:
-        peers = all_peers(stack, may_install=sizes.judged)
-        records = {peer.name: Record(peer.name, peer.privacy) for peer in peers}
-        for trial in track(range(sizes.trials), f"peers on {ROWS} x {COLUMNS}"):
-            rows = draw_rows(ROWS, COLUMNS, seed=trial)
-            truth = rows.mean(axis=0)
-            for peer in peers:
-                record = records[peer.name]
-                if isinstance(peer.release, str):
-                    record.problem = peer.release
-                    continue
-                mean, seconds = peer.release(rows)
-                record.errors.append(float(np.linalg.norm(mean - truth)))
-                record.times.append(seconds)
-    return list(records.values())
+    def best(self) -> tuple[float, float] | None:
+        """The mean error and its standard error, or nothing if there is no answer."""
+        known = [np.array(values) for values in self.errors.values() if values]
+        if not known:
+            return None
+        values = min(known, key=lambda one: float(one.mean()))
+        return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
-def _yardsticks(records: Sequence[Record]) -> tuple[float, float]:
-    """Return the oracle's error and numpy's time."""
-    known = {record.name: record for record in records}
-    return known[ORACLE.name].error, known[NUMPY.name].time
+@final
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A setting, and what everybody did on it."""
+
+    kind: Kind
+    bound: Bound
+    runs: int
+    cells: dict[str, Cell]
 
 
-def comparison_table(records: Sequence[Record], sizes: Sizes) -> Table:
-    """Lay the records out to be read."""
-    oracle, numpy = _yardsticks(records)
-    epsilon = float(tight_epsilon(Zcdp(RHO), DELTA))
-    caption = (
-        f"l2 error to the empirical mean, trimmed mean of {sizes.trials} trials; shortest time, taking turns; "
-        f"neighbours replace one row\nrho = {RHO:g} is epsilon = {epsilon:.3g} at delta = {DELTA:g}; "
-        "setting a mechanism up is not timed for OpenDP and diffprivlib"
-    )
-    table = Table(title=f"Peers: {ROWS} x {COLUMNS}, N(5,1), R = {COORDINATE_BOUND:g} sqrt(d)", caption=caption)
-    for column in ("route", "privacy"):
-        table.add_column(column)
-    for column in ("error", "over oracle", "time", "over numpy"):
-        table.add_column(column, justify="right")
-    for record in records:
-        if record.problem:
-            table.add_row(record.name, record.privacy, record.problem)
-            continue
-        error = f"{record.error:.3g}", f"{record.error / oracle:.3g}x"
-        time = f"{1e3 * record.time:.3g} ms", f"{record.time / numpy:.3g}x"
-        table.add_row(record.name, record.privacy, *error, *time)
-    return table
+def runs_of(kind: Kind, runs: int) -> int:
+    """Return how often a kind of rows is drawn: more often in few columns, where errors vary, and large ones less."""
+    if kind.n * kind.d > _LARGE:
+        return max(2, runs // 4)
+    return 3 * runs if kind.d <= _FEW_COLUMNS else runs
 
 
-def as_json(records: Sequence[Record], sizes: Sizes) -> list[dict[str, object]]:
-    """Return the records as plain data."""
-    oracle, numpy = _yardsticks(records)
-    entries: list[dict[str, object]] = []
-    for record in records:
-        entry: dict[str, object] = {"route": record.name, "privacy": record.privacy}
-        if record.problem:
-            entry |= {"problem": record.problem}
-        else:
-            entry |= {"trials": sizes.trials, "error": record.error, "error_over_oracle": record.error / oracle}
-            entry |= {"seconds": record.time, "seconds_over_numpy": record.time / numpy}
-        entries.append(entry)
-    return entries
+def measured(kind: Kind, bound: Bound, epsilon: float, everybody: Sequence[Peer], runs: int) -> Line:
+    """Ask everybody for the mean of the same rows, run by run."""
+    runs = runs_of(kind, runs)
+    cells = {peer.name: Cell({way: [] for way in peer.ways}, peer.missing) for peer in everybody}
+    for run in range(runs):
+        rows = kind.draw(np.random.default_rng([run, kind.n, kind.d]))
+        question = Question(rows, bound, epsilon, seed=run)
+        for peer in everybody:
+            for way, release in peer.ways.items():
+                with contextlib.suppress(RefusedError):
+                    cells[peer.name].errors[way].append(kind.error(release(question), rows))
+    # A way that sometimes gave no answer is not one.
+    kept = {
+        name: Cell({way: found for way, found in cell.errors.items() if len(found) == runs}, cell.problem)
+        for name, cell in cells.items()
+    }
+    return Line(kind, bound, runs, kept)
+
+
+def table(lines: Sequence[Line]) -> list[str]:
+    """Return the lines of one table; the smallest errors are bold."""
+    names = list(lines[0].cells)
+    out = [f"| rows | bound | {' | '.join(names)} | sampling |", "|---" * (len(names) + 3) + "|"]
+    for line in lines:
+        known = {name: cell.best for name, cell in line.cells.items() if cell.best is not None}
+        least, its_error = min(known.values(), default=(np.inf, 0.0))
+        cells = []
+        for name, cell in line.cells.items():
+            if name not in known:
+                cells.append("missing" if cell.problem else "no answer")
+                continue
+            error, uncertainty = known[name]
+            tie = error - least <= _AS_GOOD * np.hypot(uncertainty, its_error)
+            cells.append(f"**{_short(error)}**" if tie else _short(error))
+        sampling = _short(1 / np.sqrt(line.kind.n))
+        out.append(f"| {line.kind.label} | {line.bound.name} | {' | '.join(cells)} | {sampling} |")
+    return [*out, ""]
+
+
+def _short(value: float) -> str:
+    return f"{value:.2g}" if value < _MOST else f"> {_MOST:g}"
+
+
+def uncertainties(lines: Sequence[Line]) -> list[float]:
+    """Return the standard errors of all entries, as shares of them."""
+    found = [cell.best for line in lines for cell in line.cells.values()]
+    return [error / mean for mean, error in filter(None, found) if 0 < mean < _MOST]
+
+
+def check_tumult(runs: int, *, install: bool) -> list[str]:
+    """Run Tumult Analytics itself on one column, beside its formula; it needs Java, and half a minute for a run."""
+    kind, epsilon = comparison_rows.one_column(2000), EPSILONS[0]
+    with real_tumult(install=install) as ways:
+        if not ways:
+            return ["Tumult Analytics is not installed here: its numbers are computed by its formula alone.", ""]
+        said = []
+        for bound in kind.bounds:
+            given = bound.name == "tight"
+            ask = ways["bounds given" if given else "bounds found"]
+            errors, computed = [], []
+            for run in track(range(runs * _MORE), f"Tumult Analytics, {bound.name} bounds"):
+                question = Question(kind.draw(np.random.default_rng([run, kind.n, kind.d])), bound, epsilon, seed=run)
+                computed.append(kind.error(tumult_formula(given, question), question.rows))
+                if run < runs:
+                    errors.append(kind.error(ask(question), question.rows))
+            said.append(
+                f"with {bound.name} bounds, {'given' if given else 'which it is to find'}, "
+                f"{_with_error(errors)} (by the formula {_with_error(computed)})"
+            )
+    return [
+        f"Tumult Analytics itself, on Spark, {runs} runs on {kind.label} at epsilon = {epsilon:g}: {'; '.join(said)}.",
+        "",
+    ]
+
+
+def _with_error(values: Sequence[float]) -> str:
+    return f"{np.mean(values):.2g} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.1g}"
+
+
+def versions() -> str:
+    """Return which versions were compared, and which are missing."""
+    environments = {
+        "diffprivlib": (diffprivlib_mean.ENVIRONMENT, "diffprivlib"),
+        "PipelineDP": (GOOGLE, "pipeline-dp"),
+        "PyDP": (GOOGLE, "python-dp"),
+        "Tumult Analytics": (TUMULT, "tmlt.analytics"),
+    }
+    found = [f"dpmean {dpmean.__version__}", f"OpenDP {opendp_mean.version()}"]
+    for name, (environment, package) in environments.items():
+        found.append(f"{name} {environment.version(package) if environment.installed() else 'is missing'}")
+    return ", ".join(found)
+
+
+def report(measurements: Mapping[tuple[str, float], Sequence[Line]], runs: int) -> list[str]:
+    """Return the words and tables of the page."""
+    today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"
+    command = f"`python -m bench.comparison --write --runs {runs}`"
+    found = [share for lines in measurements.values() for share in uncertainties(lines)]
+    small, large = (runs_of(kind, runs) for kind in (comparison_rows.normal(1, 1), comparison_rows.normal(_LARGE, 10)))
+    out = [
+        f"{command}, {today}, Python {platform.python_version()}: {versions()}.",
+        "",
+        f"Means of {runs} runs; of {small} with {_FEW_COLUMNS} columns or fewer, of {large} with more than a million "
+        f"numbers. The standard error of an entry is {100 * np.median(found):.0f} % of it (median of all entries), "
+        f"at most {100 * max(found):.0f} %. Bold: the smallest error, and those that differ from it by less than "
+        "two standard errors.",
+        "",
+    ]
+    for (relation, epsilon), lines in measurements.items():
+        rho = float(dpmean.zcdp_that_implies(dpmean.ApproxDp(epsilon, DELTA)).rho)
+        out += [f"### Epsilon = {epsilon:g} (rho = {rho:.3g}): {RELATIONS[relation]}", "", *table(lines)]
+    return out
+
+
+def write(lines: Sequence[str], page: Path) -> None:
+    """Put lines between the marks of a page."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text("\n".join([f"{before}{BEGIN}", "", *lines, END]) + after)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure, print and, if that is asked for, write."""
+    parser = argparse.ArgumentParser(prog="python -m bench.comparison", description=__doc__)
+    parser.add_argument("--runs", type=int, default=20, help="of most settings; at least 20 are needed to write")
+    parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE}")
+    parser.add_argument("--install", action="store_true", help="set up environments for libraries that need their own")
+    parser.add_argument("--only", default="", metavar="NAME", help="only rows with this in their name")
+    parser.add_argument("--tumult-runs", type=int, default=4, help="of Tumult Analytics itself; 0: none")
+    arguments = parser.parse_args(words)
+    os.environ["DPMEAN_THREADS"] = "1"
+    warnings.simplefilter("ignore", dpmean.TooFewRowsWarning)
+    kinds = [kind for kind in comparison_rows.KINDS if arguments.only in kind.label]
+    measurements = {}
+    with all_peers(install=arguments.install) as everybody:
+        for relation, asked in everybody.items():
+            for epsilon in EPSILONS:
+                settings = [(kind, bound) for kind in kinds for bound in kind.bounds]
+                measurements[relation, epsilon] = [
+                    measured(kind, bound, epsilon, asked, arguments.runs)
+                    for kind, bound in track(settings, f"{relation}, epsilon = {epsilon:g}")
+                ]
+    lines = report(measurements, arguments.runs)
+    if arguments.tumult_runs:
+        lines += check_tumult(arguments.tumult_runs, install=arguments.install)
+    print("\n".join(lines))
+    if arguments.write and arguments.runs >= 20 and not arguments.only:
+        write(lines, PAGE)
+
+
+if __name__ == "__main__":
+    main()

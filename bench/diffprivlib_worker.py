@@ -9,10 +9,11 @@ import time
 import numpy as np
 from diffprivlib.tools import mean  # type: ignore[import-not-found]  # it is not installed where types are checked
 
-file, epsilon, bound = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
-for _ in sys.stdin:
-    rows = np.load(file)
+for line in sys.stdin:
+    job = json.loads(line)
+    rows = np.load(job["file"])
+    bounds = tuple(np.array(job[end]) if isinstance(job[end], list) else job[end] for end in ("lower", "upper"))
     start = time.perf_counter()
-    answer = mean(rows, epsilon=epsilon, bounds=(-bound, bound), axis=0)
+    answer = mean(rows, epsilon=job["epsilon"], bounds=bounds, axis=0)
     seconds = time.perf_counter() - start
     print(json.dumps({"mean": answer.tolist(), "seconds": seconds}), flush=True)
