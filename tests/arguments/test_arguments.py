@@ -342,7 +342,7 @@ def test_a_ledger_and_a_page_tell_persons_without_a_name_from_rows(neighbours, t
     assert "1500 persons" in str(again) or neighbours == "add-or-remove-one"
     for release in (dpmean.mean(visits(""), **shared), dpmean.mean_by(visits(""), **by, **shared)):
         with pytest.raises(
-            ArgumentError, match=r"protects rows \(.*\); earlier releases of this data set protect '' \("
+            ArgumentError, match=r"protects rows \(.*\); earlier releases of this dataset protect '' \("
         ):
             again.record(release)
     facts = [words for _, words in one.told()[0]]

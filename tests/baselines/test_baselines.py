@@ -63,13 +63,13 @@ def test_receipts_add_up_to_the_budget_and_a_seed_repeats_the_release(name):
 @pytest.mark.parametrize("name", ALL)
 def test_a_ledger_takes_what_is_exact_and_refuses_floats_and_seeds(name):
     ledger = dpmean.Ledger(rho=0.7)
-    with pytest.raises(ValueError, match="made with a seed"):
+    with pytest.raises(ValueError, match="a release with a seed protects nobody"):
         ledger.record(release(name))
     if name in EXACT:
         ledger.record(release(name, seed=None))
         assert ledger.left == Fraction(2, 10)
         assert repr(ledger) == "<Ledger: rho = 0.5 spent, 0.2 left>"
-        with pytest.raises(TypeError, match=r"a release is needed, got 0.5$"):
+        with pytest.raises(TypeError, match=r"release must be a dpmean\.Release or a dpmean\.GroupedRelease, got 0.5$"):
             ledger.record(0.5)
         with pytest.raises(dpmean.OverspendError, match=r"only rho = 0.2 is left"):
             ledger.record(release(name, seed=None))

@@ -231,7 +231,7 @@ WRONG = {
     "convert --rho 1 --epsilon 1 --delta 1e-6": (2, "give two of --rho, --epsilon and --delta"),
     "convert --rho 1 --delta 2": (2, "delta must be below 1"),
     "ledger show nothing.json": (3, "there is no ledger nothing.json"),
-    "ledger show spent.json --dataset other": (2, "there is no data set 'other' in spent.json, only 'data'"),
+    "ledger show spent.json --dataset other": (2, "there is no dataset 'other' in spent.json, which has 'data'"),
     "audit --only nonsense": (2, "no mechanism has 'nonsense' in its name"),
     "audit --runs 1": (2, "1 is not in the range"),
     "completion tcsh": (2, "'tcsh' is not one of"),
@@ -408,10 +408,10 @@ def test_a_ledger_of_other_people_is_told_in_options(run):
     command = "mean visits.csv --columns age --lower 0 --upper 130 --rho 0.1 --ledger people.json"
     run(f"{command} --ledger-rho 1 --privacy-unit patient")
     words = run(command, 2).stderr
-    assert "this release protects rows (add-or-remove-one); earlier releases of this data set protect patient" in words
+    assert "this release protects rows (add-or-remove-one); earlier releases of this dataset protect patient" in words
     assert "Give --neighbours and --privacy-unit as before" in words
     words = run(f"{command} --privacy-unit patient --neighbours replace-one", 2).stderr
-    assert "Leave --neighbours out in the central model; or open the ledger of a data set with" in words
+    assert "Leave --neighbours out in the central model; or open the ledger of a dataset with" in words
     assert "with --ledger-neighbours replace-one at its first use" in words
 
 
@@ -721,10 +721,10 @@ def test_a_ledger_may_be_begun_for_both_kinds_of_neighbours(run):
     assert "rho = 0.6 is left for data" in done.stderr
     assert "rho = 0.5 is left for data" in run(f"{command} --neighbours replace-one").stderr
     done = run(f"{command} --rho 0.3", 4)
-    assert "costs rho = 1.2 where neighbours replace one (4 rho, since it is about add-or-remove-one)" in done.stderr
+    assert "costs rho = 1.2 in a ledger of replace-one (4 rho, because it is about add-or-remove-one)" in done.stderr
     run("mean data.npy --rho 0.1 --norm-bound 60 --ledger one.json --ledger-rho 1")
     done = run("mean data.npy --rho 0.1 --norm-bound 60 --ledger one.json --neighbours replace-one", 2)
-    assert "publish the number of rows" in done.stderr
+    assert "replace-one publishes the number of rows" in done.stderr
     run("mean data.npy --rho 0.1 --norm-bound 60 --ledger-neighbours replace-one", 2)
 
 

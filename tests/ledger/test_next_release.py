@@ -96,7 +96,7 @@ def test_where_nothing_is_left_that_is_printed():
 
 
 def test_it_is_said_that_epsilons_do_not_add_up():
-    words = "epsilons do not add up: what was spent and the largest next release may together be more"
+    words = "epsilons do not add up: the sum of the amount spent and the largest next release may exceed"
     ledger = Ledger(epsilon=3, delta=1e-6)
     assert words not in str(ledger)
     ledger.charge(cost_of(1, ledger), "a release")

@@ -123,7 +123,7 @@ def test_nothing_is_drawn_that_cannot_be_paid_at_its_price(file, monkeypatch):
     ledger = Ledger(file, rho=1, neighbours=REPLACED)
     noise = RecordingNoise(seeded(1))
     monkeypatch.setattr(pipeline, "read_randomness", lambda _: (noise, None))
-    words = r"costs rho = 1\.2 where neighbours replace one \(4 rho, since it is about add-or-remove-one\), and only "
+    words = r"costs rho = 1\.2 in a ledger of replace-one \(4 rho, because it is about add-or-remove-one\), and only "
     words += r'rho = 1 is left: ask for at most rho=1 and neighbours="replace-one", or at most rho=0\.25 without it'
     with pytest.raises(OverspendError, match=words):
         dpmean.mean(ROWS, rho=0.3, neighbours=ADDED, ledger=ledger, **ASKED)
@@ -175,8 +175,8 @@ def test_the_other_way_round_is_refused_and_it_says_why(declared):
             ArgumentError, match=r"release protects rows \(replace-one\); (earlier|this).* rows \(add-or-remove-one\)"
         ) as caught:
             dpmean.mean(rows, rho=0.5, neighbours=REPLACED, ledger=ledger, **ASKED, **model)
-        assert "publish the number of rows" in str(caught.value)
-        assert 'open the ledger of a data set with neighbours="replace-one"' in str(caught.value)
+        assert "replace-one publishes the number of rows" in str(caught.value)
+        assert 'open the ledger of a dataset with neighbours="replace-one"' in str(caught.value)
     assert ledger.spent == (0 if declared else Fraction(1, 10))
 
 
@@ -205,7 +205,7 @@ def test_costs_in_other_notions_are_converted_or_refused():
         "pure, add-or-remove-one at 2 epsilon",
         "approximate, add-or-remove-one at 2 epsilon",
     ]
-    with pytest.raises(ArgumentError, match="a Rényi curve about add-or-remove-one has no price"):
+    with pytest.raises(ArgumentError, match="a Rényi curve for add-or-remove-one cannot be recorded"):
         ledger.charge(Renyi(tuple(0.01 for _ in ORDERS), Fraction(0)), "a curve", neighbours=ADDED)
     with pytest.raises(
         OverspendError, match=r'2 epsilon, .*: ask for at most epsilon=.* and neighbours="replace-one"$'
@@ -227,7 +227,7 @@ def test_a_ledger_that_a_collection_began_takes_the_default_at_four_rho(file):
     assert "refined, add-or-remove-one at 4 rho" in str(ledger)
     begun = Ledger(epsilon=4, delta=1e-6)
     dpmean.mean(rows, rho=0.01, ledger=begun, **ASKED)
-    with pytest.raises(ArgumentError, match="publish the number of rows"):
+    with pytest.raises(ArgumentError, match="replace-one publishes the number of rows"):
         dpmean.mean(rows, trust="shuffle", epsilon=1.0, delta=1e-9, ledger=begun, **ASKED)
     assert begun.entries[0].cost == Zcdp(Fraction(1, 100))
 
@@ -247,7 +247,7 @@ def test_what_a_ledger_is_about_is_written_down(file):
     Ledger(file, rho=1, neighbours=REPLACED)
     assert json.loads(Path(file).read_text())["datasets"]["data"]["neighbours"] == REPLACED
     assert Ledger(file).neighbours == Ledger(file, neighbours=REPLACED).neighbours == REPLACED
-    with pytest.raises(ArgumentError, match="is about neighbours 'replace-one', got 'add-or-remove-one': leave"):
+    with pytest.raises(ArgumentError, match="has costs with neighbours 'replace-one', got 'add-or-remove-one': leave"):
         Ledger(file, neighbours=ADDED)
     with pytest.raises(ArgumentError, match='neighbours must be "replace-one" or "add-or-remove-one", got'):
         Ledger(file, neighbours="both")

@@ -417,7 +417,7 @@ def test_a_file_whose_costs_do_not_add_up_is_no_ledger(others, tmp_path):
     found = json.loads(file.read_text())
     found["datasets"]["data"]["entries"][1].update(others)
     file.write_text(json.dumps(found))
-    with pytest.raises(LedgerError, match="about different neighbours or units"):
+    with pytest.raises(LedgerError, match="have different neighbours or units"):
         Ledger(file)
 
 

@@ -104,7 +104,7 @@ def test_parameters_clones_and_pickles():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"metric": "manhattan"}, 'metric must be "euclidean" or "cosine", got \'manhattan\' .a private mean is'),
+        ({"metric": "manhattan"}, 'metric must be "euclidean" or "cosine", got \'manhattan\' .only these two have'),
         ({"metric": None}, "metric must be .* got None"),
         ({"metric": np.linalg.norm}, "metric must be .* got an object of type"),
         (
@@ -177,7 +177,7 @@ def nowhere(n=1000, d=1500, seed=0):
 def test_a_class_that_points_nowhere_is_never_answered():
     rows, labels = nowhere()
     few = {"rho": 0.05, "random_state": 1}
-    with pytest.warns(TooFewRowsWarning, match="never answer class 'b': its mean is so short that it cannot be told"):
+    with pytest.warns(TooFewRowsWarning, match="never return class 'b': its mean cannot be distinguished"):
         fitted = nearest(**few).fit(rows, labels)
     assert np.isnan(fitted.centroids_).all(axis=1).tolist() == [False, True]
     assert set(fitted.predict(rows)) == {"a"}
@@ -190,7 +190,9 @@ def test_a_class_that_points_nowhere_is_never_answered():
 @seeded
 def test_if_no_class_has_a_direction_that_is_an_error_and_paid_for():
     rows, labels = nowhere()
-    with pytest.raises(TooFewRowsError, match=r"no.* class has a centroid: class 'b': its mean is so short") as caught:
+    with pytest.raises(
+        TooFewRowsError, match=r"no.* class has a centroid: class 'b': its mean cannot be distinguished"
+    ) as caught:
         nearest(classes=["b"], rho=0.05, random_state=1).fit(rows, labels)
     assert float(sum(receipt.cost.rho for receipt in caught.value.receipts)) == pytest.approx(0.05)
     assert caught.value.rows_needed == pytest.approx(1000, abs=150)

@@ -75,8 +75,8 @@ def read_ledger(ledger: Ledger | None, seed: int | None) -> Ledger | None:
         )
     if seed is not None:
         raise ArgumentError(
-            "a release with a seed protects nobody and cannot be recorded in a ledger: leave out seed, or leave out "
-            "ledger"
+            "a release with a seed protects nobody and cannot be recorded in a ledger: leave out seed "
+            "(random_state), or leave out ledger"
         )
     return ledger
 

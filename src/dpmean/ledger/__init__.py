@@ -1,1 +1,1 @@
-"""What is behind ``dpmean.Ledger``: what releases cost together, and a file that survives crashes."""
+"""The implementation of ``dpmean.Ledger``: the total cost of releases, and a file that survives crashes."""

@@ -1,4 +1,4 @@
-"""The pages of a ledger: what was paid on one data set, and what is left of its budget."""
+"""An account of a ledger: the costs on one dataset, and the budget that is left."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Entry:
     """One line of a ledger.
 
     Attributes:
-        id: The hash of the JSON of a release, or else a random number.
+        id: The hash of the JSON of a release, or a random number.
         when: The time of recording, in UTC.
-        what: The method of a release, or what was said to be paid for.
-        cost: What it cost, for these neighbours.
-        n: The number of rows that the release tells, if it does.
+        what: The method of a release, or the description of another cost.
+        cost: The privacy cost, for these neighbours.
+        n: The number of rows in the release, if it has one.
         d: The number of columns.
-        columns: The names of the columns, if they have any.
-        neighbours: Which pairs of data sets the cost is about.
-        unit: The column that says whose row it is, where the cost is about all rows of one person.
+        columns: The names of the columns, if they have names.
+        neighbours: The neighbour relation of the cost.
+        unit: The column that identifies the person of each row, if all rows of one person are protected together.
 
     """
 
@@ -45,18 +45,20 @@ class Entry:
 
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, str):
-            raise ArgumentTypeError(f"unit must be the name of a column, got {self.unit!r}")
+            raise ArgumentTypeError(
+                f"unit must be the name of a column, got {self.unit!r}: give the column that identifies persons"
+            )
         if self.neighbours is not None:
             check_neighbours(self.neighbours)
 
     @property
     def relation(self) -> tuple[str, str | None] | None:
-        """What the cost is about: which neighbours, and the column that says whose row it is; None if nobody said."""
+        """The neighbours of the cost, and the column that identifies persons; None if they are not known."""
         return None if self.neighbours is None else (self.neighbours, self.unit)
 
     @property
     def protects(self) -> str:
-        """What the cost is about, in words; a column may be called rows, too."""
+        """What the cost protects, in words. The name of a column may be rows."""
         unit = "rows" if self.unit is None else "the column 'rows'" if self.unit == "rows" else display_name(self.unit)
         return f"{unit} ({self.neighbours})"
 
@@ -65,14 +67,14 @@ class Entry:
         about = "about " if says_added(f"{self.what} {self.neighbours}") else ""
         rows = "" if self.n is None else f", {about}{self.n} {one}{'s' if self.n != 1 else ''}"
         wide = "" if self.d is None else f", {self.d} column{'s' if self.d != 1 else ''}"
-        what = self.what if self.what.isprintable() else repr(self.what)  # no line may look like another
+        what = self.what if self.what.isprintable() else repr(self.what)  # a line must not look like several
         return f"{what}{rows}{wide}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One data set: its budget, what was paid from it, and which neighbours that is about, if it was said."""
+    """One dataset: its budget, its entries, and their neighbours, if these are known."""
 
     budget: Zcdp | ApproxDp
     entries: tuple[Entry, ...] = ()
@@ -80,31 +82,31 @@ class Account:
 
     @property
     def kind(self) -> str | None:
-        """Which neighbours all costs are about: as was said, or else as the first entry says; None if none does."""
+        """The neighbours of all costs: those given, or else those of the first entry; None if there are none."""
         return self.neighbours or next((entry.neighbours for entry in self.entries if entry.neighbours), None)
 
     @property
     def costs(self) -> tuple[Cost, ...]:
-        """What was paid, one after the other."""
+        """The costs of all entries, in order."""
         return tuple(entry.cost for entry in self.entries)
 
     @property
     def spent(self) -> Fraction:
-        """What was paid in all, in the unit of the budget; an epsilon is rounded up."""
+        """The total cost, in the unit of the budget; an epsilon is rounded up."""
         if isinstance(self.budget, ApproxDp):
             return epsilon_spent(self.budget, self.costs)
         return sum((cost.rho for cost in self.costs if isinstance(cost, Zcdp)), start=Fraction(0))
 
     @property
     def left(self) -> Fraction:
-        """What one more release may cost, in the unit of the budget; an epsilon is rounded down."""
+        """The largest cost of one more release, in the unit of the budget; an epsilon is rounded down."""
         if isinstance(self.budget, ApproxDp):
             return epsilon_left(self.budget, self.costs)
         return self.budget.rho - self.spent
 
     @property
     def left_of_added(self) -> Fraction | None:
-        """What one more release about add-or-remove-one may cost, if it is charged four times its rho here."""
+        """The largest cost of one more release with add-or-remove-one, if it is charged four times its rho here."""
         if self.kind is None or not converts(ADDED, self.kind) or self.pure:
             return None
         if isinstance(self.budget, ApproxDp):
@@ -113,63 +115,63 @@ class Account:
 
     @property
     def prices(self) -> list[str]:
-        """What each entry costs by itself, in the unit of the budget, rounded up."""
+        """The cost of each entry by itself, in the unit of the budget, rounded up."""
         return [digits(_amount(cost, self.budget), up=True) for cost in self.costs]
 
     @property
     def unit(self) -> str:
-        """In what the budget is counted."""
+        """The unit of the budget."""
         return "rho" if isinstance(self.budget, Zcdp) else "epsilon"
 
     @property
     def at(self) -> str:
-        """At which delta it is counted."""
+        """The delta of the budget, in words."""
         return f", at delta = {float(self.budget.delta):g}" if isinstance(self.budget, ApproxDp) else ""
 
     @property
     def ever(self) -> str:
-        """What to say beside what was spent, if it is told at an order that was fixed beforehand."""
+        """Words that follow the amount spent, if its Rényi order was fixed beforehand."""
         return f"{self.at}, whenever you stop" if self.at else ""
 
     @property
     def pure(self) -> str:
-        """What to say beside what is left, if only pure costs fit."""
+        """Words that follow the amount left, if only pure costs fit."""
         return ", for pure costs only" if only_pure(self.budget, self.costs) else ""
 
     def is_within(self) -> bool:
-        """Whether the budget holds all entries."""
+        """Return whether all entries are within the budget."""
         if isinstance(self.budget, ApproxDp):
             return fits(self.budget, self.costs)
         return self.left >= 0 and all(isinstance(cost, Zcdp) for cost in self.costs)
 
     def with_entry(self, entry: Entry, what: str) -> Account:
-        """Return the account after one more entry, or refuse it."""
+        """Return the account with one more entry; refuse an entry that exceeds the budget."""
         given, entry = entry, self._as_here(entry, what)
         after = replace(self, entries=(*self.entries, entry))
         if after.is_within():
             return after
         asked, left = _amount(entry.cost, self.budget), self.left
-        if asked is None or asked <= left:  # the notions differ, or more than this delta is needed
+        if asked is None or asked <= left:  # another notion, or a larger delta
             raise OverspendError(
-                f"{what} does not fit beside what was paid before: its cost is of another kind, or needs more delta. "
-                "Give the two kinds data sets, and budgets, of their own"
+                f"{what} cannot be added to the earlier costs of this dataset: its cost is of another kind, or needs a "
+                "larger delta. Use a dataset with a budget of its own for each kind"
             )
         most = digits(left, up=False)
         known = f"only {self.unit} = {most} is left"
         if isinstance(self.budget, ApproxDp) and not self.pure and most != "0":
             known = f"the largest next release may have {self.unit} = {most}"  # epsilons do not add up
-        cure = "nothing more may be asked" if most == "0" else f"ask for at most {self.unit}={most}"
+        cure = "no further release is possible" if most == "0" else f"ask for at most {self.unit}={most}"
         here = ""
         if entry.neighbours != given.neighbours:
             steps = "4 rho" if isinstance(entry.cost, Zcdp) else "2 epsilon"
-            here = f" where neighbours replace one ({steps}, since it is about {given.neighbours})"
+            here = f" in a ledger of replace-one ({steps}, because it is about {given.neighbours})"
             added = self.left_of_added if isinstance(entry.cost, Zcdp) else None
             more = f", or at most {self.unit}={digits(added, up=False)} without it" if added else ""
             cure = cure if most == "0" else f'{cure} and neighbours="replace-one"{more}'
         raise OverspendError(f"{what} costs {self.unit} = {digits(asked, up=True)}{here}, and {known}{self.at}: {cure}")
 
     def _as_here(self, entry: Entry, what: str) -> Entry:
-        """Return an entry at the price that it has beside the others, or refuse it if it has none."""
+        """Return an entry at its price in this account; refuse an entry that has none."""
         known = next((known for known in self.entries if known.relation is not None), None)
         kind, unit = self.kind, entry.unit if known is None else known.unit
         if kind is None or entry.neighbours is None or (entry.neighbours, entry.unit) == (kind, unit):
@@ -183,22 +185,25 @@ class Account:
 
 
 def as_paid(cost: Cost, budget: Zcdp | ApproxDp) -> Cost:
-    """Return a cost as an account with this budget keeps it; refuse what has no rho where rho is counted."""
+    """Return a cost as an account with this budget records it; refuse a cost without a rho if the budget is a rho."""
     if not isinstance(cost, Zcdp | PureDp | ApproxDp | Renyi):
         kind = type(cost).__name__
-        raise ArgumentTypeError(f"a cost such as dpmean.Zcdp(0.5) or release.cost is needed, got a {kind}")
+        raise ArgumentTypeError(
+            f"cost must be a privacy cost, got an object of type {kind}: give dpmean.Zcdp(0.5) or release.cost, for "
+            "example"
+        )
     if isinstance(budget, ApproxDp):
         return cost
     if isinstance(cost, ApproxDp | Renyi):
         raise ArgumentError(
-            "what costs an epsilon and a delta, as releases of the shuffle model do, has no rho: "
-            "use a ledger with such a budget, Ledger(epsilon=3.0, delta=1e-6), say"
+            "a cost in epsilon and delta, such as a release of the shuffle model, has no rho: use a ledger with a "
+            "budget in epsilon and delta, for example Ledger(epsilon=3.0, delta=1e-6)"
         )
     return zcdp_implied_by(cost)
 
 
 def digits(value: Fraction | None, *, up: bool) -> str:
-    """Return a number in six digits, rounded up or down: of two that differ, the larger up, both are never the same."""
+    """Return a number with six digits, rounded up or down to the safe side."""
     if value is None:
         return "?"
     rounding = Context(prec=6, rounding=ROUND_CEILING if up else ROUND_FLOOR)
@@ -206,7 +211,7 @@ def digits(value: Fraction | None, *, up: bool) -> str:
 
 
 def _amount(cost: Cost, budget: Zcdp | ApproxDp) -> Fraction | None:
-    """Return what a cost is by itself, in the unit of a budget; None if it is none at the delta of the budget."""
+    """Return a cost by itself, in the unit of a budget; None if it has none at the delta of the budget."""
     if isinstance(budget, Zcdp):
         return cost.rho if isinstance(cost, Zcdp) else None
     if isinstance(cost, PureDp):
@@ -217,5 +222,5 @@ def _amount(cost: Cost, budget: Zcdp | ApproxDp) -> Fraction | None:
         return cost.epsilon if cost.delta <= budget.delta else None
     try:
         return cost.epsilon(budget.delta)
-    except ArgumentError:  # more than this delta lies outside the curve
+    except ArgumentError:  # the curve needs a larger delta
         return None

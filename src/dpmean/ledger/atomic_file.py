@@ -1,4 +1,4 @@
-"""A file that several processes may change, and that is always in the state before or after a change, never between."""
+"""A file that several processes may change. It always has the content before or after a change, never a mixture."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ else:
 
 _Result = TypeVar("_Result")
 _PAUSE, _RETRIES = 0.01, 200
-"""Seconds between two attempts, and how many of them a refused step is worth."""
+"""The pause between two attempts in seconds, and the number of attempts."""
 
 
 @final
 class AtomicFile:
-    """Keeps one file.
+    """One file that is changed atomically.
 
-    To change it, a process takes a lock, reads the file, writes the new content beside it, makes sure that it is on the
-    disk, and puts it in the old one's place in one step. A process that dies on the way leaves the old content, and at
-    most a file that ends in ``.tmp``, which the next one removes. The lock is on a file of its own, which ends in
-    ``.lock`` and stays: were it deleted, two processes could hold two locks.
+    To change it, a process takes a lock, reads the file, writes the new content to a file beside it, waits until it is
+    on the disk, and replaces the old file in one step. If a process dies on the way, the old content remains, and
+    possibly a file that ends in ``.tmp``, which the next process removes. The lock is a separate file that ends in
+    ``.lock`` and is never deleted: otherwise two processes could hold two locks.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -41,10 +41,10 @@ class AtomicFile:
         except (OSError, RuntimeError, ValueError) as error:
             raise LedgerError(f"{self.name!r} cannot be the name of a file: {error}") from None
         self.place = str(self._path)
-        """Where the file is, wherever the process goes."""
+        """The absolute path of the file."""
 
     def read(self) -> bytes | None:
-        """Return what the file holds, or None if there is none. Needs no lock: the file is replaced in one step."""
+        """Return the content of the file, or None if there is none; this needs no lock."""
         try:
             return _retry(self._path.read_bytes)
         except FileNotFoundError:
@@ -53,7 +53,7 @@ class AtomicFile:
             self._give_up("read", error)
 
     def change(self, edit: Callable[[bytes | None], bytes | None]) -> None:
-        """Give the content to ``edit``, alone among all processes, and put what it returns in its place, unless None.
+        """Pass the content to ``edit`` under the lock, and replace it with the result, unless that is None.
 
         When this returns, the new content is on the disk.
         """
@@ -61,7 +61,7 @@ class AtomicFile:
             content = edit(self.read())
             try:
                 if content is None:
-                    self._sync()  # a process before us may have died, or failed, before it did
+                    self._sync()  # an earlier process may have died before it did this
                 else:
                     self._check_names()
                     self._replace(content)
@@ -78,27 +78,27 @@ class AtomicFile:
         try:
             try:
                 _lock(handle)
-            except OSError as error:  # some network file systems have no locks, or only for who may write the file
+            except OSError as error:  # some network file systems have no locks, or require write permission
                 self._give_up("lock", error)
             try:
                 yield
             finally:
-                _unlock(handle)  # closing would not do, while a process that was forked meanwhile has it open
+                _unlock(handle)  # closing is not enough if a forked process has it open
         finally:
             os.close(handle)
 
     def _check_names(self) -> None:
-        """Refuse a file with two names: only the one that we know would lead to the new content."""
+        """Refuse a file with a second hard link, which would keep the old content."""
         if self._path.exists() and self._path.stat().st_nlink > 1:
             raise LedgerError(
-                f"cannot write {self.name}: the file has another name besides (a hard link), which would keep the old "
-                "budget: remove one, or use a symbolic link"
+                f"cannot write {self.name}: the file has a second hard link, which would keep the old budget: remove "
+                "the link, or use a symbolic link"
             )
 
     def _replace(self, content: bytes) -> None:
         fresh = self._path.with_name(f"{self._path.name}.tmp")
-        fresh.unlink(missing_ok=True)  # what a process left that died; we hold the lock, so nobody else writes it
-        with self._folder() as folder:  # opened first: once the file is in its place, nothing should fail
+        fresh.unlink(missing_ok=True)  # left by a process that died; we hold the lock
+        with self._folder() as folder:  # opened first: nothing should fail after the replacement
             self._put(fresh, content)
             _sync_folder(folder)
 
@@ -116,7 +116,7 @@ class AtomicFile:
             raise
 
     def _sync(self) -> None:
-        """Make sure that what the file holds is on the disk."""
+        """Wait until the content of the file is on the disk."""
         if not self._path.exists():
             return
         with self._folder() as folder:
@@ -133,13 +133,13 @@ class AtomicFile:
         except FileNotFoundError:
             return
         if sys.platform != "win32":
-            with contextlib.suppress(PermissionError):  # only some may give files away
+            with contextlib.suppress(PermissionError):  # only privileged users may change the owner
                 os.chown(fresh, old.st_uid, old.st_gid)
         fresh.chmod(stat.S_IMODE(old.st_mode))
 
     @contextlib.contextmanager
     def _folder(self) -> Iterator[int | None]:
-        """Open the folder; there is nothing to open on Windows."""
+        """Open the folder, except on Windows."""
         if sys.platform == "win32":
             yield None
             return
@@ -152,14 +152,14 @@ class AtomicFile:
     def _give_up(self, verb: str, error: OSError) -> NoReturn:
         folder = self._path.parent
         if not folder.is_dir():
-            raise LedgerError(f"cannot {verb} {self.name}: there is no folder {folder}: make it first") from None
+            raise LedgerError(f"cannot {verb} {self.name}: the folder {folder} does not exist: create it") from None
         if self._path.is_dir():
-            raise LedgerError(f"cannot {verb} {self.name}: it is a folder: name a file in it") from None
+            raise LedgerError(f"cannot {verb} {self.name}: it is a folder: give the name of a file in it") from None
         reason = (error.strerror or str(error)).lower()
-        needed = "may read the file" if verb == "read" else f"may read and write {folder}, where its lock and copies go"
+        needed = "may read the file" if verb == "read" else f"may read and write the folder {folder}"
         cure = f": make sure that this user {needed}" if isinstance(error, PermissionError) else ""
         if verb == "lock":
-            cure = f": its file system has no locks, or this user may not write {self._path.name}.lock"
+            cure = f": use a file system with locks, and make sure that this user may write {self._path.name}.lock"
         raise LedgerError(f"cannot {verb} {self.name}: {reason}{cure}") from None
 
 
@@ -169,12 +169,15 @@ def _sync_folder(handle: int | None) -> None:
     try:
         sync(handle)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems do not do this for folders
+        if error.errno not in (
+            errno.EINVAL,
+            errno.ENOTSUP,
+        ):  # some network file systems do not support this for folders
             raise
 
 
 def _open_lock(lock: Path) -> int:
-    """Open the file that is locked; one that another user made may be locked without the right to write it."""
+    """Open the lock file; the lock file of another user may be read-only."""
     try:
         return os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
     except PermissionError:
@@ -186,11 +189,11 @@ def _open_lock(lock: Path) -> int:
 if sys.platform == "win32":
 
     def sync(handle: int) -> None:
-        """Put what a file holds on the disk."""
+        """Wait until the content of a file is on the disk."""
         os.fsync(handle)
 
     def _retry(step: Callable[[], _Result]) -> _Result:
-        """Do a step again that Windows refuses while the file is open elsewhere: read, replaced, or scanned."""
+        """Repeat a step that Windows refuses while another process has the file open."""
         for _ in range(_RETRIES):
             with contextlib.suppress(PermissionError):
                 return step()
@@ -202,7 +205,7 @@ if sys.platform == "win32":
             try:
                 return msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
             except OSError as error:
-                if error.errno not in (errno.EACCES, errno.EDEADLK):  # those say that somebody else has it
+                if error.errno not in (errno.EACCES, errno.EDEADLK):  # another process has the lock
                     raise
                 time.sleep(_PAUSE)
 
@@ -213,10 +216,10 @@ if sys.platform == "win32":
 else:
 
     def sync(handle: int) -> None:
-        """Put what a file holds on the disk; on macOS the usual call leaves it in the memory of the drive."""
+        """Wait until the content of a file is on the disk; on macOS, fsync leaves it in the cache of the drive."""
         full = getattr(fcntl, "F_FULLFSYNC", None)
         if full is not None:
-            with contextlib.suppress(OSError):  # network file systems do not have it
+            with contextlib.suppress(OSError):  # network file systems do not support it
                 fcntl.fcntl(handle, full)
                 return
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""Ledgers as JSON that people can read, and that is refused when anything in it is wrong."""
+"""Ledgers as readable JSON. Any error in the JSON is refused."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.strict_json import convert, parse, shorten
 
 FORMAT = "dpmean.ledger/1"
-_CURE = "restore it from a copy, or begin a file of another name; it was left as it is"
+_CURE = "restore it from a backup, or use a new file; the file is unchanged"
 
 Accounts = Mapping[str, Account]
-"""The data sets of a file, by name."""
+"""The datasets of a file, by name."""
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -48,7 +48,7 @@ class _Ledger(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write(accounts: Accounts) -> bytes:
-    """Return accounts as JSON, with one entry on a line."""
+    """Return accounts as JSON, with one entry per line."""
     lines = ["{", f'  "format": {json.dumps(FORMAT)},', '  "datasets": {']
     for i, (name, account) in enumerate(accounts.items()):
         entries = ",\n".join(f"        {_line(_encode_entry(entry))}" for entry in account.entries)
@@ -63,30 +63,32 @@ def write(accounts: Accounts) -> bytes:
 
 
 def read(content: bytes | None, name: str) -> dict[str, Account]:
-    """Read accounts that ``write`` wrote; a file that is not there has none."""
+    """Read accounts that ``write`` wrote; a missing file has none."""
     if content is None:
         return {}
     if not content.strip():
-        raise LedgerError(f"{name} is empty, and no ledger: {_CURE}")
+        raise LedgerError(f"{name} is empty and not a ledger: {_CURE}")
     try:
         found = parse(content)
         if not isinstance(found, dict) or found.get("format") != FORMAT:
-            raise LedgerError(f"{name} is no ledger of the format {FORMAT}: name another file; it was left as it is")
-        json.dumps(found, ensure_ascii=False).encode()  # half a character could be read, and never be written again
+            raise LedgerError(
+                f"{name} is not a ledger in the format {FORMAT}: give another file; this one is unchanged"
+            )
+        json.dumps(found, ensure_ascii=False).encode()  # half a character could be read, but not written again
         datasets = convert(found, _Ledger).datasets
         if any(title != clean(title) for title in datasets):
-            raise ValueError("the name of a data set is not as this library writes it")
+            raise ValueError("the name of a dataset is not as this library writes it")
         return {title: _account(account) for title, account in datasets.items()}
     except LedgerError:
         raise
     except UnicodeEncodeError:
-        raise LedgerError(f"{name} is damaged (it is not text in UTF-8): {_CURE}") from None
+        raise LedgerError(f"{name} is damaged (it is not UTF-8 text): {_CURE}") from None
     except (ArithmeticError, ValueError) as error:
         raise LedgerError(f"{name} is damaged ({error}): {_CURE}") from None
 
 
 def clean(name: str) -> str:
-    """Return the name of a data set as it is kept: what looks the same is the same."""
+    """Return the name of a dataset in normal form: names that look the same are the same."""
     return unicodedata.normalize("NFC", name.strip())
 
 
@@ -102,19 +104,19 @@ def _encode_entry(entry: Entry) -> _Entry:
 def _account(document: _Account) -> Account:
     budget = decode_cost(document.budget)
     if not isinstance(budget, Zcdp | ApproxDp):
-        raise ValueError("a budget is a rho, or an epsilon and a delta")
+        raise ValueError("a budget must be a rho, or an epsilon and a delta")
     entries = tuple(_entry(entry) for entry in document.entries)
     if len({entry.id for entry in entries}) < len(entries):
-        raise ValueError("an entry is there twice")
+        raise ValueError("two entries have the same id")
     if len({entry.relation for entry in entries if entry.relation is not None}) > 1:
-        raise ValueError("its entries are about different neighbours or units, whose costs do not add up")
+        raise ValueError("its entries have different neighbours or units, so that their costs cannot be added")
     if document.neighbours is not None:
         read_name(Neighbours, shorten(document.neighbours), "neighbours")
         if any(entry.neighbours not in (None, document.neighbours) for entry in entries):
-            raise ValueError("its entries are about other neighbours than it says")
+            raise ValueError("its entries have other neighbours than the dataset")
     account = Account(budget, entries, document.neighbours)
     if not account.is_within():
-        raise ValueError("its entries are not within its budget")
+        raise ValueError("its entries exceed its budget")
     return account
 
 

@@ -1,4 +1,4 @@
-"""What a ledger takes, and the line that it writes of it."""
+"""The objects that a ledger records, and the entries for them."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from dpmean.privacy.renyi import Renyi, compose
 
 
 class Recordable(Protocol):
-    """What a ledger takes: a release, or several that belong together."""
+    """An object that a ledger can record: a release, or a group of releases."""
 
     @property
     def receipts(self) -> Sequence[Receipt]:
-        """What was paid for."""
+        """The receipts of all queries."""
         ...
 
     @property
     def cost(self) -> Zcdp:
-        """What all of it costs; not asked for where a receipt is a Rényi curve."""
+        """The total cost; not used if a receipt has a Rényi curve."""
         ...
 
     @property
     def seeded(self) -> bool:
-        """Whether noise came from a seed."""
+        """Whether the noise came from a seed."""
         ...
 
     @property
     def exact(self) -> bool:
-        """Whether all noise was exact."""
+        """Whether all noise is exact, and not in floating point."""
         ...
 
     @property
     def method(self) -> str:
-        """Which estimator."""
+        """The name of the estimator."""
         ...
 
     @property
     def identity(self) -> str | None:
-        """What tells it from all others, such as a hash of what is published; None if nothing does."""
+        """A unique identifier, such as a hash of the published numbers, or None."""
         ...
 
 
 def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
-    """Return the line for a release in the account of a budget, or refuse it."""
+    """Return the entry for a release in an account with this budget; refuse a release that protects nobody."""
     _check(release)
     return Entry(
         id=_said_by(release, "identity", str) or os.urandom(16).hex(),
@@ -64,14 +64,14 @@ def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
         d=_said_by(release, "d", int),
         columns=_names(release),
         neighbours=_relation(release),
-        unit=_said_by(release, "unit", str),  # "" is a name like any other,
+        unit=_said_by(release, "unit", str),  # "" is a valid name,
     )
 
 
 def entry_for(
     cost: Cost, what: str, budget: Zcdp | ApproxDp, neighbours: str | None = None, unit: str | None = None
 ) -> Entry:
-    """Return the line for what was paid without a release, and for whom, if that is known."""
+    """Return the entry for a cost without a release."""
     paid = as_paid(cost, budget)
     return Entry(id=os.urandom(16).hex(), when=_now(), what=what, cost=paid, neighbours=neighbours, unit=unit)
 
@@ -86,7 +86,7 @@ def _title(release: Recordable) -> str:
 
 
 def _relation(release: Recordable) -> str | None:
-    """Return which neighbours a cost is about; where sizes of groups are public, a row stays in its group."""
+    """Return the neighbours of a cost; with public sizes of groups, a row stays in its group."""
     found: str | None = _said_by(release, "neighbours", str)
     if found is None:
         return None
@@ -94,13 +94,13 @@ def _relation(release: Recordable) -> str | None:
 
 
 def relation_of(neighbours: str, sizes: Sizes | None, by: str | tuple[str, ...]) -> str:
-    """Return which neighbours a cost is about, of groups that have such sizes, if there are groups."""
+    """Return the neighbours of a cost in words, with the sizes of groups, if there are groups."""
     name = " and ".join(map(repr, by)) if isinstance(by, tuple) else by
     return f"{neighbours}{WITHIN}{name}" if sizes is Sizes.PUBLIC else str(neighbours)
 
 
 def _names(release: Recordable) -> tuple[str, ...] | None:
-    """Return the names of the columns, as text that can be written."""
+    """Return the names of the columns, as text that can be encoded."""
     names = _said_by(release, "columns", tuple)
     return None if names is None else tuple(_writable(str(name)) for name in names)
 
@@ -115,18 +115,20 @@ def _now() -> str:
 
 def _check(release: object) -> None:
     if not all(hasattr(release, name) for name in ("receipts", "seeded", "exact", "method")):
-        raise ArgumentTypeError(f"a release is needed, got {describe(release)}")
+        raise ArgumentTypeError(f"release must be a dpmean.Release or a dpmean.GroupedRelease, got {describe(release)}")
     if getattr(release, "seeded", True):
-        raise ArgumentError("this release was made with a seed and protects nobody: make it again without one")
+        raise ArgumentError(
+            "a release with a seed protects nobody and cannot be recorded: release the mean again without seed"
+        )
     if not getattr(release, "exact", False):
         raise ArgumentError(
-            f"this release of {getattr(release, 'method', '?')} has noise in floating point, which may give rows away: "
-            "use dpmean.mean for what is to be published"
+            f"this release of {getattr(release, 'method', '?')} has noise in floating point, which may reveal rows: "
+            "use dpmean.mean for a release to publish"
         )
 
 
 def _cost(release: Recordable, budget: Zcdp | ApproxDp) -> Cost:
-    """Return what a release takes from a budget: a curve where receipts are curves, and else what it says."""
+    """Return the cost of a release: a curve if receipts have curves, otherwise its total cost."""
     prices = [receipt.cost for receipt in release.receipts]
     if any(isinstance(price, Renyi) for price in prices):
         return as_paid(compose(prices), budget)

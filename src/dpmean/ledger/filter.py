@@ -1,15 +1,16 @@
-"""What may be spent of an epsilon and a delta, whatever the releases and however their costs are chosen.
+"""A privacy filter for a budget in epsilon and delta: it bounds the total cost of adaptively chosen releases.
 
-Costs of several notions add up as Rényi divergences. A budget is kept at *one* order alpha: whoever chooses later costs
-after seeing earlier answers, and stops while the sum at that order is within a bound fixed beforehand, has a divergence
-within that bound (Feldman and Zrnic, "Individual Privacy Accounting via a Rényi Filter", 2021). Converting at whichever
-order turns out best would not do: which one that is could depend on the answers. What was spent is told at that order
-too, and holds whenever somebody stops. Events outside the curves (``delta`` and ``distance`` of ``Renyi``) are paid
-from a part of delta that is set aside, for the same reason beforehand.
+Costs in several notions are added as Rényi divergences at *one* order alpha. If later costs depend on earlier answers,
+and the sum at this order stays within a bound that was fixed beforehand, the total divergence is within this bound
+(Feldman and Zrnic, "Individual Privacy Accounting via a Rényi Filter", 2021). Choosing the best order at the end would
+not be valid, because the best order may depend on the answers. The amount spent is computed at the same order, and
+holds at any time. Events outside the curves (``delta`` and ``distance`` of ``Renyi``) are paid from a part of delta
+that is set aside beforehand, for the same reason.
 
-Order and part are fixed by the first cost, which depends on no answer: those at which most releases like it fit. Of a
-pure epsilon that would be the largest order, at which zCDP hardly fits; as long as the first is less than half of the
-budget, the order is one that leaves about half the rho to others, and more than four fifths as many like the first fit.
+The first cost, which depends on no answer, determines the order and the part: those at which most releases like the
+first one fit. For a pure epsilon this would be the largest order, at which hardly any zCDP fits. Therefore, if the
+first cost is less than half of the budget, the order is restricted to those that leave about half of the rho to others;
+more than four fifths as many releases like the first one still fit.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from dpmean.privacy.conversions import divergence_allowed, order_for_zcdp, tight
 from dpmean.privacy.renyi import ORDERS, Renyi
 
 Cost = Zcdp | PureDp | ApproxDp | Renyi
-"""What can be paid for."""
+"""A privacy cost in any notion."""
 _PARTS = (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
-"""Parts of delta to set aside; a release in the shuffle model uses up to a tenth of its own."""
+"""The parts of delta that may be set aside; a release in the shuffle model uses up to a tenth of its delta."""
 _MOST = Fraction(1, 2)
-"""A pure first cost of this part of the budget decides that costs are added up as pure ones."""
+"""If the first cost is pure and at least this part of the budget, costs are added as pure epsilons."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What all releases together may cost.
+    """The bound on the total cost of all releases.
 
     Attributes:
-        order: the order that is looked at, or None for all of them, that is pure differential privacy.
-        divergence: the largest sum of Rényi divergences at this order.
-        outside: the largest sum of probabilities of what lies outside them.
-        epsilon: of the budget; a statistical distance t counts (1 + e^epsilon) t outside.
+        order: The Rényi order, or None for all orders, that is, pure differential privacy.
+        divergence: The maximum sum of Rényi divergences at this order.
+        outside: The maximum sum of the probabilities of events outside the curves.
+        epsilon: The epsilon of the budget; a statistical distance t counts as (1 + e^epsilon) t outside.
 
     """
 
@@ -54,12 +55,12 @@ class Allowance:
     epsilon: Fraction
 
     def price(self, cost: Cost) -> tuple[Fraction, Fraction] | None:
-        """Return what a cost takes of divergence and of outside; None if it has no finite price at this order."""
+        """Return the divergence and the outside probability of a cost; None if it is infinite at this order."""
         inside = _divergence(cost, self.order)
         return None if inside is None else (inside, _outside(cost, self.epsilon))
 
     def left(self, costs: Sequence[Cost]) -> tuple[Fraction, Fraction] | None:
-        """Return what is left of both; None if the costs are more than was allowed."""
+        """Return what is left of both; None if the costs exceed the bound."""
         prices = [self.price(cost) for cost in costs]
         if None in prices:
             return None
@@ -68,7 +69,7 @@ class Allowance:
         return (inside, outside) if inside >= 0 and outside >= 0 else None
 
     def share(self, cost: Cost) -> float:
-        """Return which part of the allowance a cost is; above 1, it is too much."""
+        """Return a cost as a share of the bound; a share above 1 is too large."""
         price = self.price(cost)
         if price is None:
             return math.inf
@@ -77,33 +78,32 @@ class Allowance:
 
 @lru_cache(maxsize=256)
 def allowance_for(budget: ApproxDp, first: Cost) -> Allowance:
-    """Fix what may be spent of a budget, by the first cost alone."""
+    """Return the bound of a budget, which depends on the first cost only."""
     found = min((_set_aside(budget, part * budget.delta, first) for part in _PARTS), key=lambda a: a.share(first))
     pure = Allowance(None, budget.epsilon, budget.delta, budget.epsilon)
-    alone = found.share(first) > 1  # it takes all, so that nothing is lost for others
+    alone = found.share(first) > 1  # nothing is left for others in any case
     if pure.share(first) < found.share(first) and (alone or _takes_most(first, budget)):
         return pure
     needed = _outside(first, budget.epsilon)
     if alone and needed < budget.delta:
-        return _set_aside(budget, needed, first)  # it may fit alone, if nothing is kept for others
+        return _set_aside(budget, needed, first)  # it may fit if nothing is left for others
     return found
 
 
 def fits(budget: ApproxDp, costs: Sequence[Cost]) -> bool:
-    """Return whether costs, in this order, are within a budget."""
+    """Return whether costs, in this sequence, are within a budget."""
     return not costs or allowance_for(budget, costs[0]).left(costs) is not None
 
 
 def only_pure(budget: Zcdp | ApproxDp, costs: Sequence[Cost]) -> bool:
-    """Return whether costs are added up as pure ones, so that what is left is a pure epsilon, and nothing else fits."""
+    """Return whether costs are added as pure epsilons, so that only pure costs fit in the rest."""
     return isinstance(budget, ApproxDp) and bool(costs) and allowance_for(budget, costs[0]).order is None
 
 
 def epsilon_left(budget: ApproxDp, costs: Sequence[Cost], times: int = 1) -> Fraction:
-    """Return the largest epsilon that one more release in the central model may have, at the delta of the budget.
+    """Return the largest epsilon of one more release in the central model, at the delta of the budget.
 
-    When only pure costs were paid, and they are added up as such, it is a pure epsilon. ``times`` is how many times its
-    rho the release is charged.
+    If costs are added as pure epsilons, it is a pure epsilon. The release is charged ``times`` its rho.
     """
     if not costs and times == 1:
         return budget.epsilon
@@ -120,27 +120,27 @@ def epsilon_left(budget: ApproxDp, costs: Sequence[Cost], times: int = 1) -> Fra
     if rho < Fraction(1, 10**12):
         return Fraction(0)
     epsilon = tight_epsilon(Zcdp(rho), budget.delta)
-    while zcdp_that_implies(ApproxDp(epsilon, budget.delta)).rho > rho:  # both ways round to the safe side
+    while zcdp_that_implies(ApproxDp(epsilon, budget.delta)).rho > rho:  # both conversions round to the safe side
         epsilon *= 1 - Fraction(1, 10**9)
     return min(epsilon, budget.epsilon)
 
 
 def epsilon_spent(budget: ApproxDp, costs: Sequence[Cost]) -> Fraction:
-    """Return the epsilon of all costs together at the delta of the budget, at the order that the first one fixed.
+    """Return the total epsilon of all costs at the delta of the budget, at the order that the first cost fixed.
 
-    It holds for whoever stops when they like: the order depends on no answer. Of a few small costs it is much more than
-    they would be at the order that is best for them, which nobody knew beforehand.
+    It holds at any time, because the order depends on no answer. For a few small costs it is much larger than at the
+    order that is best for them, which is not known beforehand.
     """
     if not costs:
         return Fraction(0)
     left = allowance_for(budget, costs[0]).left(costs)
     if left is None:
-        raise ArgumentError("these costs are not within the budget")
-    return budget.epsilon - left[0]  # what was allowed is the budget's epsilon less what the conversion adds
+        raise ArgumentError("these costs exceed the budget")
+    return budget.epsilon - left[0]  # the bound is the epsilon of the budget minus the loss of the conversion
 
 
 def _set_aside(budget: ApproxDp, outside: Fraction, first: Cost) -> Allowance:
-    """Return the allowance with the best order for a first cost, when a part of delta is kept for what lies outside."""
+    """Return the bound with the best order for a first cost, if this part of delta is set aside."""
     rest = ApproxDp(budget.epsilon, budget.delta - outside)
     log = float(math.log(rest.delta.numerator) - math.log(rest.delta.denominator))
 
@@ -167,7 +167,7 @@ def _takes_most(cost: Cost, budget: ApproxDp) -> bool:
 
 
 def _divergence(cost: Cost, order: Fraction | None) -> Fraction | None:
-    """Return the Rényi divergence of a cost at an order, or a bound on it; None if there is none."""
+    """Return the Rényi divergence of a cost at an order, or an upper bound; None if it is infinite."""
     if isinstance(cost, PureDp | ApproxDp):
         return cost.epsilon if order is None else min(cost.epsilon, cost.epsilon**2 * order / 2)
     if order is None:
@@ -187,9 +187,9 @@ def _divergence(cost: Cost, order: Fraction | None) -> Fraction | None:
 
 
 def _outside(cost: Cost, epsilon: Fraction) -> Fraction:
-    """Return the probability of what lies outside the curve of a cost."""
+    """Return the probability of events outside the curve of a cost."""
     if isinstance(cost, ApproxDp):
-        return cost.delta  # with this probability anything may happen, and else a pure epsilon holds
+        return cost.delta  # except with this probability, a pure epsilon holds
     if not isinstance(cost, Renyi):
         return Fraction(0)
     if not cost.distance:

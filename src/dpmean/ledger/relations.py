@@ -1,4 +1,4 @@
-"""Whom costs are about: which neighbours, and whose rows; and what a cost is for neighbours of another kind."""
+"""The neighbours and persons that costs are about, and conversions between neighbour relations."""
 
 from __future__ import annotations
 
@@ -10,56 +10,57 @@ from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.renyi import Renyi
 
 WITHIN = " within its "
-"""Follows the neighbours of groups whose sizes are public, before what groups are told apart by."""
+"""Joins the neighbours and the column of groups whose sizes are public."""
 STEPS_RHO = 4
-"""A replaced row is two steps, one row less and one more, and the rho of zCDP grows with their square."""
+"""Replacing a row is two steps, a removal and an addition, and the rho of zCDP grows with the square of the steps."""
 ADDED = str(Neighbours.ADD_OR_REMOVE_ONE)
 
 
 def check_neighbours(neighbours: str) -> None:
-    """Refuse what is no kind of neighbours."""
+    """Refuse an unknown neighbour relation."""
     name, within, _ = str(neighbours).partition(WITHIN)
     if read_name(Neighbours, name[:40], "neighbours") is not Neighbours.REPLACE_ONE and within:
-        raise ArgumentError(f"public sizes of groups go with neighbours that replace one, got {name!r}")
+        raise ArgumentError(f"public sizes of groups need neighbours 'replace-one', got {name!r}")
 
 
 def says_added(words: str) -> bool:
-    """Return whether words about an entry name neighbours with a private number of rows; it is told with noise then."""
+    """Return whether the text of an entry names neighbours with a private, that is noisy, number of rows."""
     return ADDED in words
 
 
 def converts(neighbours: str, known: str) -> bool:
-    """Return whether a cost about some neighbours has a price where costs are about known ones.
+    """Return whether a cost for some neighbours can be converted to the known neighbours.
 
-    A row that is replaced, by any other or by one of its group, is a row less and a row more. The other way round there
-    is no price: where rows are replaced their number is published, which tells whether a row is there.
+    Replacing a row, by any other or by one of its group, is a removal and an addition. The opposite conversion does not
+    exist: replace-one publishes the number of rows, which reveals whether a row is in the dataset.
     """
     return neighbours == ADDED != known
 
 
 def replacing(cost: Cost) -> tuple[Cost, str]:
-    """Return what a cost about one row more or less is where rows are replaced (group privacy), and that in words."""
+    """Convert a cost for add-or-remove-one to replace-one (group privacy), and return it with a description."""
     if isinstance(cost, Renyi):
         raise ArgumentError(
-            "a Rényi curve about add-or-remove-one has no price in a ledger of replace-one: give it a data set of its "
-            "own, or charge it as a rho, or as an epsilon and a delta"
+            "a Rényi curve for add-or-remove-one cannot be recorded in a ledger of replace-one: use a separate "
+            "dataset, or charge it as a rho, or as an epsilon and a delta"
         )
     paid = two_steps(cost)
     return paid, f"{ADDED} at {'4 rho' if hasattr(paid, 'rho') else '2 epsilon'}"
 
 
 def refusal(what: str, asked: str, known: str, *, same_unit: bool, first: bool) -> str:
-    """Return why costs of two kinds cannot be added, and what to do."""
-    others = "this ledger protects" if first else "earlier releases of this data set protect"
+    """Return the error for two costs that cannot be added."""
+    others = "this ledger protects" if first else "earlier releases of this dataset protect"
     words = (
         f"{'this release' if what == 'this' else what} protects {asked}; {others} {known}. Their costs cannot be added"
     )
     if same_unit and known.endswith(f"({ADDED})"):
         return (
-            f"{words}. Neighbours that replace one publish the number of rows, which add-or-remove-one keeps private, "
-            "so there is no price. Leave neighbours out in the central model; or open the ledger of a data set with "
-            'neighbours="replace-one" before its first release: it takes both kinds'
+            f"{words}, because replace-one publishes the number of rows, which add-or-remove-one keeps private. Leave "
+            "neighbours out in the central model; or open the ledger of a dataset with "
+            'neighbours="replace-one" before its first release: it accepts both kinds'
         )
     return (
-        f"{words}. Give neighbours and privacy_unit as before; a new name would be a second budget for the same people"
+        f"{words}. Give neighbours and privacy_unit as before; a new dataset name would be a second budget for the "
+        "same people"
     )

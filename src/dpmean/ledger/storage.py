@@ -1,4 +1,4 @@
-"""Where accounts are kept: in memory, or in a file."""
+"""The storage of accounts: memory, or a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpmean.ledger.codec import Accounts
 
 @final
 class Memory:
-    """Accounts that are forgotten with the process."""
+    """Accounts in the memory of the process."""
 
     name = place = ""
 
@@ -25,22 +25,22 @@ class Memory:
         self._process = os.getpid()
 
     def read(self) -> Accounts:
-        """Return all data sets."""
+        """Return the accounts of all datasets."""
         self._check_process()
         return self._accounts
 
     def change(self, edit: Callable[[Accounts], Accounts]) -> None:
-        """Put what ``edit`` makes of the accounts in their place, while nobody else does."""
-        self._check_process()  # a lock that was held at the fork is never given back
+        """Replace the accounts with the result of ``edit``, under a lock."""
+        self._check_process()  # a lock that was held during the fork is never released
         with self._lock:
             self._accounts = edit(self._accounts)
 
     def _check_process(self) -> None:
-        """Refuse to be a copy, which another process has after a fork: both would spend the same budget."""
+        """Refuse to work in a forked process: both copies would spend the same budget."""
         if os.getpid() != self._process:
             raise ArgumentError(
-                "a ledger in memory stays in its process, since a copy could be spent twice: give it a file, which "
-                "all processes share"
+                "a ledger in memory cannot be used in another process, because its budget could be spent twice: use a "
+                'file, which processes share: dpmean.Ledger("budget.json", rho=1.0)'
             )
 
 
@@ -53,11 +53,11 @@ class File:
         self.name, self.place = self._file.name, self._file.place
 
     def read(self) -> Accounts:
-        """Return all data sets."""
+        """Return the accounts of all datasets."""
         return codec.read(self._file.read(), self.name)
 
     def change(self, edit: Callable[[Accounts], Accounts]) -> None:
-        """Put what ``edit`` makes of the accounts in their place, while nobody else does."""
+        """Replace the accounts with the result of ``edit``, under a lock."""
 
         def edit_bytes(content: bytes | None) -> bytes | None:
             old = codec.read(content, self.name)

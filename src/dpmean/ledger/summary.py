@@ -1,4 +1,4 @@
-"""An account in words: what was paid when, what that costs together, and the largest next release."""
+"""An account in words: its entries, the total cost, and the largest next release."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dpmean.ledger.account import Account, digits
 from dpmean.privacy.budgets import ApproxDp
 
 
-def describe(account: Account) -> list[str]:
-    """Return what was paid when, and what may still be, line by line."""
+def summarize(account: Account) -> list[str]:
+    """Return the entries and the budget that is left, line by line."""
     prices = [f"{account.unit} = {price}" for price in account.prices]
     sums = [*((words, f"{account.unit} = {amount}") for words, amount in add_up(account)), ("budget", account.budget)]
     wide = max(map(len, prices), default=0)
@@ -23,22 +23,22 @@ def describe(account: Account) -> list[str]:
 
 
 def add_up(account: Account) -> list[tuple[str, str]]:
-    """Return what all entries cost together, and what one more release may cost: words, and digits to the safe side."""
+    """Return the total cost and the largest next release, as labels and numbers rounded to the safe side."""
     spent, left, added = digits(account.spent, up=True), digits(account.left, up=False), account.left_of_added
     found = [(f"spent{account.ever}", spent), (largest_next(account), left)]
     return found if added is None else [*found, ("... about add-or-remove-one", digits(added, up=False))]
 
 
 def largest_next(account: Account) -> str:
-    """Return what the number is that one more release may cost."""
+    """Return the label of the largest next release."""
     return f"largest next release{account.pure or account.at}"
 
 
 def remarks(account: Account) -> list[str]:
-    """Return what to say of numbers that do not add up, if they do not."""
+    """Return a remark if the numbers do not add up."""
     if not isinstance(account.budget, ApproxDp) or not account.entries or account.pure:
         return []
     return [
-        "epsilons do not add up: what was spent and the largest next release may together be more than the budget (rho "
+        "epsilons do not add up: the sum of the amount spent and the largest next release may exceed the budget (rho "
         "adds up exactly)"
     ]

@@ -1,6 +1,6 @@
-"""Private means as estimators of scikit-learn: a mean that centres, and a classifier by the nearest private mean.
+"""Estimators for scikit-learn: a transformer that subtracts a private mean, and a nearest centroid classifier.
 
-This is one file because scikit-learn wants every parameter of each of them spelled out.
+They share one file because scikit-learn needs every parameter of each estimator written out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted
 except ModuleNotFoundError as error:
-    words = "dpmean.sklearn needs scikit-learn: pip install 'dpmean[sklearn]'"
+    words = "dpmean.sklearn needs scikit-learn: run pip install 'dpmean[sklearn]'"
     raise ModuleNotFoundError(words, name=error.name) from None
 
 from dpmean.arguments.bounds import Bounds
@@ -39,64 +39,64 @@ from dpmean.release.statistics import scale
 from dpmean.sklearn.cosine import NO_DIRECTION, UNIT_LENGTH, direction, unit_rows
 from dpmean.sklearn.rows import (
     as_labels,
-    checked_output,
-    checked_rows,
-    fitted_rows,
-    labelled_rows,
-    places_of_labels,
-    sorted_labels,
+    check_fit,
+    check_labelled,
+    check_output,
+    check_rows,
+    find_labels,
+    sort_labels,
 )
 from dpmean.warning import warn_user
 
 __all__ = ["PrivateMean", "PrivateNearestCentroid", "SeededWarning"]
 
-_PASSED_ON = (
+_PARAMETERS = (
     *("rho", "epsilon", "delta", "norm_bound", "bounds"),
     *("method", "neighbours", "shape", "population", "allow_few_rows", "ledger"),
 )
 
 
 class SeededWarning(UserWarning):
-    """The noise is known, because ``random_state`` was given: what was fitted protects nobody."""
+    """The noise is known, because ``random_state`` was given: the fitted estimator protects nobody."""
 
 
 class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """The mean of rows under differential privacy; ``transform`` subtracts it, and may divide by the scale of columns.
+    """The mean of rows under differential privacy, as a transformer that centres and standardizes rows.
 
-    ``fit`` releases the mean once and keeps the release, no row and no exact statistic: a fitted estimator may be
-    stored and shown. What ``transform`` returns are rows, and as private as rows are.
+    ``fit`` releases the mean once. The fitted estimator holds the release, and no row and no exact statistic: it may be
+    stored and published. ``transform`` subtracts the mean and can divide by the scales of the columns. It returns rows,
+    which are as sensitive as the rows that you give.
 
-    **Every fit spends the budget anew.** Cross-validation and searches fit many times, on overlapping rows: five folds
-    are five fits. Give a ``ledger``: clones share it, and the fit that would overspend is refused.
+    **Every fit spends the budget again.** Cross-validation and parameter searches fit many times on overlapping rows:
+    five folds are five fits. Give a ``ledger``: clones share it, and it refuses a fit that would exceed the budget.
 
     Args:
         rho: The privacy budget in zero-concentrated differential privacy. Give either ``rho`` or ``epsilon``.
-        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``.
-        delta: The delta that belongs to ``epsilon``. It should be well below one over the number of rows.
-        norm_bound: A bound on the l2 norm of every row, known without looking at them. It may be loose. Give either
-            ``norm_bound`` or ``bounds``.
-        bounds: Bounds on the columns, in place of ``norm_bound``: ``(lower, upper)``, each one number or one number per
-            column, or by name if X has names.
+        epsilon: The privacy budget in approximate differential privacy, instead of ``rho``. It needs a ``delta``.
+        delta: The delta of ``epsilon``. It should be well below 1/n.
+        norm_bound: An upper bound on the l2 norm of every row, known without looking at the rows. It may be loose. Give
+            either ``norm_bound`` or ``bounds``.
+        bounds: Bounds on the columns, instead of ``norm_bound``: ``(lower, upper)``, each one number or one number per
+            column, or a dictionary by name if X has column names.
         method: The estimator, ``"refined"``, ``"shifted"`` or ``"clipped"``, as for ``dpmean.mean``.
-        neighbours: Which data sets are neighbours. By default add-or-remove-one: the number of rows is private. Give
-            ``"replace-one"`` if you declare it public.
-        shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``: ``"auto"``, ``"round"``, or the
-            scale of each column if you know it.
-        population: Whether to ask for the variances of the columns, too, as for ``dpmean.mean``: then
-            ``release_.interval(of="population")`` and ``release_.std`` are there.
-        standardize: Whether ``transform`` also divides each column by its scale, ``scale_``. It needs scales: at least
-            two columns, and method refined with another shape than ``"round"``.
-        allow_few_rows: Whether to go on where there are too few rows to expect a useful answer. By default that is an
-            error.
+        neighbours: Which datasets are neighbours. With ``"add-or-remove-one"``, the default, the number of rows is
+            private. With ``"replace-one"`` it is public.
+        shape: Whether the noise follows the scales of the columns, as for ``dpmean.mean``: ``"auto"``, ``"round"``, or
+            the scale of each column if you know it.
+        population: Whether to release the variances of the columns too, as for ``dpmean.mean``.
+            ``release_.interval(of="population")`` and ``release_.std`` need them.
+        standardize: Whether ``transform`` also divides each column by its scale, ``scale_``. That requires at least two
+            columns, method ``"refined"``, and a shape other than ``"round"``.
+        allow_few_rows: Whether to continue if there are too few rows for a useful mean. By default that is an error.
         ledger: A ``dpmean.Ledger`` that pays for every fit.
-        random_state: A seed, for experiments only. Anything but None makes the noise known: the release then protects
-            nobody, says so, and no ledger takes it.
+        random_state: A seed, for experiments only. Any value but None makes the noise known: the release then protects
+            nobody and says so, and no ledger records it.
 
     Attributes:
         mean_: The private mean, one number per column.
-        scale_: The scale of each column, about its standard deviation, found privately or as given: the values of
-            ``release_.scales``, and 1 where it could not be found. None if no scales were asked for.
-        release_: The ``dpmean.Release``, with the noise in it, an error bound, and the receipts.
+        scale_: The scale of each column, roughly its standard deviation, found privately or given: the values of
+            ``release_.scales``, and 1 for a scale that was not found. None if no scales were needed.
+        release_: The ``dpmean.Release``, with the errors of the mean and the receipts of all queries.
         n_features_in_: The number of columns.
         feature_names_in_: The names of the columns, if they have names.
 
@@ -141,101 +141,105 @@ class PrivateMean(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  scikit-learn's signature
-        """Release the mean of the rows of ``X``, at the price of the whole budget.
+        """Release the mean of the rows of ``X``; this spends the whole budget.
 
         Args:
             X: The rows.
-            y: Nothing: it is here because scikit-learn passes it.
+            y: Ignored. It is here because scikit-learn passes it.
 
         """
         request = _request(self)
         _check_standardize(self, request)
-        rows = hide_sizes(lambda: fitted_rows(self, X, private_number=request.terms.private_size))
+        rows = hide_sizes(lambda: check_fit(self, X, private_number=request.terms.private_size))
         if self.standardize and rows.shape[1] == 1:
-            raise ArgumentError("standardize=True needs two columns or more, got n_features = 1")
+            raise ArgumentError(
+                "standardize=True needs at least two columns, got n_features = 1: leave standardize out"
+            )
         self.release_: Release = run(rows, request)
         known = scale(self.release_)
         self.mean_, self.scale_ = self.release_.mean, None if known is None else np.where(known > 0, known, 1.0)
         if self.standardize and self.scale_ is None:
-            warn_user("transform does not standardize: there were too few rows to find scales", TooFewRowsWarning)
+            warn_user(
+                "transform does not standardize: there are too few rows to find scales; give them as shape",
+                TooFewRowsWarning,
+            )
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Return the rows of ``X`` minus the private mean, divided by the scales of columns with ``standardize``.
+        """Return the rows of ``X`` minus the private mean; with ``standardize``, divided by the scales of the columns.
 
-        A column whose scale could not be found is not divided. What comes out are rows still, and need protection.
+        A column whose scale was not found is not divided. The result has one row per row of ``X``, and is as sensitive.
 
         Args:
             X: Rows with the same columns.
 
         """
         check_is_fitted(self)
-        centred: NDArray[Any] = checked_rows(self, X, reset=False) - self.mean_
+        centred: NDArray[Any] = check_rows(self, X, reset=False) - self.mean_
         if self.standardize and self.scale_ is not None:
             centred /= self.scale_
         return centred
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Return rows as they were before ``transform``, up to rounding: times the scales, plus the private mean.
+        """Undo ``transform``, up to rounding: multiply by the scales, and add the private mean.
 
-        Use it for what was computed of rows that ``transform`` returned, such as the centres of clusters.
+        Use it for results that were computed from transformed rows, such as the centres of clusters.
 
         Args:
             X: Rows with the same columns, as ``transform`` returns them.
 
         """
         check_is_fitted(self)
-        rows = checked_output(self, X)
+        rows = check_output(self, X)
         return (rows * self.scale_ if self.standardize and self.scale_ is not None else rows) + self.mean_
 
 
 class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
-    """The nearest of one private mean per class.
+    """A classifier that predicts the class with the nearest private mean.
 
-    The classes are listed by you: labels that were found in the data would tell who is there. Rows with other labels
-    are left out, and nothing tells whether there are any. A row is in one class, so every class gets the whole budget,
-    and all of them together cost it once. How many rows a class has is private too. A class with too few gets no
-    centroid: ``fit`` warns and says why, and ``predict`` never answers it.
+    You list the classes, because labels from the data would reveal who is in it. Rows with other labels are left out,
+    and nothing reveals whether there are any. A row is in one class, so every class gets the whole budget, and all
+    classes together cost it once. The number of rows in a class is private too. A class with too few rows gets no
+    centroid: ``fit`` warns and gives the reason, and ``predict`` never returns this class.
 
-    With ``metric="cosine"`` every row is first scaled to length 1, by itself. So no bound has to be given, and only the
-    directions of rows count, as is usual for embeddings. A class whose mean cannot be told from its noise gets no
+    With ``metric="cosine"`` every row is first scaled to length 1, by itself. No bound is needed then, and only the
+    directions of rows matter, as is usual for embeddings. A class whose mean cannot be distinguished from noise gets no
     centroid either.
 
-    A fitted classifier holds no row and may be stored and shown. What ``predict`` and ``score`` say of rows that must
-    be protected is not protected. **Every fit spends the budget anew**, in cross-validation and searches too: give a
-    ``ledger``, which clones share.
+    A fitted classifier holds no row and may be stored and published. The results of ``predict`` and ``score`` on
+    sensitive rows are not protected. **Every fit spends the budget again**, also in cross-validation and parameter
+    searches: give a ``ledger``, which clones share.
 
     Args:
-        classes: The labels, all of one kind.
+        classes: The labels, all numbers or all text.
         rho: The privacy budget of all classes together, in zero-concentrated differential privacy. Give either ``rho``
             or ``epsilon``.
-        epsilon: The privacy budget in approximate differential privacy, in place of ``rho``. It needs a ``delta``.
-        delta: The delta that belongs to ``epsilon``. It should be well below one over the number of rows.
-        norm_bound: A bound on the l2 norm of every row, known without looking at them. It may be loose. Give either
-            ``norm_bound`` or ``bounds``, and neither of them with ``metric="cosine"``.
-        bounds: Bounds on the columns, in place of ``norm_bound``: ``(lower, upper)``, each one number or one number per
-            column, or by name if X has names.
-        metric: What makes a centroid the nearest: ``"euclidean"`` distance, or ``"cosine"``, the angle between a row
-            and a centroid.
+        epsilon: The privacy budget in approximate differential privacy, instead of ``rho``. It needs a ``delta``.
+        delta: The delta of ``epsilon``. It should be well below 1/n.
+        norm_bound: An upper bound on the l2 norm of every row, known without looking at the rows. It may be loose. Give
+            either ``norm_bound`` or ``bounds``, and neither of them with ``metric="cosine"``.
+        bounds: Bounds on the columns, instead of ``norm_bound``: ``(lower, upper)``, each one number or one number per
+            column, or a dictionary by name if X has column names.
+        metric: The distance between a row and a centroid: ``"euclidean"``, or ``"cosine"``, the angle between them.
         method: The estimator, ``"refined"``, ``"shifted"`` or ``"clipped"``, as for ``dpmean.mean``.
-        neighbours: Which data sets are neighbours. By default add-or-remove-one: whether any one row is there, and its
-            label, are protected. With ``"replace-one"`` any row may be another, of another class too; that takes four
-            times the budget for the same centroids.
-        shape: Whether noise follows the scales of the columns, as for ``dpmean.mean``. Every class is asked for scales
-            of its own; scales that you give hold for all classes.
-        population: Whether to ask for the variances of the columns in each class, too, as for ``dpmean.mean``.
-        allow_few_rows: Whether to give classes a centroid where they have too few rows to expect a useful one. That of
-            a class with hardly any rows is noise.
+        neighbours: Which datasets are neighbours. With ``"add-or-remove-one"``, the default, they differ in one added
+            or removed row: its presence and its label are protected. With ``"replace-one"`` they differ in one row,
+            which may also change its class; the same centroids then need four times the budget.
+        shape: Whether the noise follows the scales of the columns, as for ``dpmean.mean``. The scales are found for
+            each class; scales that you give are used for all classes.
+        population: Whether to release the variances of the columns in each class too, as for ``dpmean.mean``.
+        allow_few_rows: Whether to compute centroids of classes with too few rows for a useful one. The centroid of a
+            class with hardly any rows is noise.
         ledger: A ``dpmean.Ledger`` that pays for every fit.
-        random_state: A seed, for experiments only. Anything but None makes the noise known: the release then protects
-            nobody, says so, and no ledger takes it.
+        random_state: A seed, for experiments only. Any value but None makes the noise known: the release then protects
+            nobody and says so, and no ledger records it.
 
     Attributes:
         classes_: The listed labels, sorted.
-        centroids_: The private means, a line per class, and NaN where there is none. With ``metric="cosine"`` they are
-            the private means of rows of length 1, each divided by its length without the share of the noise: their
-            products with a row of length 1 are the cosines that ``predict`` compares.
-        releases_: The ``dpmean.GroupedRelease``, which has for every label a release, or the reason why there is none.
+        centroids_: The private means, one row per class; a class without a centroid has NaN. With ``metric="cosine"``
+            they are the private means of rows of length 1, each divided by its length without the share of the noise:
+            their products with a row of length 1 are the cosines that ``predict`` compares.
+        releases_: The ``dpmean.GroupedRelease``: for every label a release, or the reason why there is none.
         n_features_in_: The number of columns.
         feature_names_in_: The names of the columns, if they have names.
 
@@ -284,7 +288,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Release the mean of every listed class, at the price of the whole budget.
+        """Release the mean of every listed class; this spends the whole budget.
 
         Args:
             X: The rows.
@@ -298,7 +302,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         named = as_labels(labels)
         groups = read_groups("y", named)
         request = _request(self, groups)
-        rows, by = hide_sizes(lambda: labelled_rows(self, X, y, labels, unit_rows if cosine else None))
+        rows, by = hide_sizes(lambda: check_labelled(self, X, y, labels, unit_rows if cosine else None))
         releases = run_groups(rows, replace(request, groups=replace(groups, by=by)))
         without = dict(releases.refused)
         centroids = np.full((len(labels), rows.shape[1]), np.nan)
@@ -316,20 +320,20 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
             raise _nothing_left(releases, without)
         self.classes_, self.releases_, self.centroids_ = labels, releases, centroids
         if without:
-            warn_user(f"predict will never answer {_reasons(without)}", TooFewRowsWarning)
+            warn_user(f"predict will never return {_reasons(without)}", TooFewRowsWarning)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return for every row the class of the nearest private mean, by the distance or by the cosine.
+        """Return the class with the nearest private mean for every row.
 
-        With ``metric="cosine"`` a row of zeros has no direction: it is in the first class that has a centroid.
+        With ``metric="cosine"`` a row of zeros has no direction: it gets the first class that has a centroid.
 
         Args:
             X: Rows with the same columns.
 
         """
         check_is_fitted(self)
-        rows = checked_rows(self, X, reset=False)
+        rows = check_rows(self, X, reset=False)
         answered = np.flatnonzero(np.isfinite(self.centroids_).all(axis=1))
         centroids = self.centroids_[answered]
         if _metric(self) is CentroidMetric.COSINE:
@@ -340,35 +344,39 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, between 0 and 1. It is exact, and so not private.
+        """Return the accuracy, between 0 and 1. It is exact, and therefore not private.
 
         Args:
             X: Rows with the same columns.
             y: The true label of each row.
-            sample_weight: One weight per row. By default all rows count the same.
+            sample_weight: One weight per row. By default all weights are equal.
 
         """
         found = self.predict(X)
-        right = places_of_labels(y, len(found), self.classes_) == np.searchsorted(self.classes_, found)
+        right = find_labels(y, len(found), self.classes_) == np.searchsorted(self.classes_, found)
         if sample_weight is None:
             return float(right.mean())
         weights = np.asarray(sample_weight)
         if weights.shape != right.shape or weights.dtype.kind not in "fiub":
-            raise DataError("sample_weight must hold as many numbers as X has rows: give one weight per row")
+            raise DataError(
+                "sample_weight must be one number for each row of X: give one weight per row, or leave it out"
+            )
         return float(np.average(right, weights=weights))
 
 
 def _request(estimator: PrivateMean | PrivateNearestCentroid, groups: Groups | None = None) -> Request:
-    """Read the parameters of an estimator, before it looks at any row."""
-    given = {name: getattr(estimator, name) for name in _PASSED_ON}
+    """Read the parameters of an estimator, before it reads any row."""
+    given = {name: getattr(estimator, name) for name in _PARAMETERS}
     if getattr(estimator, "metric", None) == CentroidMetric.COSINE:
         given["norm_bound"] = UNIT_LENGTH
     return read_request(**given, groups=groups, seed=_seed(estimator.random_state))
 
 
 def _metric(estimator: PrivateNearestCentroid) -> CentroidMetric:
-    """Read what makes a centroid the nearest."""
-    metric = read_name(CentroidMetric, estimator.metric, "metric", "a private mean is the centroid of these two alone")
+    """Read the metric."""
+    metric = read_name(
+        CentroidMetric, estimator.metric, "metric", "only these two have the private mean as their centroid"
+    )
     for name in ("norm_bound", "bounds") if metric is CentroidMetric.COSINE else ():
         if (value := getattr(estimator, name)) is not None:
             given = f"got {name}={describe(value)}: leave {name} out"
@@ -377,11 +385,11 @@ def _metric(estimator: PrivateNearestCentroid) -> CentroidMetric:
 
 
 def _check_standardize(estimator: PrivateMean, request: Request) -> None:
-    """Refuse to standardize where no scales will be asked for, before anything is paid."""
+    """Refuse to standardize if no scales will be found, before any budget is spent."""
     if not read_flag(estimator.standardize, "standardize"):
         return
     if request.shape is Shaping.ROUND:
-        raise ArgumentError('standardize=True needs the scales of columns, got shape="round": leave shape out')
+        raise ArgumentError('standardize=True needs the scales of the columns, got shape="round": leave shape out')
     if estimator.method is not None and not ESTIMATORS[estimator.method].shapes:
         given = f'got method="{estimator.method}": leave method out'
         raise ArgumentError(f'standardize=True is for method="refined", {given}')
@@ -391,23 +399,23 @@ def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:
     """Read the listed labels and sort them."""
     if classes is None or isinstance(classes, str | bytes) or not hasattr(classes, "__len__") or not len(classes):
         raise ArgumentError(
-            f"classes must list the labels, got {classes!r}: give classes=[0, 1], say; "
-            "labels that were found in the data would tell who is there"
+            f"classes must list the labels, got {classes!r}: give classes=[0, 1], for example; they must not come from "
+            "the data, because that would reveal who is in it"
         )
     given = list(classes)
     if len({isinstance(label, str) for label in given}) > 1 or np.asarray(given).ndim != 1:
-        raise ArgumentError(f"classes must be labels of one kind, numbers or text, got {classes!r}")
-    labels = sorted_labels(given)
+        raise ArgumentError(f"classes must be all numbers or all text, got {classes!r}: convert them")
+    labels = sort_labels(given)
     if len(labels) < len(given):
-        raise ArgumentError(f"classes must differ, got {classes!r}: a label is listed twice")
+        raise ArgumentError(f"classes lists a label twice, got {classes!r}: leave one out")
     return labels
 
 
 def _nothing_left(releases: GroupedRelease, reasons: dict[Any, str]) -> TooFewRowsError:
-    """Return the error if no class has a centroid. Twice the rows of one that has a mean would halve its noise."""
+    """Return the error if no class has a centroid. Twice the rows of a class would halve the noise in its mean."""
     return TooFewRowsError(
-        f"not one class has a centroid: {_reasons(reasons)}. Use more rows or a larger budget, and list the labels "
-        "that are in y (a continuous y has none)",
+        f"not one class has a centroid: {_reasons(reasons)}. Use more rows or a larger budget, and check that "
+        "classes lists the labels that are in y (a continuous y has no labels)",
         rows_needed=min(one.rows_needed if isinstance(one, Refusal) else 2 * one.n for one in releases.values()),
         receipts=releases.receipts,
     )
@@ -418,11 +426,11 @@ def _reasons(reasons: dict[Any, str]) -> str:
 
 
 def _seed(random_state: Any) -> int | None:
-    """Return the seed of the noise, with a warning; None for noise that protects."""
+    """Return the seed of the noise with a warning, or None for secure noise."""
     if random_state is None:
         return None
     warn_user(
-        "random_state makes the noise known, so that this protects nobody: leave it out, except in experiments",
+        "random_state makes the noise known, and the release protects nobody: leave it out, except in experiments",
         SeededWarning,
     )
     if isinstance(random_state, int | np.integer):

@@ -1,4 +1,4 @@
-"""The cosine of the angle between rows and private centroids: rows of length 1, and centroids without their noise."""
+"""The cosine metric: rows of length 1, and the directions of private centroids."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from dpmean.queries.queries import Floats
 from dpmean.release.release import Release
 
 UNIT_LENGTH = 1.0
-"""The bound on the norm of rows of length 1: it is known without looking at any row."""
-NO_DIRECTION = "its mean is so short that it cannot be told from the noise in it, so it has no direction"
+"""The norm bound of rows of length 1, known without looking at any row."""
+NO_DIRECTION = "its mean cannot be distinguished from noise, so it has no direction"
 _SURE = 0.99
-"""How surely noise alone is shorter than a mean that has a direction."""
+"""The probability with which noise alone is shorter than a mean that has a direction."""
 
 
 def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
     """Return the rows at length 1, each scaled by its own length alone; rows of zeros stay zero.
 
-    A row is divided by its largest value first, so that squares neither overflow nor vanish. The copy is in C order:
-    the sum of a row is then over numbers that lie together, and does not depend on how many other rows there are.
+    A row is first divided by its largest absolute value, so that squares neither overflow nor underflow. The copy is in
+    C order: the sum of a row is then over adjacent numbers, and does not depend on the number of other rows.
     """
     small = rows.dtype in (np.float16, np.float32)
     scaled = np.array(rows, dtype=np.float32 if small else np.float64, order="C")
@@ -37,12 +37,12 @@ def _divide(rows: NDArray[Any], lengths: NDArray[Any]) -> None:
 
 
 def direction(release: Release) -> tuple[Floats, bool]:
-    """Return a mean of unit rows over its length, and whether it can be told from noise.
+    """Return a mean of unit rows divided by its length, and whether it can be distinguished from noise.
 
-    Noise makes a mean longer: the squared length grows by the sum of its variances, which are public. Over the length
-    without that share, the product with a unit row estimates the cosine to the exact mean; over its own length it
-    would be too small, and most so for classes of few rows. A mean that cannot be told from noise is given the
-    shortest length that could be.
+    Noise makes a mean longer: it adds the sum of its variances, which are public, to the squared length. Divided by the
+    length without this share, the product with a unit row estimates the cosine to the exact mean. Divided by its own
+    length it would be too small, most of all for classes with few rows. A mean that cannot be distinguished from noise
+    gets the shortest length that could be.
     """
     stds = np.broadcast_to(release.noise_std, release.mean.shape)
     longest = uneven_length_quantile(stds, _SURE)

@@ -524,6 +524,9 @@ def test_errors_about_columns_and_ledgers_quote_no_rows_that_are_given_in_their_
     rows = pd.Series([71.25, 3.0])
     with pytest.raises(ArgumentTypeError, match="columns must be names of columns, got an object of type float") as one:
         dpmean.mean(pd.DataFrame({"a": rows}), columns=rows, rho=0.5, norm_bound=1.0)
-    with pytest.raises(ArgumentTypeError, match="a release is needed, got an object of type Series") as other:
+    with pytest.raises(
+        ArgumentTypeError,
+        match=r"release must be a dpmean\.Release or a dpmean\.GroupedRelease, got an object of type Series",
+    ) as other:
         dpmean.Ledger(rho=1.0).record(rows)
     assert "71.25" not in f"{one.value} {other.value}"
