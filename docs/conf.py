@@ -40,6 +40,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_search_scorer = str(ROOT / "docs" / "extensions" / "scorer.js")
 html_theme_options = {"navigation_with_keys": True}
 templates_path = []
 pygments_style = "a11y-high-contrast-light"

@@ -5,6 +5,7 @@ searched by a part of it that is at least half as long: plurals find singulars.
 """
 
 from typing import Any
+from zlib import crc32
 
 TERMS = {
     "guide/getting_started": ("install", "installation", "first release", "too few rows", "quick start"),
@@ -15,18 +16,30 @@ TERMS = {
     "guide/how_accurate": ("accuracy", "error bound", "comparison with other libraries"),
     "guide/confidence_intervals": (
         *("confidence intervals", "margin of error", "margins of error", "standard errors", "standard deviations"),
-        *("differences of groups", "population mean", "significance"),
+        *("differences of groups", "population mean", "significance", "variance"),
     ),
-    "guide/people_and_groups": ("group by", "mean by group", "user-level privacy", "privacy unit", "persons", "groups"),
+    "guide/people_and_groups": (
+        "group by",
+        "mean by group",
+        "user-level privacy",
+        "user level privacy",
+        "privacy unit",
+        "persons",
+        "groups",
+    ),
     "guide/sharp_edges": ("pitfalls", "mistakes", "sensitive data"),
     "guide/clusters": ("spark", "dask", "duckdb", "gpu", "cuda", "pytorch", "tensors"),
     "guide/document": ("report", "html page", "publish"),
     "local": ("local differential privacy", "local model", "randomized response", "devices"),
-    "shuffle": ("shuffle model", "secure aggregation", "telemetry"),
+    "shuffle": ("shuffle model", "secure aggregation"),
     "privacy_guarantee": ("proofs", "neighbouring data sets", "zcdp", "concentrated differential privacy", "audit"),
-    "known_limits": ("side channels", "timing attacks", "limits"),
+    "guide/attacks": (
+        *("attacks", "membership inference", "side channels", "timing attacks", "reconstruction", "differencing"),
+        *("averaging attacks", "poisoning", "floating-point attacks"),
+    ),
+    "known_limits": ("limits", "what a refusal reveals"),
     "robustness": ("fuzzing", "mutation testing", "crashes"),
-    "guide/glossary": ("membership inference", "glossary", "definitions"),
+    "guide/glossary": ("glossary", "definitions", "what does it mean"),
     "results/figures": ("huang liang yi", "reproduction", "coinpress", "plan"),
     "sklearn": ("scikit-learn", "nearest centroid", "classifier"),
 }
@@ -40,7 +53,7 @@ def _enter(_app: Any, docname: str, source: list[str]) -> None:
         source[0] = f"{title}\n\n```{{index}} {terms}\n```\n{rest}"
 
 
-def setup(app: Any) -> dict[str, bool]:
-    """Enter terms when pages are read."""
+def setup(app: Any) -> dict[str, int]:
+    """Enter terms when pages are read; with other terms all pages are read anew."""
     app.connect("source-read", _enter)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"env_version": crc32(repr(TERMS).encode()), "parallel_read_safe": True, "parallel_write_safe": True}
