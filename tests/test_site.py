@@ -43,12 +43,14 @@ class Loaded(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.loads, self.links, self.ids = [], [], set()
+        self.loads, self.links, self.pictures, self.ids = [], [], [], set()
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         found = dict(attributes)
         self.ids |= {found["id"]} if "id" in found else set()
+        if tag == "img":
+            self.pictures.append(found.get("alt"))
         if tag == "a" and "href" in found:
             self.links.append(found["href"])
         if tag == "link" and found.get("rel") not in ("canonical", "next", "prev", "index", "search"):
@@ -91,6 +93,12 @@ def test_the_site_shows_what_notebooks_print(site, path):
     cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
     assert html.count('class="cell_input') == len(cells)
     assert html.count('class="cell_output') > len(cells) / 2
+
+
+def test_every_picture_has_words_for_those_who_do_not_see_it(site):
+    pictures = [image for path in site.rglob("*.html") for image in Loaded(path.read_text()).pictures]
+    assert len(pictures) > 30
+    assert not [words for words in pictures if not words or "/" in words]
 
 
 # --- how it looks ----------------------------------------------------------------------------------------------------
