@@ -17,6 +17,8 @@ UNIT_LENGTH = 1.0
 NO_DIRECTION = "its mean cannot be distinguished from noise, so it has no direction"
 _SURE = 0.99
 """The probability with which noise alone is shorter than a mean that has a direction."""
+_SHORTEST = 0.5
+"""The least squared length of a mean over that of its noise: of five, the best for images in classes of uneven size."""
 
 
 def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
@@ -41,11 +43,11 @@ def direction(release: Release) -> tuple[Floats, bool]:
 
     Noise makes a mean longer: it adds the sum of its variances, which are public, to the squared length. Divided by the
     length without this share, the product with a unit row estimates the cosine to the exact mean. Divided by its own
-    length it would be too small, most of all for classes with few rows. A mean that cannot be distinguished from noise
-    gets the shortest length that could be.
+    length it would be too small, most of all for classes with few rows. If little more than noise is left, the length
+    is too uncertain, and a length that is too small would win rows of other classes: ``_SHORTEST`` is the limit.
     """
     stds = np.broadcast_to(release.noise_std, release.mean.shape)
     longest = uneven_length_quantile(stds, _SURE)
     squared, share = float(np.square(release.mean).sum()), float(np.square(stds).sum())
-    length = math.sqrt(max(squared, longest**2) - share)
+    length = math.sqrt(max(squared - share, _SHORTEST * share))
     return (release.mean / length if length > 0 else release.mean), squared > longest**2
