@@ -45,7 +45,7 @@ INTRODUCTION = """\
 # Accuracy
 How large the error of each method is, on many kinds of rows, in multiples of the error of an oracle. The oracle is not
 private: it clips around the true mean at the (n - sqrt(2 d / rho))-th distance, and adds the noise that this radius
-takes. A ratio of 1 means: as good as that.
+takes. A method with a ratio of 1 is as accurate as the oracle.
 
 - *Refined* is the default method. *Round* is the same without scales of columns (`shape="round"`). *Shifted* and
   *clipped* are the paper's. *COINPRESS* has the best t of 1, 2, 3, 4 and 10, chosen afterwards.
