@@ -20,7 +20,7 @@ LOADED = (
     "pipeline.grouped",
     "rows.files.formats",
     "rows.tables.dataframes",
-    "rows.tables.table",
+    "rows.tables.keyed_table",
     "trust.client",
     "trust.shuffle.shuffler",
 )

@@ -445,7 +445,7 @@ def plan(
         4000 rows in 128 dimensions, rho = 0.5: enough rows
           privacy adds an error of 0.00319 spreads (l2 norm, for rows that look normal)
           the sampling error is 0.0158 spreads; privacy adds 0.2 times that
-          finding the scales of columns costs up to 2.6 % of the budget with norm_bound,
+          finding the scales of columns takes up to 2.6 % of the budget with norm_bound,
             about 6.6 % with bounds
         >>> dpmean.plan(4000, 128, error=0.01).goal.amount
         0.05241

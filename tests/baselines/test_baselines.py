@@ -92,10 +92,10 @@ def test_what_cannot_be_used_is_refused_with_a_word(name):
     ("name", "options", "words"),
     [
         ("quantile_clipping", {"quantile": 1.5}, "quantile must lie between 0 and 1, got 1.5"),
-        ("adaptive_clipping", {"rounds": 0}, "rounds must be a whole number from 1 to 10000, got 0"),
+        ("adaptive_clipping", {"rounds": 0}, "rounds must be an integer from 1 to 10000, got 0"),
         ("adaptive_clipping", {"learning_rate": -1}, "learning_rate must lie between 0 and 10, got -1"),
-        ("coinpress_mean", {"rounds": 2.5}, "rounds must be a whole number"),
-        ("coinpress_covariance_mean", {"covariance_rounds": 0}, "covariance_rounds must be a whole number"),
+        ("coinpress_mean", {"rounds": 2.5}, "rounds must be an integer"),
+        ("coinpress_covariance_mean", {"covariance_rounds": 0}, "covariance_rounds must be an integer"),
         ("coinpress_covariance_mean", {"sigma_min": 3.0, "sigma_max": 1.0}, "sigma_min must not exceed sigma_max"),
     ],
 )

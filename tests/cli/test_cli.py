@@ -902,7 +902,7 @@ def test_help_says_what_a_shape_is(run):
 
 def test_a_plan_says_what_scales_cost_and_gain(run):
     found = run("plan --n 4000 --d 8 --rho 1").stdout
-    words = r"finding the scales of columns costs up to \S+ % of the budget with norm_bound,\s+about \S+ % with bounds"
+    words = r"finding the scales of columns takes up to \S+ % of the budget with norm_bound,\s+about \S+ % with bounds"
     assert re.search(words, found)
     assert "scale" not in run("plan --n 4000 --d 8 --rho 1 --shape round").stdout
     given = json.loads(run("plan --n 4000 --d 2 --rho 1 --shape 1,100 --json").stdout)
@@ -942,7 +942,7 @@ def test_completion_scripts_are_produced(run, shell):
 
 def test_a_plan_finds_what_an_error_takes(run):
     printed = run("plan --n 4000 --d 128 --error 0.01").stdout
-    assert "rho = 0.05241 is the least that promises an error of 0.01" in printed
+    assert "rho = 0.05241 is the smallest that promises an error of 0.01" in printed
     found = json.loads(run("plan --d 8 --rho 1/10 --error 0.5 --scale 18 --rows skewed --json").stdout)
     outlook = dpmean.plan(d=8, rho=0.1, error=0.5, scale=18, rows="skewed")
     assert found["goal"] == {"error": 0.5, "name": "n", "amount": outlook.n, "delta": None}

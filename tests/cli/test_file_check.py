@@ -78,7 +78,11 @@ def test_the_command_that_is_printed_works(options, people, tmp_path):
         ("p1;31.12.2024;3;fine;x", "column 'age' has a date: line 8", ""),
         ("p1;3;3;fine", "more or fewer fields than the first line: line 8", ""),
         ('p1;3;3;"fine;x', "a quoted field that does not end on its line", ""),
-        (";3;3;fine;x", "column 'who' is empty, but every row must say whose it is: line 8", "--privacy-unit who"),
+        (
+            ";3;3;fine;x",
+            "column 'who' is empty, but every row needs the key of its person: line 8",
+            "--privacy-unit who",
+        ),
         ("p1;83,71;4;fine;x", "decimal comma (then give --decimal ,): line 8", "--columns age"),
     ],
 )

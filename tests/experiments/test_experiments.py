@@ -272,7 +272,7 @@ def test_condensed_results_say_the_same(results, tmp_path):
             assert small.cells[key] == pytest.approx(trials, rel=1e-3)
     verdicts = [[finding.verdict for finding in claims.check(read_folder(folder))] for folder in (results, tmp_path)]
     assert verdicts[0] == verdicts[1]
-    with pytest.raises(ArgumentError, match="holds the results themselves"):
+    with pytest.raises(ArgumentError, match="is the folder of the results"):
         condense(results, results)
 
 
@@ -421,7 +421,9 @@ def test_places_where_we_refuse_are_left_out_and_said_to_be():
     calm = [r for r in made_up("9", lambda _, method: 0.5 if method == "Refined" else 1.0)["9"] if r.x < 200]
     finding = claims.refined_not_worse(Results({"9": marked + calm}))
     assert finding.verdict == Verdict.HOLDS
-    assert "Left out: 12 places where dpmean refuses for want of rows, largest 2." in finding.numbers
+    assert (
+        "Left out: 12 places where dpmean refuses because there are too few rows; largest ratio 2." in finding.numbers
+    )
 
 
 @pytest.mark.parametrize(
@@ -584,7 +586,7 @@ def test_missing_results_and_images_get_a_sentence(tmp_path):
 
     assert "there are no results in" in said("figure", "plot", str(tmp_path))
     out = str(tmp_path / "out")
-    assert "MNIST is needed: name the folder of train-images-idx3-ubyte" in said("figure", "7", "--out", out)
+    assert "MNIST is needed: give the folder of train-images-idx3-ubyte" in said("figure", "7", "--out", out)
     assert f"there is no train-images-idx3-ubyte or train-images-idx3-ubyte.gz in {tmp_path}" in said(
         "figure", "7", "--out", out, "--mnist", str(tmp_path)
     )

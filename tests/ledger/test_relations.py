@@ -91,7 +91,7 @@ def test_two_steps_of_an_approximate_cost_reach_what_is_charged(epsilon, delta):
 
 @pytest.mark.parametrize("cost", [ApproxDp(1, 0.5), ApproxDp(2000, 1e-6)], ids=str)
 def test_a_cost_that_promises_nothing_after_two_steps_is_refused(cost):
-    with pytest.raises(ArgumentError, match="promises nothing of data sets that are two steps apart"):
+    with pytest.raises(ArgumentError, match="guarantees nothing for datasets that are two steps apart"):
         two_steps(cost)
     with pytest.raises(dpmean.ArgumentTypeError):
         two_steps(0.5)

@@ -121,14 +121,16 @@ def test_an_error_in_a_columns_unit_is_what_a_column_gets():
 
 def test_an_outlook_says_what_was_found():
     assert "\n  rho = 0.0" in str(dpmean.plan(4000, 128, error=0.01))
-    assert "is the least that promises an error of 0.01 spreads" in str(dpmean.plan(4000, 128, error=0.01))
-    assert "(delta = 1e-06) is the least that promises" in str(dpmean.plan(4000, 128, error=0.01, delta=1e-6))
-    assert "rows are the fewest that promise an error of 0.01 spreads" in str(dpmean.plan(d=128, rho=0.1, error=0.01))
+    assert "is the smallest that promises an error of 0.01 spreads" in str(dpmean.plan(4000, 128, error=0.01))
+    assert "(delta = 1e-06) is the smallest that promises" in str(dpmean.plan(4000, 128, error=0.01, delta=1e-6))
+    assert "rows is the smallest number that promises an error of 0.01 spreads" in str(
+        dpmean.plan(d=128, rho=0.1, error=0.01)
+    )
     easy = dpmean.plan(400, 128, error=5)
     assert easy.error < 1
-    assert "is the least that can be recommended; an error of 5 spreads would take less" in str(easy)
+    assert "is the smallest that is recommended; an error of 5 spreads would need less" in str(easy)
     few = dpmean.plan(d=128, rho=0.1, error=5)
-    assert "rows are the fewest that can be recommended" in str(few)
+    assert "rows is the smallest number that is recommended" in str(few)
     assert few.n == few.rows_needed
     assert "promise" not in str(dpmean.plan(4000, 128, rho=0.5))
 

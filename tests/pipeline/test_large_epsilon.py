@@ -42,7 +42,7 @@ COMMON = [
 def test_a_large_epsilon_is_told_as_a_bet(words):
     (message,) = told(**LARGE[words])
     assert message.startswith(words)
-    assert "somebody who would bet 1 to 1 about a row could bet" in message
+    assert "someone who would bet 1 to 1 about a row could bet" in message
 
 
 @pytest.mark.parametrize("arguments", COMMON, ids=str)
@@ -79,7 +79,7 @@ def test_the_command_tells_it_in_a_line(tmp_path):
     np.save(tmp_path / "rows.npy", ROWS)
     done = CliRunner().invoke(main, ["mean", str(tmp_path / "rows.npy"), "--rho", "2", "--norm-bound", "20", "--json"])
     assert done.exit_code == 0
-    assert done.stderr.startswith("dpmean: epsilon = 11.69 (rho = 2, at delta = 1e-06) promises little")
+    assert done.stderr.startswith("dpmean: epsilon = 11.69 (rho = 2, at delta = 1e-06) is a weak guarantee")
 
 
 def test_a_plan_and_a_peer_are_for_comparing():

@@ -206,17 +206,18 @@ def test_an_outlook_says_whether_scales_will_be_asked_for():
     assert 0.03 < both.scales.bounds < 0.12
     assert (both.scales.gain, norm.scales.bounds, box.scales.norm_bound) == (None, None, None)
     part, other = f"{100 * both.scales.norm_bound:.2g} %", f"{100 * both.scales.bounds:.2g} %"
-    start = "finding the scales of columns costs "
+    start = "finding the scales of columns takes "
     assert f"{start}up to {part} of the budget with norm_bound, about {other} with bounds" in in_one_line(both)
     part, other = f"{100 * norm.scales.norm_bound:.2g} %", f"{100 * box.scales.bounds:.2g} %"
     later = [
-        f"they are asked for from {rows} rows on" for rows in (norm.scales.rows_bounds, box.scales.rows_norm_bound)
+        f"they are found if there are at least {rows} rows"
+        for rows in (norm.scales.rows_bounds, box.scales.rows_norm_bound)
     ]
     assert f"{start}up to {part} of the budget with norm_bound; with bounds, {later[0]}" in in_one_line(norm)
     assert f"{start}about {other} of the budget with bounds; with norm_bound, {later[1]}" in in_one_line(box)
     assert max(len(line) for one in (both, norm, box) for line in str(one.scales).splitlines()) <= 80
     assert dpmean.plan(300, 160, rho=0.1).scales == dpmean.plan(300, 160, rho=0.1, shape="auto").scales
-    assert "too few rows to ask for the scales of columns: " in in_one_line(dpmean.plan(350, 160, rho=0.1))
+    assert "too few rows to find the scales of columns: " in in_one_line(dpmean.plan(350, 160, rho=0.1))
     for none in (dpmean.plan(5000, 1, rho=0.5), dpmean.plan(5000, 8, rho=0.5, shape="round")):
         assert none.scales is None
         assert "scale" not in str(none)
@@ -263,7 +264,7 @@ def test_the_error_for_given_scales_is_what_such_rows_give(d):
     assert even.error * outlook.scales.gain < outlook.error < even.error
     assert outlook.rows_to_match <= even.rows_to_match
     gain = f"{outlook.scales.gain:.2g}"
-    assert f"scales is {gain} times even noise" in in_one_line(outlook)
+    assert f"scales is {gain} times as large as even noise" in in_one_line(outlook)
     rows, errors = np.random.default_rng(0).normal(5, scales, (4000, d)), []
     for seed in range(12):
         release = dpmean.mean(rows, rho=0.5, norm_bound=300.0, shape=scales, seed=seed, neighbours="replace-one")
@@ -277,7 +278,7 @@ def test_scales_in_a_plan_need_no_names_and_no_unit():
     assert dpmean.plan(4000, 2, rho=0.5, shape=np.array([1e300, 40e300]) / 1e250).error == pytest.approx(one.error)
     even = dpmean.plan(4000, 2, rho=0.5, shape=[3.0, 3.0])
     assert even.scales.gain == pytest.approx(1)
-    assert "  these scales are all the same, so noise is the same for all columns" in str(even)
+    assert "  these scales are equal, so noise is the same for all columns" in str(even)
     assert "too few rows" not in str(even)
     assert dpmean.plan(4000, 1, rho=0.5, shape=[3.0]) == dpmean.plan(4000, 1, rho=0.5)
 
@@ -314,7 +315,7 @@ def test_one_group_of_several_and_counted_values_take_their_parts():
     assert counted.error == pytest.approx(dpmean.plan(3000, 4, rho=0.5 * 23 / 24).error, rel=1e-9)
     assert whole.error < counted.error < third.error
     assert "counting the values of columns takes 4 % of the budget" in str(counted)
-    words = "each group gets rho = 0.1667, as a person counts in up to 3 groups; all numbers are about one group"
+    words = "each group gets rho = 0.1667, as a person counts in up to 3 groups; all numbers are for one group"
     assert words in str(third)
     assert str(third).startswith("3000 persons in 4 dimensions, rho = 0.5: enough rows")
     goal = dpmean.plan(3000, 4, error=third.error, contributions=3).goal

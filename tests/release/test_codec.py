@@ -293,7 +293,7 @@ def test_a_field_that_is_missing_is_named():
 
 
 TEXTS = {
-    "twice": ('{"format": "dpmean.release/1", "n": 1, "n": 2}', "the field 'n' is there twice"),
+    "twice": ('{"format": "dpmean.release/1", "n": 1, "n": 2}', "the field 'n' occurs twice"),
     "not a number": ('{"format": NaN}', "NaN is not a number"),
     "infinite": ('{"format": -Infinity}', "-Infinity is not a number"),
     "too large": ('{"format": 1e999}', "1e999 is too large"),

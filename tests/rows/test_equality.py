@@ -77,7 +77,7 @@ def test_the_environment_can_set_the_threads(monkeypatch):
     monkeypatch.setenv("DPMEAN_THREADS", "3")
     assert threads_to_use() == 3
     monkeypatch.setenv("DPMEAN_THREADS", "many")
-    with pytest.raises(ValueError, match="DPMEAN_THREADS must be a whole number"):
+    with pytest.raises(ValueError, match="DPMEAN_THREADS must be a positive integer"):
         threads_to_use()
     monkeypatch.delenv("DPMEAN_THREADS")
     assert threads_to_use() >= 1

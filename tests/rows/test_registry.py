@@ -89,7 +89,7 @@ def test_what_an_engine_cannot_do_is_refused_before_it_is_loaded(entry, monkeypa
             dpmean.mean(X, **SETTINGS, newlines="quoted")
     if not entry.keys:
         words = (
-            "told apart in files, DuckDB relations, Hugging Face datasets, data frames, PyTorch tensors and arrays, "
+            "supported for files, DuckDB relations, Hugging Face datasets, data frames, PyTorch tensors and arrays, "
             "got .*: average each person's rows there"
         )
         with pytest.raises(ArgumentTypeError, match=words):
@@ -99,7 +99,7 @@ def test_what_an_engine_cannot_do_is_refused_before_it_is_loaded(entry, monkeypa
 
 
 def test_persons_in_a_source_that_was_opened_before_are_refused():
-    with pytest.raises(ArgumentTypeError, match="cannot be told apart in an opened source, got Streamed"):
+    with pytest.raises(ArgumentTypeError, match="an opened source cannot be divided by person or group, got Streamed"):
         dpmean.mean(Streamed(None), **SETTINGS, privacy_unit=[1])
 
 

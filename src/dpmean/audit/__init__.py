@@ -1,1 +1,1 @@
-"""Audits: attacks that tell whether the promise is kept."""
+"""Privacy audits: attacks that test whether the guarantee holds."""

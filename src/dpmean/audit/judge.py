@@ -1,10 +1,10 @@
-"""An empirical attack on privacy: can anybody tell two neighbouring data sets apart better than was promised.
+"""The judge of an audit: lower bounds on epsilon and on the divergence, from the scores of an attack.
 
-Run a mechanism many times on each of two neighbours and reduce every output to one number, a score that ought to
-tell them apart. Half of the runs choose an event (the score above or below a threshold); the other half bound its
-two probabilities p and q. Any (epsilon, delta)-DP mechanism has p <= exp(epsilon) q + delta, so ln((p - delta) / q)
-is a lower bound on epsilon that holds with the stated confidence. The same scores bound from below how far apart the
-outputs are as a whole (``separation``), of which a claim allows so much. Above the claim, the claim is wrong.
+A mechanism is run many times on each of two neighbours, and every output is reduced to one number, a score that
+should distinguish them. Half of the runs choose an event (the score above or below a threshold); the other half bound
+its two probabilities p and q. Any (epsilon, delta)-DP mechanism has p <= exp(epsilon) q + delta, so
+ln((p - delta) / q) is a lower bound on epsilon that holds with the stated confidence. The same scores give a lower
+bound on the divergence of the outputs (``separation``). If a bound exceeds the claim, the claim is wrong.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from dpmean.privacy.renyi import ORDERS, Renyi
 from dpmean.queries.queries import Floats
 
 FALSE_ALARM = 1e-7
-"""The chance that a correct mechanism is accused: half of it by its epsilon, half by its separation."""
+"""The probability that a correct mechanism is reported as broken: half by its epsilon, half by its separation."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What an attack found at least, and what was promised.
+    """The lower bounds of an attack, and the claims.
 
-    A separation is a divergence, told as the distance of two Gaussians that have it, in standard deviations: of order
-    1, or for curves of 2. For zCDP it is at most sqrt(2 rho).
+    A separation is a divergence, expressed as the distance, in standard deviations, of two Gaussians that have it. Its
+    order is 1, or 2 for Rényi curves. For zCDP it is at most sqrt(2 rho).
     """
 
     epsilon_found: float
@@ -42,17 +42,17 @@ class Finding:
 
     @property
     def caught(self) -> bool:
-        """Whether the mechanism broke its promise."""
+        """Whether the mechanism violated its claim."""
         return self.epsilon_found > self.epsilon_claimed or self.separation_found > self.separation_claimed
 
     @property
     def sharpness(self) -> float:
-        """How much of the claim the attack found: a blunt attack proves nothing."""
+        """The part of the claim that the attack found; an attack that finds little proves nothing."""
         return max(self.epsilon_found / self.epsilon_claimed, self.separation_found / self.separation_claimed)
 
 
 def judge(one: Floats, other: Floats, claim: Zcdp | PureDp | Renyi, delta: float = 0.01) -> Finding:
-    """Judge the scores of a mechanism on two neighbours; a pure claim is judged without any delta."""
+    """Judge the scores of a mechanism on two neighbours; a pure claim is judged with delta 0."""
     order, divergence, missed = 1, 0.0, 0.0
     if isinstance(claim, PureDp):
         delta, claimed = 0.0, float(claim.epsilon)
@@ -96,7 +96,7 @@ def _epsilon(p: float, q: float, delta: float) -> float:
 
 
 def _probability_at_least(happened: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
-    """Return the Clopper-Pearson lower bound on a probability, wrong with chance FALSE_ALARM / 4."""
+    """Return the Clopper-Pearson lower bound on a probability, wrong with probability FALSE_ALARM / 4."""
     n, k = len(happened), int(happened.sum())
     if k == 0:
         return 0.0

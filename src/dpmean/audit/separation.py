@@ -1,12 +1,12 @@
-"""How far apart two laws are: a lower bound from samples of their scores.
+"""A lower bound on the divergence of two distributions, from samples of their scores.
 
-Privacy bounds divergences of the laws P and Q of an output on two neighbours. Any function f of the output, a
-witness, bounds them from below: the Kullback-Leibler divergence, of order 1, is at least E_P[f] - E_Q[exp(f)] + 1
-(Nguyen, Wainwright and Jordan 2010), and exp of the Renyi divergence of order 2 is at least
-2 E_P[exp(f)] - E_Q[exp(2 f)], since the square of dP/dQ - exp(f) is not negative. A bad witness finds little, and
-never too much. A part of the runs chooses it; the others bound the expectation, by bets whose stake is never more than
-what there is (Waudby-Smith and Ramdas 2024): if the expectation were as claimed, they would win 1 / chance with a
-probability of at most ``chance``.
+Privacy bounds divergences between the distributions P and Q of an output on two neighbours. Any function f of the
+output, a witness, gives a lower bound: the Kullback-Leibler divergence, of order 1, is at least
+E_P[f] - E_Q[exp(f)] + 1 (Nguyen, Wainwright and Jordan 2010), and exp of the Rényi divergence of order 2 is at least
+2 E_P[exp(f)] - E_Q[exp(2 f)], since the square of dP/dQ - exp(f) is not negative. A bad witness finds a small bound,
+but never a wrong one. A part of the runs chooses the witness. The others bound the expectation by betting
+(Waudby-Smith and Ramdas 2024), with stakes that never exceed the capital: if the expectation were as claimed, the
+capital would grow by a factor 1 / chance with probability at most ``chance``.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from dpmean.queries.queries import Floats
 SLOPES = (0.7, 0.85, 1.0)
 LIMITS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
 STAKES = (0.1, 0.3, 0.6, 0.95)
-"""What is tried of a witness, slope and limit, and of the bets."""
+"""The slopes and limits of the witnesses that are tried, and the stakes of the bets."""
 _MOST_TO_CHOOSE = 2000
 
 
 def separation_of(divergence: float, order: int) -> float:
-    """Return the distance of two Gaussians, in standard deviations, that have this divergence."""
+    """Return the distance, in standard deviations, of two Gaussians that have this divergence."""
     return math.sqrt(2 * max(divergence, 0.0) / order)
 
 
 def separation_at_least(one: Floats, other: Floats, order: int, missed: float, chance: float) -> float:
-    """Return a bound that the separation of two laws exceeds, wrong with at most this chance, from as many scores each.
+    """Return a lower bound on the separation of two distributions, wrong with probability at most ``chance``.
 
-    The divergences of both directions, order 1 or 2, are averaged. For order 2 laws may be others than those of the
-    claim with a probability of ``missed`` in all.
+    Both samples have the same size. The divergences of both directions, of order 1 or 2, are averaged. For order 2,
+    the claim may exclude events of total probability ``missed``.
     """
     few = min(len(one) // 4, _MOST_TO_CHOOSE)
     first, second = one[:few], other[:few]
@@ -62,17 +62,17 @@ def separation_at_least(one: Floats, other: Floats, order: int, missed: float, c
 
 
 def _gains(high: Any, low: Any, order: int) -> Any:
-    """Return what a witness gains in both directions, from its values on a run of either side."""
+    """Return the gain of a witness in both directions, from its values on one run of each side."""
     if order == 1:
         return (high - np.exp(-high) - low - np.exp(low)) / 2 + 1
     return np.exp(high) - np.exp(-2 * high) / 2 + np.exp(-low) - np.exp(2 * low) / 2
 
 
 def _mean_at_least(values: Floats, least: float, stake: float, chance: float, runs: int) -> float:
-    """Return the largest expectation that is refuted by bets on values that are nowhere below ``least``.
+    """Return the largest expectation that bets refute, for values of at least ``least``.
 
-    A bet on more than m stakes a part of what there is, and pays back in proportion to (value - least) / (m - least).
-    The values stand for as many runs as are given.
+    A bet on more than m stakes a part of the capital, and pays back in proportion to (value - least) / (m - least). The
+    values represent the given number of runs.
     """
     low, high = least, float(values.mean())
     for _ in range(25):

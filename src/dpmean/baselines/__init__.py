@@ -1,4 +1,4 @@
-"""What is to be beaten: the estimators that people use today, with the interface and the receipts of ours.
+"""Published estimators for comparison, with the same interface and the same receipts as ``dpmean.mean``.
 
 >>> import numpy as np, dpmean.baselines
 >>> rows = np.random.default_rng(0).normal(5, 1, (4000, 100))

@@ -1,4 +1,4 @@
-"""Clipping around zero: at the bound, at a fixed quantile of the norms, or where online updates lead."""
+"""Clipping around zero: at the bound, at a fixed quantile of the norms, or at a radius found by online updates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpmean.trust.central.curator import Curator
 
 
 def gaussian_mechanism(X: ArrayLike, **common: Unpack[Common]) -> Release:
-    """Release the mean with noise for the whole bound: nothing is clipped, nothing is adapted.
+    """Release the mean with noise in proportion to the bound, without any adaptive clipping.
 
     Args:
         X: The rows, an (n, d) array.
@@ -35,7 +35,7 @@ def gaussian_mechanism(X: ArrayLike, **common: Unpack[Common]) -> Release:
 
 
 def quantile_clipping(X: ArrayLike, *, quantile: float = 0.5, **common: Unpack[Common]) -> Release:
-    """Release the mean of rows that are clipped around zero at a fixed quantile of their norms (default: the median).
+    """Release the mean of rows clipped around zero at a fixed quantile of their norms (by default the median).
 
     A quarter of the budget finds the quantile.
 
@@ -57,16 +57,16 @@ def quantile_clipping(X: ArrayLike, *, quantile: float = 0.5, **common: Unpack[C
 def adaptive_clipping(
     X: ArrayLike, *, quantile: float = 0.5, rounds: int = 100, learning_rate: float = 0.2, **common: Unpack[Common]
 ) -> Release:
-    """Release the mean of rows that are clipped around zero where online updates end (Andrew et al. 2019).
+    """Release the mean of rows clipped around zero at a radius found by online updates (Andrew et al. 2019).
 
     The radius starts at the bound. In each round it is multiplied by ``exp(-learning_rate * (share - quantile))``,
     where ``share`` is the noisy share of rows within it. The rounds cost a quarter of the budget.
 
     Args:
         X: The rows, an (n, d) array.
-        quantile: The share of rows that the radius is to hold.
+        quantile: The target share of rows within the radius.
         rounds: The number of updates.
-        learning_rate: How far one update moves the radius, at most 10. 0.2 is usual.
+        learning_rate: The rate at which an update changes the radius: above 0, at most 10. The usual value is 0.2.
         **common: As for ``dpmean.mean``: the budget ``rho``, or ``epsilon`` and ``delta``; ``norm_bound`` or
             ``bounds``; ``sigma_min`` and ``sigma_max``; the resolution ``step``; ``nan``; and ``seed``.
 

@@ -23,12 +23,14 @@ _MEAN_FAILURE, _COVARIANCE_FAILURE = 0.01, 0.1
 
 
 def coinpress_mean(X: ArrayLike, *, norm_bound: float, rounds: int = 4, **basics: Unpack[Basics]) -> Release:
-    """Release the mean by MVMRec, which assumes rows from N(mean, identity): divide them by a known std if it is not 1.
+    """Release the mean by MVMRec, which assumes rows from N(mean, identity).
+
+    If the standard deviation of your rows is known and not 1, divide the rows by it first.
 
     Args:
         X: The rows, an (n, d) array.
         norm_bound: A bound on the norm of the mean.
-        rounds: The number of rounds. Which is best depends on the rows.
+        rounds: The number of rounds. The best number depends on the rows.
         **basics: As for ``dpmean.mean``: the budget ``rho``, or ``epsilon`` and ``delta``; the resolution ``step``;
             ``nan``; and ``seed``.
 
@@ -56,18 +58,18 @@ def coinpress_covariance_mean(
     sigma_max: float | None = None,
     **basics: Unpack[Basics],
 ) -> Release:
-    """Release the mean by MVCRec, which finds the covariance with half of the budget, and MVMRec on scaled rows.
+    """Release the mean by MVCRec, which estimates the covariance with half of the budget, and MVMRec on scaled rows.
 
-    It assumes rows around zero. Noise is drawn in floats, and differs from direction to direction: ``noise_std`` is its
-    root mean square.
+    It assumes rows around zero. Noise is drawn in floats, and differs between directions: ``noise_std`` is its root
+    mean square.
 
     Args:
         X: The rows, an (n, d) array.
         norm_bound: A bound on the norm of every row, or of the mean if ``sigma_min`` and ``sigma_max`` are given.
         covariance_rounds: The number of rounds that find the covariance.
         rounds: The number of rounds that find the mean.
-        sigma_min: A lower bound on the standard deviation in any direction. By default it is a millionth of norm_bound
-            / sqrt(d).
+        sigma_min: A lower bound on the standard deviation in any direction. By default it is
+            norm_bound / sqrt(d) / 1000000.
         sigma_max: An upper bound on the standard deviation in any direction. By default it is norm_bound / sqrt(d).
         **basics: As for ``dpmean.mean``: the budget ``rho``, or ``epsilon`` and ``delta``; the resolution ``step``;
             ``nan``; and ``seed``.
@@ -85,7 +87,7 @@ def coinpress_covariance_mean(
             stds = np.clip(stds, smallest, largest)
         except np.linalg.LinAlgError as error:
             axes, stds = np.eye(d), np.full(d, largest)
-            note = f"the covariance could not be inverted ({error}): rows were not scaled by it"
+            note = f"the covariance could not be inverted ({error}), so rows were not scaled by it"
         scaled, first = curator.times(curator.rows, axes / stds), bound / float(stds.min())
         centre, std, clip, radius = np.zeros(d), 0.0, first, first
         for round_, share in enumerate(shares(number), start=1):
@@ -141,6 +143,6 @@ def tail(d: int, failure: float) -> float:
 
 
 def clip_at(radius: float, d: int) -> float:
-    """Return how far rows are from a centre that is within ``radius`` of their mean, nearly always."""
+    """Return the clipping radius: it holds almost all rows if the centre is within ``radius`` of their mean."""
     spread = tail(d, _MEAN_FAILURE)
     return min(math.sqrt(radius**2 + 6 * radius + spread**2), radius + spread)

@@ -1,7 +1,7 @@
-"""Mechanisms in floating point, for peers that need matrices or columns: to be measured, not to protect.
+"""Mechanisms in floating point, for baselines that need matrices or columns: for measurements, not for real data.
 
-Their noise has the right size, and each answer its receipt; but sums of floats round, and what they round to may tell
-neighbours apart. Releases made with them say so (``exact`` is False) and a ledger refuses them.
+Their noise has the right size, and each answer has a receipt. But sums of floats are rounded, and the rounding may
+reveal which of two neighbours was used. Such releases are marked (``exact`` is False), and a ledger refuses them.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Table:
 
 @final
 class FloatCurator:
-    """Alone holds an array, answers questions about it with noise in floats, and keeps the receipts."""
+    """A curator that holds an array, answers queries about it with noise in floats, and keeps the receipts."""
 
     def __init__(self, rows: Rows, budget: Zcdp, noise: Noise, neighbours: Neighbours) -> None:
         if neighbours is not Neighbours.REPLACE_ONE:
-            raise ArgumentError(f'peers in floats charge for a replaced row, got neighbours="{neighbours}"')
+            raise ArgumentError(f'baselines in floats need neighbours="replace-one", got neighbours="{neighbours}"')
         held = rows.held()
         if not isinstance(held, MemoryRows):
             raise ArgumentTypeError(f"this baseline needs its rows in memory, got {type(held).__name__}")
@@ -53,12 +53,12 @@ class FloatCurator:
 
     @property
     def left(self) -> Fraction:
-        """What is left of the budget."""
+        """The remaining budget."""
         return self._filter.left
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """What was asked so far, and what it cost."""
+        """The receipts of all queries so far."""
         return tuple(self._filter.receipts)
 
     def times(self, table: Table, matrix: Floats) -> Table:
@@ -70,12 +70,12 @@ class FloatCurator:
         return self._keep((self._tables[table] - centre) / scale)
 
     def half_squares(self, table: Table) -> Table:
-        """Return half the squares of the differences in pairs of rows; a row is in one pair at most."""
+        """Return half the squared differences in pairs of rows; a row is in at most one pair."""
         half, values = table.n // 2, self._tables[table]
         return self._keep((values[:half] - values[half : 2 * half]) ** 2 / 2)
 
     def lengths(self, table: Table) -> Table:
-        """Return how long rows are, in one column."""
+        """Return the norms of rows, as one column."""
         return self._keep(np.linalg.norm(self._tables[table], axis=1, keepdims=True))
 
     def _keep(self, values: Floats) -> Table:
@@ -84,7 +84,7 @@ class FloatCurator:
         return table
 
     def ball_mean(self, table: Table, centre: Floats, radius: float, cost: Fraction, step: str) -> tuple[Floats, float]:
-        """Average rows that are clipped to a ball; also return the noise on each coordinate.
+        """Average rows that are clipped to a ball; also return the standard deviation of the noise.
 
         Replacing one row moves their mean by at most 2 radius / n.
         """
@@ -99,8 +99,8 @@ class FloatCurator:
     def second_moments(self, table: Table, radius: float, cost: Fraction, step: str) -> Floats:
         """Average the outer products of rows that are clipped at a radius around zero.
 
-        Replacing one row moves that matrix by at most sqrt(2) radius^2 / n in the Frobenius norm; noise goes on its
-        upper triangle.
+        Replacing one row changes this matrix by at most sqrt(2) radius^2 / n in the Frobenius norm; noise is added to
+        its upper triangle.
         """
         n, d = table.n, table.d
         std = radius**2 / (n * math.sqrt(cost))
@@ -115,10 +115,9 @@ class FloatCurator:
     def quantiles(
         self, table: Table, rank: float, point: Callable[[Ints], Floats], points: int, cost: Fraction, step: str
     ) -> Floats:
-        """Search each column for the first of some points with more than ``rank`` values at or below it.
+        """Find, in each column, the first of some points with more than ``rank`` values at or below it.
 
-        ``point`` tells where a point is, by its number. Replacing a row changes one count by at most one in each
-        column and question.
+        ``point`` maps the index of a point to its position. Replacing a row changes each count by at most one.
         """
         d, asked = table.d, questions(points)
         std = math.sqrt(asked * d / (2 * cost))
@@ -133,7 +132,7 @@ class FloatCurator:
 
 @final
 class _FloatCounter:
-    """Counts what lies at or below a point in sorted columns, with noise."""
+    """Counts the values at or below a point in sorted columns, with noise."""
 
     def __init__(
         self,
@@ -149,7 +148,7 @@ class _FloatCounter:
         self._ordered, self._point, self._normal, self._step, self._answered = ordered, point, normal, step, 0
 
     def count_at_most(self, index: Ints) -> Ints:
-        """Count, with noise rounded to whole numbers."""
+        """Count, with noise rounded to integers."""
         limits = self._point(index)
         counts = [np.searchsorted(self._ordered[:, j], limits[j], side="right") for j in range(self.size)]
         noise = self.noise_std * self._normal(f"{self._step}/{self._answered}", self.size)

@@ -1,7 +1,7 @@
-"""Gaboardi, Rogers, Sheffet (2019): a mean in the local model, one column at a time.
+"""Gaboardi, Rogers, Sheffet (2019): the mean in the local model, one column at a time.
 
-Every user answers about every column, with a d-th of the budget each: where the value lies (randomized response), or
-the value itself, clipped to an interval, with noise. What leaves a device is randomized there; nothing else is seen.
+Every user answers about every column, with 1/d of the budget for each: where the value lies (randomized response), or
+the value itself, clipped to an interval, with noise. All answers are randomized on the device.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _QUANTILE_OF_ONE_SIGMA = 0.8413
 
 
 def known_variance(X: ArrayLike, *, norm_bound: float, sigma: float = 1.0, **basics: Unpack[Basics]) -> Release:
-    """Release the mean by KnownVar: columns have a known standard deviation.
+    """Release the mean by KnownVar, which assumes that the standard deviation of the columns is known.
 
-    Half of the users say in which bin of width sigma their value lies; the others send values, clipped around the
-    fullest bin.
+    Half of the users report, with randomized response, in which bin of width sigma their value lies. The others send
+    noisy values, clipped around the fullest bin.
 
     Args:
         X: The rows, an (n, d) array.
         norm_bound: A bound on the absolute value of every coordinate of the mean.
         sigma: The standard deviation of every column.
         **basics: As for ``dpmean.mean``: the budget ``rho``, or ``epsilon`` and ``delta``; and ``seed``. Values that
-            are not finite count as zero, whatever ``nan`` says. Give no ``step``, which is for the central model.
+            are not finite count as zero, whatever ``nan`` is. Do not give ``step``, which is for the central model.
 
     """
     width, bound = float(positive(sigma, "sigma")), float(positive(norm_bound, "norm_bound"))
@@ -69,10 +69,10 @@ def known_variance(X: ArrayLike, *, norm_bound: float, sigma: float = 1.0, **bas
 def unknown_variance(
     X: ArrayLike, *, norm_bound: float, sigma_min: float = 0.1, sigma_max: float | None = None, **basics: Unpack[Basics]
 ) -> Release:
-    """Release the mean by UnkVar: the standard deviations of columns lie between two bounds.
+    """Release the mean by UnkVar, which assumes that the standard deviations of the columns lie between two bounds.
 
-    A quarter of the users find medians by binary search, a quarter the 84.13 % quantiles, which are one standard
-    deviation above; the others send values.
+    A quarter of the users find the medians by binary search. Another quarter find the 84.13 % quantiles, which are one
+    standard deviation above the medians. The others send noisy values.
 
     Args:
         X: The rows, an (n, d) array.
@@ -80,7 +80,7 @@ def unknown_variance(
         sigma_min: A lower bound on the standard deviation of every column.
         sigma_max: An upper bound on the standard deviation of every column. By default it is ``norm_bound``.
         **basics: As for ``dpmean.mean``: the budget ``rho``, or ``epsilon`` and ``delta``; and ``seed``. Values that
-            are not finite count as zero, whatever ``nan`` says. Give no ``step``, which is for the central model.
+            are not finite count as zero, whatever ``nan`` is. Do not give ``step``, which is for the central model.
 
     """
     smallest = float(positive(sigma_min, "sigma_min"))
@@ -102,7 +102,7 @@ def unknown_variance(
 
 @final
 class Devices:
-    """The users, each of whom randomizes what it says about each column."""
+    """The users' devices, which randomize every answer."""
 
     def __init__(self, rows: Floats, reach: float, budget: Zcdp, noise: SecureNoise | SeededNoise) -> None:
         self.rows, self.reach, self.noise = rows, reach, noise
@@ -110,7 +110,7 @@ class Devices:
         self.each = Zcdp(budget.rho / self.d)
 
     def fullest_bin(self, users: Ints, width: float) -> Floats:
-        """Find the fullest bin of each column: every user flips one bit of its bin's public Hadamard pattern."""
+        """Find the fullest bin of each column: every user sends one bit of its bin's Hadamard pattern, randomized."""
         half = math.ceil(self.reach / width)
         size, lie = padded(2 * half + 1), lies(self.each)
         found = np.empty(self.d)
@@ -124,7 +124,7 @@ class Devices:
         return found
 
     def quantiles(self, users: Ints, rank: float, low: float, high: float, precision: float) -> Floats:
-        """Search every column for a quantile, each step with other users and flipped bits."""
+        """Find a quantile of every column by binary search; each step asks other users for a randomized bit."""
         steps = max(1, math.ceil(math.log2((high - low) / precision)))
         lie = lies(self.each)
         left, right = np.full(self.d, low), np.full(self.d, high)
@@ -139,7 +139,7 @@ class Devices:
         return found
 
     def mean(self, users: Ints, centre: Floats, spread: Floats, unit: float) -> tuple[Floats, Floats, Floats]:
-        """Average values that are clipped to an interval and hidden in noise; return also the noise and the widths."""
+        """Average clipped values with noise; return the means, the noise of each, and the half-widths of intervals."""
         reach = spread * (2 + math.sqrt(2 * math.log(max(self.n, 2))))
         mean, std = np.empty(self.d), np.empty(self.d)
         for j in range(self.d):
@@ -173,7 +173,7 @@ def _run(
     reach = bound.domain(d, None, impute=True).reach
     noise, coins = read_randomness(arguments.get("seed"))
     rows = array.astype(np.float64)
-    rows = np.where(np.isfinite(rows), rows, 0.0)  # what is unusable answers as zero would
+    rows = np.where(np.isfinite(rows), rows, 0.0)  # non-finite values count as zero
     devices = Devices(np.clip(rows, -4 * reach, 4 * reach), reach, budget, noise)
     centre, spread = locate(devices)
     unit = power_of_two_at_most(reach / _STEPS_PER_BOUND)

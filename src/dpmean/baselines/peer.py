@@ -1,4 +1,4 @@
-"""A peer: a named way to ask, run like our own estimators but never told to refuse."""
+"""A baseline: a published estimator, run like our own ones, but never refused for too few rows."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from dpmean.release.release import Release
 from dpmean.trust.central.curator import Curator
 
 Ask = Callable[[Grid, Any], Estimate]
-"""A way to ask a curator: ours, or one that answers in floats."""
+"""A function that sends queries to a curator (ours, or one that answers in floats) and returns an estimate."""
 
 
 class Basics(TypedDict, total=False):
-    """What every way to a mean understands; ``dpmean.mean`` explains it."""
+    """Arguments of all baselines; ``dpmean.mean`` explains them."""
 
     rho: Number | None
     epsilon: Number | None
@@ -41,7 +41,7 @@ class Basics(TypedDict, total=False):
 
 
 class Common(Basics, total=False):
-    """And what most of them understand: bounds."""
+    """Arguments of most baselines: also bounds."""
 
     norm_bound: float | None
     bounds: Bounds | None
@@ -52,7 +52,7 @@ class Common(Basics, total=False):
 @final
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Somebody else's estimator."""
+    """A published estimator, with the interface of ours."""
 
     name: str
     grid: Grid
@@ -62,13 +62,13 @@ class Peer:
         """Estimate the mean of the rows within the budget."""
         return self.ask(self.grid, curator)
 
-    def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:  # noqa: ARG002  peers do not say
-        """Return how many rows this takes."""
+    def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:  # noqa: ARG002  baselines have no rule
+        """Return that any number of rows is accepted."""
         return ANY_NUMBER
 
 
 def only_basics(basics: Basics) -> Basics:
-    """Refuse arguments that a peer does not take; Python itself would only notice them farther in."""
+    """Refuse arguments that a baseline does not take; Python would detect them only later."""
     unknown = set(basics) - set(Basics.__annotations__)
     if unknown:
         raise ArgumentTypeError(f"this baseline takes no argument {', '.join(sorted(unknown))}")
@@ -76,7 +76,7 @@ def only_basics(basics: Basics) -> Basics:
 
 
 def run_peer(name: str, ask: Ask, X: ArrayLike, curate: Curate = Curator, **common: Unpack[Common]) -> Release:
-    """Release a mean in a peer's way."""
+    """Release a mean by a baseline."""
     request = read_request(**common, neighbours=Neighbours.REPLACE_ONE)
     request = replace(request, build=lambda grid, *_: Peer(name, grid, ask))
     return run_job(request.of(open_rows(X, request)), curate=curate)
@@ -85,14 +85,14 @@ def run_peer(name: str, ask: Ask, X: ArrayLike, curate: Curate = Curator, **comm
 def noisy_mean_in_ball(
     curator: Curator, grid: Grid, centre: Floats, radius: float, cost: Fraction, step: str
 ) -> tuple[Floats, float]:
-    """Release the mean of rows that are clipped to a ball; return it and the noise on each coordinate."""
+    """Release the mean of rows clipped to a ball; return it and the standard deviation of its noise."""
     found = curator.ball_sum(curator.rows, grid.ball(centre, radius), cost, step)
     scale = found.unit / curator.rows.n
     return centre + found.total * scale, math.sqrt(found.variance) * scale
 
 
 def last_release(curator: Curator, grid: Grid, centre: Floats, radius: float) -> Estimate:
-    """Release the mean of clipped rows with all that is left."""
+    """Release the mean of clipped rows with the remaining budget."""
     mean, std = noisy_mean_in_ball(curator, grid, centre, radius, curator.left, "mean")
     return Estimate(mean=mean, noise_std=std, centre=centre, radius=radius, receipts=curator.receipts)
 
@@ -100,7 +100,7 @@ def last_release(curator: Curator, grid: Grid, centre: Floats, radius: float) ->
 def read_whole(value: int, name: str) -> int:
     """Read a number of rounds."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= 10**4:
-        raise ArgumentError(f"{name} must be a whole number from 1 to 10000, got {value!r}")
+        raise ArgumentError(f"{name} must be an integer from 1 to 10000, got {value!r}")
     return int(value)
 
 

@@ -1,4 +1,4 @@
-"""PLAN (Aumueller, Lebeda, Nelson, Pagh 2023): noise in proportion to a power of each column's own spread."""
+"""PLAN (Aumueller, Lebeda, Nelson, Pagh 2023): noise proportional to a power of each column's standard deviation."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _PER_OCTAVE = 8
 
 
 def plan_mean(X: ArrayLike, **common: Unpack[Common]) -> Release:
-    """Release the mean of rows whose columns spread differently: medians, spreads, then noise that follows the spreads.
+    """Release the mean by PLAN, with noise that follows the standard deviations of the columns.
 
-    Each column is divided by the root of its standard deviation, as halved squares of differences in pairs tell it;
-    rows are clipped at a private radius around the medians. Noise is drawn in floats, and differs from column to
-    column: ``noise_std`` is its root mean square. A fifth of the budget finds the medians, a tenth the spreads, a
-    twentieth the radius.
+    Each column is divided by the square root of its standard deviation, which is estimated from differences in pairs of
+    rows. Rows are clipped at a private radius around the medians. Noise is drawn in floats, and differs between
+    columns: ``noise_std`` is its root mean square. A fifth of the budget finds the medians, a tenth the standard
+    deviations, and a twentieth the radius.
 
     Args:
         X: The rows, an (n, d) array.
@@ -72,7 +72,7 @@ def _ask(grid: Grid, curator: FloatCurator) -> Estimate:
 
 
 def _ladder(low: float, high: float) -> tuple[Callable[[Ints], Floats], int]:
-    """Return points from low to high, eight to an octave, as a function of their number, and how many there are."""
+    """Return points from low to high, eight per octave, as a function of their index, and the number of points."""
 
     def point(number: Ints) -> Floats:
         found: Floats = low * np.exp2(number / _PER_OCTAVE)

@@ -1,1 +1,1 @@
-"""What is asked, in which order: an estimator reads like a page of the paper."""
+"""Estimators: which queries are sent to the curator, and in which order."""

@@ -1,4 +1,4 @@
-"""The clipped mean (sections 3.1 and 3.2): choose a radius privately, clip there, add noise once."""
+"""The clipped mean (sections 3.1 and 3.2 of the paper): choose a radius privately, clip at it, and add noise once."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dpmean.trust.central.curator import Curator
 from dpmean.trust.central.handles import Counts
 
 FAILURE = 0.1
-"""beta: the chance that is left for a comparison to err by more than the rank error."""
+"""The probability beta that a comparison errs by more than the rank error."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ClippedMean:
-    """Clip rows around the origin (CM)."""
+    """The mean of rows that are clipped around the origin (CM in the paper)."""
 
     grid: Grid
     coins: PublicCoins
@@ -40,14 +40,14 @@ class ClippedMean:
         return clip(curator, np.zeros(self.grid.d), self.grid)
 
     def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
-        """Return how many rows this takes."""
+        """Return the number of rows that this estimator needs."""
         return rows_for_radius_and_mean(self.grid.d, budget, neighbours)
 
 
 def clipped_around(curator: Curator, centre: Floats, grid: Grid, quantile: float | None = None) -> Estimate:
-    """Choose a radius around the centre with a quarter of what is left of the budget, and clip there with the rest.
+    """Choose a radius around the centre with a quarter of the remaining budget, clip at it, and release with the rest.
 
-    Without a ``quantile`` of the distances, the radius balances noise and bias.
+    The radius is the given ``quantile`` of the distances; without one, it balances noise and bias.
     """
     budget, rows = Zcdp(curator.left), curator.rows
     for_radius, for_mean = split(budget, 1, 3)
@@ -59,7 +59,7 @@ def clipped_around(curator: Curator, centre: Floats, grid: Grid, quantile: float
 
 
 def clipped_in_one_pass(curator: Curator, centre: Floats, grid: Grid) -> Estimate:
-    """Do the same with one pass over the rows; the radius is one of those of the bins."""
+    """Do the same in one pass over the rows; the radius is that of one of the bins."""
     budget, rows = Zcdp(curator.left), curator.rows
     for_radius = budget.share(1, 4)
     binned = curator.bin(rows, grid.bins(centre, radius_at(grid.lowest), rows.n))
@@ -71,7 +71,7 @@ def clipped_in_one_pass(curator: Curator, centre: Floats, grid: Grid) -> Estimat
 
 
 def _rank(curator: Curator, counts: Counts, budget: Zcdp, for_radius: Zcdp) -> float:
-    """Return how many rows the radius is to hold: all but those that are best clipped, or that noise hides."""
+    """Return the number of rows within the radius: all except those that are best clipped, or that noise hides."""
     std = curator.quantile_std(counts, for_radius.rho)
     hidden = rank_error(std, questions(counts.points), FAILURE)
     return max(counts.n - max(rows_to_clip(curator.rows.d, budget, curator.neighbours), hidden), 1)

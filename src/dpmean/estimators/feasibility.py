@@ -1,4 +1,4 @@
-"""Are there enough rows? A rule that looks at public numbers only, before any row is touched."""
+"""Whether there are enough rows: a rule that uses public numbers only, before any row is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpmean.trust.central.curator import Curator
 @final
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The numbers of rows from which on an estimator does well, and from which on it works at all."""
+    """The number of rows that is recommended for an estimator (``fine``), and the minimum (``risky``)."""
 
     fine: float
     risky: float
@@ -29,7 +29,7 @@ class Need:
         return Verdict.RISKY if n >= self.risky else Verdict.HOPELESS
 
     def and_also(self, other: Need) -> Need:
-        """Return what satisfies both needs."""
+        """Return the need that satisfies both."""
         return Need(max(self.fine, other.fine), max(self.risky, other.risky))
 
 
@@ -37,15 +37,15 @@ ANY_NUMBER = Need(1, 1)
 
 
 class Estimator(Protocol):
-    """Asks its queries in its order; knows beforehand how many rows it needs."""
+    """The interface of an estimator: it sends queries to a curator, and states how many rows it needs."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the estimator."""
         ...
 
     def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
-        """Return how many rows this takes."""
+        """Return the number of rows that this estimator needs."""
         ...
 
     def __call__(self, curator: Curator) -> Estimate:
@@ -54,10 +54,10 @@ class Estimator(Protocol):
 
 
 def rows_for_radius_and_mean(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:
-    """Return how many rows it takes to choose a radius and to drown the noise of the mean.
+    """Return the number of rows that is needed to choose a radius, and to make the noise of the mean small.
 
-    That noise, sqrt(2 d / rho) / n, must be at most a tenth of the radius (three tenths: risky), and n sqrt(rho) at
-    least 100 (50) for the radius to be found.
+    For ``fine``, that noise, sqrt(2 d / rho) / n, must be at most a tenth of the radius, and n sqrt(rho) at least 100,
+    so that the radius can be found; for ``risky``, three tenths and 50.
     """
     to_clip, root = rows_to_clip(d, budget, neighbours), math.sqrt(budget.rho)
     return Need(max(10 * to_clip, 100 / root), max(to_clip / 0.3, 50 / root))

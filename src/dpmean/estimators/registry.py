@@ -1,4 +1,4 @@
-"""The estimators of the central model: for each its name, its words for people, and how it is made."""
+"""The estimators of the central model, with their names, descriptions and constructors."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 
 Build = Callable[[Grid, PublicCoins, OrderedScales], Estimator]
-"""How the estimator of a request is made: from a grid, public randomness, and what is known of the shape of rows."""
+"""A function that makes the estimator of a request from a grid, public randomness, and the shape of rows."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way to estimate a mean."""
+    """An estimator of the mean, by its name."""
 
     words: str
-    """What it does, for people who choose one."""
+    """A description for users who choose one."""
     make: Callable[..., Estimator]
-    """Makes it from a grid, public randomness, and whether to read the rows once instead of twice."""
+    """Its constructor, from a grid, public randomness, and whether to read the rows once instead of twice."""
     shapes: bool = False
-    """Whether its noise can follow the scales of columns, and it can ask for their variances."""
+    """Whether its noise can follow the scales of columns, and it can find the variances of columns."""
 
 
 DEFAULT = "refined"
@@ -43,7 +43,7 @@ ESTIMATORS: dict[str, Method] = {
 
 
 def find_estimator(method: str | None, passes: int, *, population: bool = False) -> Build:
-    """Return the estimator of a name, which reads all rows so many times."""
+    """Return the constructor of a named estimator that reads all rows once or twice."""
     method = DEFAULT if method is None else method
     if not isinstance(method, str) or method not in ESTIMATORS:
         known = "; ".join(f"{name} {entry.words}" for name, entry in ESTIMATORS.items())
@@ -64,7 +64,7 @@ def find_estimator(method: str | None, passes: int, *, population: bool = False)
 
 
 def check_shape(method: str | None, shaping: object) -> None:
-    """Refuse scales for a method whose noise cannot follow them."""
+    """Refuse ``shape`` for a method whose noise cannot follow scales."""
     name = DEFAULT if method is None else method
     if shaping is not Shaping.AUTO and not ESTIMATORS[name].shapes:
         able = ", ".join(f'"{known}"' for known, entry in ESTIMATORS.items() if entry.shapes)

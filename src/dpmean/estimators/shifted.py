@@ -1,7 +1,7 @@
-"""The shifted clipped mean (section 3.3): find a centre privately, then clip around it.
+"""The shifted clipped mean (section 3.3 of the paper): find a centre privately, then clip around it.
 
-The rotation serves to find the centre and nothing else. Norms and isotropic noise do not know directions, so the
-medians are rotated back, and everything after that happens in the original coordinates.
+The rotation is used only to find the centre. Norms and isotropic noise do not depend on directions, so the medians are
+rotated back, and all later steps use the original coordinates.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from dpmean.trust.central.curator import Curator
 from dpmean.trust.central.handles import Sample
 
 ROWS_PER_RANK = 24
-"""Rows that find the centre, per unit of noise in their counts: the noise then moves it by a tenth of the spread."""
+"""Rows in the sample, per unit of noise on their counts: noise then moves the centre by a tenth of the spread."""
 FEWEST_ROWS = 2000
-"""Fewer rows than this would miss the centre by their own sampling error, however little noise there is."""
+"""The smallest sample: with fewer rows, the sampling error of the centre alone would be too large."""
 _TALLY_BYTES = 64 << 20
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ShiftedClippedMean:
-    """Clip rows around a private centre (Shifted-CM)."""
+    """The mean of rows that are clipped around a private centre (Shifted-CM in the paper)."""
 
     grid: Grid
     coins: PublicCoins
@@ -58,9 +58,9 @@ class ShiftedClippedMean:
         return clipped_around(curator, centre, self.grid)
 
     def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
-        """Return how many rows this takes: half of them must exceed the rank error of all comparisons for the centre.
+        """Return the number of rows needed: half of them must exceed the rank error of all comparisons for the centre.
 
-        Otherwise some coordinate of the centre may go astray. With three quarters of that it is risky.
+        Otherwise some coordinate of the centre may be wrong. With three quarters of that number, it is risky.
         """
         rotation = Rotation.draw(self.grid, self.coins)
         for_centre, _ = split(budget, 1, 3)
@@ -69,7 +69,7 @@ class ShiftedClippedMean:
         return rows_for_radius_and_mean(self.grid.d, budget, neighbours).and_also(Need(2 * half, 1.5 * half))
 
     def _centre(self, curator: Curator, chosen: Sample, rotation: Rotation, cost: Fraction) -> Floats:
-        """Find the private median of every rotated coordinate, from a public sample of the rows."""
+        """Find the private median of every rotated coordinate, in a sample of the rows."""
         portion = max(_TALLY_BYTES // (4 * chosen.n), chosen.d // 4)
         views = rotation.views(max(1, portion))
         centre = rotation.back(curator.coordinate_medians(chosen, views, rotation.width, cost, "centre"))
@@ -80,6 +80,6 @@ class ShiftedClippedMean:
 
 
 def centre_rows(n: int, rotation: Rotation, budget: Zcdp) -> int:
-    """Return how many rows find the centre: enough to drown the noise on the counts; more would hardly help."""
+    """Return the number of rows that find the centre: enough that noise on counts matters little."""
     drowning = math.ceil(ROWS_PER_RANK * count_std(rotation.points, rotation.width, budget))
     return min(n, max(drowning, FEWEST_ROWS))

@@ -1,1 +1,1 @@
-"""The paper's experiments, and ours beside them: figures as data, one runner, plots, and a verdict on every claim."""
+"""The experiments of the paper, and our own: figures as data, one runner, plots, and a verdict on every claim."""

@@ -1,4 +1,4 @@
-"""The paper's claims as functions over results: which hold, by how much, and where they fail."""
+"""The claims of the paper as functions of the results: which hold, by how much, and where they fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _best(trials: Mapping[str, Mapping[int, float]]) -> str:
 
 
 def best_t_depends(results: Results) -> Finding:
-    """At each d of figure 3, compare the best t of one kappa with those that are best for other kappas."""
+    """Compare, at each d of figure 3, the best t for one kappa with the best t for other kappas."""
     name, claim = "1", "The best t of COINPRESS depends on the covariance (figure 3)"
     table = results.table("3")
     trials = {
@@ -61,7 +61,8 @@ def best_t_depends(results: Results) -> Finding:
     numbers = f"best at d = {places}: {by_kappa}"
     if not compared:
         return Finding(name, claim, Verdict.FAILS, numbers)
-    numbers += f"; what is best for another kappa costs up to {max(one.middle for one in compared):.1f} times the error"
+    worst = max(one.middle for one in compared)
+    numbers += f"; the best t for another kappa has up to {worst:.1f} times the error"
     return Finding(name, claim, Verdict.HOLDS if any(one.low > 1 for one in compared) else Verdict.OPEN, numbers)
 
 
@@ -74,9 +75,9 @@ def shifted_not_worse(results: Results) -> Finding:
     if not refused:
         return finding
     elsewhere = [one for one in ratios if not one.refused]
-    numbers = f"{finding.numbers}. At {len(refused)} places dpmean refuses for want of rows"
+    numbers = f"{finding.numbers}. At {len(refused)} places dpmean refuses because there are too few rows"
     if elsewhere:
-        numbers += f"; elsewhere largest {largest(elsewhere)}"
+        numbers += f"; elsewhere the largest ratio is {largest(elsewhere)}"
     return Finding(finding.name, claim, finding.verdict, numbers)
 
 
@@ -89,7 +90,7 @@ def close_to_non_private(results: Results) -> Finding:
     far, near = any(one.ratio.low > CLOSE for one in ratios), all(one.ratio.high < CLOSE for one in ratios)
     verdict = Verdict.FAILS if far else Verdict.HOLDS if near else Verdict.OPEN
     within = sum(one.ratio.middle <= CLOSE for one in ratios)
-    return Finding(name, claim, verdict, f"within at {within} of {len(ratios)} places; largest {largest(ratios)}")
+    return Finding(name, claim, verdict, f"within at {within} of {len(ratios)} places; largest ratio {largest(ratios)}")
 
 
 def covariance_helps_in_low_dimensions(results: Results) -> Finding:
@@ -103,7 +104,7 @@ def covariance_helps_in_low_dimensions(results: Results) -> Finding:
         known = [{t: values for t, values in found.items() if values} for found in (plain, scaled)]
         if all(known):
             pairs.append((x, known[0], known[1]))
-    # How much worse the best without is than the best with: below 1, scaling hurts.
+    # The error of the best without, divided by that of the best with it: below 1, the covariance hurts.
     gains: dict[float, list[Ratio]] = {}
     for x, plain, scaled in pairs:
         gains.setdefault(x, []).append(ratio(plain[_best(plain)], scaled, len(pairs)))
@@ -128,7 +129,7 @@ def covariance_does_not_help_mahalanobis(results: Results) -> Finding:
 
 def translation_invariant(results: Results) -> Finding:
     """Compare the panels of figures 1, 2 and 6, which differ by a translation of the same rows."""
-    name, claim = "6", "Shifted-CM and COINPRESS do not mind a translation, CM does (figures 1, 2, 6)"
+    name, claim = "6", "A translation does not affect Shifted-CM and COINPRESS, but it affects CM (figures 1, 2, 6)"
     pairs = []
     for figure in ("1", "2", "6"):
         table = results.table(figure)
@@ -151,11 +152,11 @@ def translation_invariant(results: Results) -> Finding:
     verdict = Verdict.FAILS if moved else Verdict.HOLDS if minds and not unsure else Verdict.OPEN
     numbers = f"largest change {max(changes, key=lambda one: abs(math.log(one.ratio.middle)))}"
     if moved:
-        numbers = f"moved at {len(moved)} of {len(changes)} places; {numbers}"
+        numbers = f"changed at {len(moved)} of {len(changes)} places; {numbers}"
     elif unsure:
         numbers += f"; {len(unsure)} of {len(changes)} too close to call"
     if of_cm:
-        numbers += f"; of CM: {largest(of_cm)}"
+        numbers += f"; for CM: {largest(of_cm)}"
     return Finding(name, claim, verdict, numbers)
 
 
@@ -166,29 +167,29 @@ def chosen_quantile_is_best(results: Results) -> Finding:
 
 
 def beats_local_peers(results: Results) -> Finding:
-    """Compare the local model with its peers."""
+    """Compare the local model with its baselines."""
     claim = "In the local model, Shifted-CM is never worse than KnownVar and UnkVar (figures 10, 11, 12)"
     return never_worse("8", claim, results.ratios(["10", "11", "12"], LOCAL, lambda method: method.endswith("Var")))
 
 
 def refined_not_worse(results: Results) -> Finding:
-    """Compare Refined with everything in the paper's central figures."""
+    """Compare Refined with all methods in the paper's central figures."""
     names = ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
     ratios = results.ratios(names, REFINED, lambda method: method not in (REFINED, NON_PRIVATE))
     judged = [one for one in ratios if not one.refused]
-    finding = never_worse("ours", "Refined is never worse than any of them (figures 1 to 9)", judged)
+    finding = never_worse("ours", "Refined is never worse than any other method (figures 1 to 9)", judged)
     refused = [one for one in ratios if one.refused]
     if not refused:
         return finding
     numbers = (
-        f"{finding.numbers}. Left out: {len(refused)} places where dpmean refuses for want of rows, "
-        f"largest {largest(refused)}"
+        f"{finding.numbers}. Left out: {len(refused)} places where dpmean refuses because there are too few rows; "
+        f"largest ratio {largest(refused)}"
     )
     return Finding(finding.name, finding.claim, finding.verdict, numbers)
 
 
 def refined_not_above_plan(results: Results) -> Finding:
-    """Compare Refined with PLAN, which gives each column its own noise, where columns differ."""
+    """Compare Refined with PLAN, which adds different noise to each column, on columns that differ."""
     claim = f"Refined is never above PLAN by {NOT_WORSE - 1:.0%} at any skew (figure skew)"
     ratios = results.ratios(["skew"], REFINED, lambda method: method == PLAN)
     return never_worse("ours", claim, ratios, by=NOT_WORSE)
@@ -209,6 +210,6 @@ CLAIMS: tuple[Callable[[Results], Finding], ...] = (
 
 
 def check(rows: Mapping[str, Sequence[Row]]) -> list[Finding]:
-    """Return what the results say about every claim."""
+    """Return the verdict on every claim."""
     results = Results(rows)
     return [claim(results) for claim in CLAIMS]

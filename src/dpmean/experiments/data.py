@@ -1,4 +1,4 @@
-"""Kinds of rows: a name, and a function of (generator, n, d, options)."""
+"""Kinds of rows for experiments: for each name, a function of (generator, n, d, options)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Generator = np.random.Generator
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Rows and what is known of where they came from: the mean, and what makes their covariance the identity."""
+    """Rows with the mean of their distribution, and the matrix that makes their covariance the identity, if known."""
 
     rows: Floats
     mean: Floats | None = None
@@ -37,7 +37,7 @@ def draw(kind: str, generator: Generator, n: int, d: int, **options: float) -> S
 
 @lru_cache(maxsize=1)
 def _fixed(kind: str, n: int, d: int, options: tuple[tuple[str, float], ...]) -> Sample:
-    """Make rows that are the same in every trial, once."""
+    """Make rows that are the same in every trial, and keep the last ones."""
     return Sample(FIXED[kind](n, d, **dict(options)))
 
 
@@ -63,12 +63,12 @@ def skewed(g: Generator, n: int, d: int, skew: float = 1.0, mu: float = 5.0) -> 
 
 
 def scattered(g: Generator, n: int, d: int, width: float = 1.0) -> Floats:
-    """Draw normals of a standard deviation, around a point that is far from zero."""
+    """Draw normals of a given standard deviation, around a point far from zero."""
     return 5.0 + width * g.standard_normal((n, d))
 
 
 def clusters(g: Generator, n: int, d: int, share: float = 0.1, gap: float = 10.0) -> Floats:
-    """Draw normals, a share of which sits ``gap`` away in every coordinate."""
+    """Draw normals, a share of which is ``gap`` away in every coordinate."""
     return g.normal(5, 1, (n, d)) + gap * (g.random((n, 1)) < share)
 
 
@@ -98,7 +98,7 @@ def plan_gaussian(g: Generator, n: int, d: int, alpha: float = 1.0) -> Floats:
 
 
 def lognormal_scales(g: Generator, n: int, d: int, sigma: float = 1.0) -> Floats:
-    """Draw normals whose standard deviations are lognormal, drawn anew each time."""
+    """Draw normals whose standard deviations are lognormal, new in each trial."""
     return 5 + g.lognormal(0, sigma, d) * g.standard_normal((n, d))
 
 
@@ -108,7 +108,7 @@ def exponential_scales(g: Generator, n: int, d: int, low: float = 0.1, high: flo
 
 
 def half_sparse(g: Generator, n: int, d: int, share: float = 0.02) -> Floats:
-    """Draw normals; but every other column is zero except for a share, which is exponential."""
+    """Draw normals; every other column is zero instead, except for a share of exponential values."""
     rows = g.normal(5, 1, (n, d))
     half = rows[:, ::2]
     half[:] = g.exponential(1, half.shape) * (g.random(half.shape) < share)
@@ -145,7 +145,7 @@ def digits(n: int, d: int) -> Floats:
 
 
 def breast_cancer(n: int, d: int) -> Floats:
-    """Return scikit-learn's breast cancer data as they are: columns from fractions to thousands."""
+    """Return scikit-learn's breast cancer data unscaled: columns range from fractions to thousands."""
     from sklearn.datasets import load_breast_cancer
 
     rows: Floats = load_breast_cancer().data

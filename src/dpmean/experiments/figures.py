@@ -1,4 +1,4 @@
-"""Figures as data: what ``figures.toml`` says, combined into cells."""
+"""Figures as data: the entries of ``figures.toml``, expanded into cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PRIVACY = ("rho", "epsilon", "delta", "bound", "u", "sigma_min")
 @final
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One place of a figure: a panel, a place on the axis, and all parameters."""
+    """One cell of a figure: a panel, a place on the axis, and all parameters."""
 
     panel: float
     x: float
@@ -28,7 +28,7 @@ class Cell:
 
     @property
     def rows(self) -> tuple[tuple[str, float], ...]:
-        """The parameters that the rows depend on."""
+        """The parameters on which the rows depend."""
         return tuple((name, value) for name, value in sorted(self.parameters.items()) if name not in _PRIVACY)
 
     def __getitem__(self, name: str) -> float:
@@ -36,12 +36,12 @@ class Cell:
 
     @property
     def n(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return int(self["n"])
 
     @property
     def d(self) -> int:
-        """How many columns."""
+        """The number of columns."""
         return int(self["d"])
 
     @property
@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def norm_bound(self) -> float:
-        """R."""
+        """The bound R on the norm."""
         return self["bound"] * math.sqrt(self.d)
 
 
@@ -66,9 +66,9 @@ class Figure:
     statistical: bool
     measure: str
     measures: tuple[str, ...]
-    """All that is measured in its runs, for this figure or another."""
+    """All measures that are taken in its runs, for this figure or another."""
     runs: str
-    """The figure whose runs these are: its own name, or another's."""
+    """The name of the figure whose runs are used: its own, or another one."""
     panel: str
     panels: tuple[float, ...]
     axis: str
@@ -79,7 +79,7 @@ class Figure:
     references: tuple[str, ...]
 
     def cells(self) -> Iterator[Cell]:
-        """Return all places of the figure."""
+        """Yield all cells of the figure."""
         for panel in self.panels:
             for x in self.places:
                 yield Cell(panel, x, {**self.fixed, self.panel: panel, self.axis: x})
@@ -99,7 +99,7 @@ def names() -> list[str]:
 
 
 def methods() -> dict[str, dict[str, Any]]:
-    """Return all methods: their names, what to call, and with which options."""
+    """Return all methods by name: the function to call, and its options."""
     found: dict[str, dict[str, Any]] = _document()["methods"]
     return found
 

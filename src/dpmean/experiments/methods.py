@@ -1,4 +1,4 @@
-"""How a method is called in an experiment, and how its answer is measured."""
+"""The methods of the experiments: how they are called, and how their answers are measured."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from dpmean.trust.central.costs import count_variance
 from dpmean.trust.central.noisy_counter import NoisyCounter
 
 TOO_FEW_ROWS = "too few rows"
-"""dpmean.mean would have refused."""
+"""The note for cells where ``dpmean.mean`` refuses by default."""
 NEIGHBOURS = "replace-one"
-"""In all experiments, as in the paper and for all peers: n is public."""
+"""The neighbour relation of all experiments, as in the paper and for all baselines: n is public."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """An answer, what went wrong if anything did, and how many messages a user sent."""
+    """An answer, a note about problems, and the number of messages per user."""
 
     mean: Floats
     note: str = ""
@@ -43,7 +43,7 @@ class Answer:
 @final
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows to find the mean of, and the cell they belong to."""
+    """The rows of one trial, and their cell."""
 
     figure: Figure
     sample: Sample
@@ -56,7 +56,7 @@ class Problem:
 
     @cached_property
     def truth(self) -> Floats:
-        """What errors are measured to: the mean of the distribution, or of the rows."""
+        """The true mean, of the distribution or of the rows, from which errors are measured."""
         if self.figure.statistical and self.sample.mean is not None:
             return self.sample.mean
         mean: Floats = self.rows.mean(axis=0)
@@ -64,17 +64,17 @@ class Problem:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What all private methods are told."""
+        """The arguments of all private methods."""
         told = {name: self.cell[name] for name in ("rho", "epsilon", "delta") if name in self.cell.parameters}
         return {**told, "norm_bound": self.cell.norm_bound}
 
     @property
     def sigmas(self) -> dict[str, float]:
-        """What they are told beside, in the statistical setting."""
+        """Additional arguments in the statistical setting."""
         return {"sigma_min": self.cell.parameters.get("sigma_min", SIGMA_MIN), "sigma_max": self.cell["bound"]}
 
     def measured(self, answer: Answer) -> dict[str, float]:
-        """Return the errors of an answer, and what else is measured."""
+        """Return the errors of an answer, and other measures."""
         mean = answer.mean
         if self.figure.measure == "rank":
             return {"rank": rank_error(np.rint(self.rows[:, 0] * self.cell["u"]), float(mean[0]) * self.cell["u"])}
@@ -100,7 +100,7 @@ def non_private(problem: Problem, seed: int) -> Answer:  # noqa: ARG001  one sig
 
 
 def mean(problem: Problem, seed: int, **options: Any) -> Answer:
-    """Return what ``dpmean.mean`` releases; where it would refuse, tell it to go on."""
+    """Return the release of ``dpmean.mean``; if it refuses because of few rows, allow them, and add a note."""
     told = problem.figure.statistical and options.get("trust", "central") == "central"
     more = {**problem.arguments, **(problem.sigmas if told else {}), **options, "seed": seed, "neighbours": NEIGHBOURS}
     if options.get("trust") == "local" and "epsilon" in more:
@@ -115,7 +115,10 @@ def mean(problem: Problem, seed: int, **options: Any) -> Answer:
 
 
 def _peer(name: str, *, sigmas: bool | None = None) -> Callable[..., Answer]:
-    """Return how a baseline is called; it is told standard deviations always, never, or in the statistical setting."""
+    """Return a function that calls a baseline; ``sigmas`` says whether to pass bounds on standard deviations.
+
+    None: only in the statistical setting.
+    """
 
     def call(problem: Problem, seed: int, **options: Any) -> Answer:
         told = problem.figure.statistical if sigmas is None else sigmas
@@ -127,14 +130,14 @@ def _peer(name: str, *, sigmas: bool | None = None) -> Callable[..., Answer]:
 
 
 def clip_at_exact_quantile(problem: Problem, seed: int, quantile: float | None = None) -> Answer:
-    """Clip around zero at an exact quantile of the norms, by default the paper's, and spend all on noise."""
+    """Clip around zero at an exact quantile of the norms, by default the paper's; the whole budget goes into noise."""
     n, d, rho = len(problem.rows), problem.cell.d, problem.cell.rho
     rank = n - math.sqrt(2 * d / rho) if quantile is None else quantile * n
     return Answer(clip_at_rank(problem.rows, np.zeros(d), rank, rho, np.random.default_rng(seed)))
 
 
 def clip_at_rank(rows: Floats, centre: Floats, rank: float, rho: float, generator: np.random.Generator) -> Floats:
-    """Clip around a centre at one of the distances, by rank, and add noise in floats. Not private."""
+    """Clip around a centre at the distance of a given rank, and add noise in floats. Not private."""
     n, d = rows.shape
     around = np.any(centre)
     lengths = np.linalg.norm(rows - centre if around else rows, axis=1)
@@ -146,7 +149,7 @@ def clip_at_rank(rows: Floats, centre: Floats, rank: float, rho: float, generato
 
 
 def oracle(rows: Floats, rho: float, generator: np.random.Generator) -> Floats:
-    """Clip around the exact mean at the distance that balances bias and noise, and spend all on noise. Not private."""
+    """Clip around the exact mean at the distance that balances bias and noise, and add noise. Not private."""
     n, d = rows.shape
     return clip_at_rank(rows, rows.mean(axis=0), n - math.sqrt(2 * d / rho), rho, generator)
 
@@ -178,7 +181,7 @@ CALLS: dict[str, Callable[..., Answer]] = {
 
 
 def diameter(rows: Floats) -> float:
-    """Return w(D): the largest distance between two rows."""
+    """Return w(D), the largest distance between two rows."""
     around = rows - rows.mean(axis=0)
     squares = np.einsum("ij,ij->i", around, around)
     largest = 0.0
@@ -190,6 +193,6 @@ def diameter(rows: Floats) -> float:
 
 
 def rank_error(numbers: Floats, answer: float) -> float:
-    """Return how many ranks an answer is away from the median; all ranks of equal numbers are theirs."""
+    """Return the distance of an answer from the median in ranks; equal numbers have all of their ranks."""
     below, up_to = np.count_nonzero(numbers < answer), np.count_nonzero(numbers <= answer)
     return max(0.0, below - len(numbers) / 2, len(numbers) / 2 - up_to)

@@ -20,18 +20,18 @@ FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
 
 
 class MissingDataError(DpMeanError):
-    """A data set is not there; the message says what is looked for, and where."""
+    """A dataset is missing; the message says what is needed, and where it is searched."""
 
 
 def images(digit: int) -> Floats:
-    """Return the training images of one digit, in their order, each pixel from 0 to 1."""
+    """Return the training images of one digit, in their original order, with pixels from 0 to 1."""
     pixels, labels = _training_set(os.environ.get(VARIABLE, ""))
     chosen: Floats = pixels[labels == digit] / 255.0
     return chosen
 
 
 def check() -> None:
-    """Raise ``MissingDataError`` unless the images are there."""
+    """Raise ``MissingDataError`` if the images are missing."""
     _training_set(os.environ.get(VARIABLE, ""))
 
 
@@ -39,8 +39,8 @@ def check() -> None:
 def _training_set(place: str) -> tuple[NDArray[Any], NDArray[Any]]:
     if not place:
         raise MissingDataError(
-            f"MNIST is needed: name the folder of {FILES[0]} and {FILES[1]} (.gz or not) with --mnist or in the "
-            f"variable {VARIABLE}, or give --mnist {DOWNLOAD} to download it with scikit-learn"
+            f"MNIST is needed: give the folder of {FILES[0]} and {FILES[1]} (.gz or not) with --mnist or in the "
+            f"environment variable {VARIABLE}, or give --mnist {DOWNLOAD} to download it with scikit-learn"
         )
     if place == DOWNLOAD:
         return _download()
@@ -62,7 +62,7 @@ def _training_set(place: str) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _download() -> tuple[NDArray[Any], NDArray[Any]]:
-    """Download once, and keep the images beside scikit-learn's other data: its own copy takes a minute to read."""
+    """Download once, and store the images next to scikit-learn's data, as its own copy takes a minute to read."""
     from sklearn.datasets import fetch_openml, get_data_home
 
     kept = Path(get_data_home(), "dpmean-mnist.npz")

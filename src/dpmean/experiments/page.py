@@ -1,4 +1,4 @@
-"""All figures, the claims and the facts of the machine as one page that needs nothing else."""
+"""One self-contained page with all figures, the claims, and facts about the machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpmean.experiments.verdicts import RULES
 
 
 def figures_page(rows: Mapping[str, Sequence[Row]], folder: Path) -> Path:
-    """Draw every figure there are results of into ``folder``, and all of them on one page; return its path."""
+    """Draw every figure that has results into ``folder``, and all of them on one page; return the path of the page."""
     from jinja2 import Environment, PackageLoader
     from matplotlib import pyplot as plt
 
@@ -64,7 +64,7 @@ def _trials(table: Table) -> str:
     counts = sorted({len(trials) for trials in table.cells.values()})
     number = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     few = any(method.startswith("COINPRESS+cov") for method in table.methods)
-    return f"{number} trials" + (", fewer than elsewhere: matrices of this size take their time" if few else "")
+    return f"{number} trials" + (", fewer than elsewhere because matrices of this size take long" if few else "")
 
 
 def _lines(figure: Figure, table: Table) -> list[list[str]]:

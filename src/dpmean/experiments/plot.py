@@ -1,4 +1,4 @@
-"""Plots: the panels of a figure side by side, told apart by marker, line and shade, so that grey print will do."""
+"""Plots: the panels of a figure side by side; methods differ in marker, line and shade, also in greyscale."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MEASURES = {
     "rank": "rank error",
     "messages": "messages per user",
 }
-# Colour, line, marker and width: ours are the darkest and thickest.
+# Colour, line, marker and width: our methods are the darkest and thickest.
 _STYLES: dict[str, tuple[str, str, str, float]] = {
     "Refined": ("#00204d", "-", "o", 2.4),
     "Shifted-CM": ("#2b6ca3", "-", "s", 1.8),
@@ -53,7 +53,7 @@ _MARKERS = ["^", "D", "P", "<", ">"]
 
 
 def style(method: str, others: Sequence[str]) -> dict[str, Any]:
-    """Return how a method is drawn; those without a style of their own share a scale from dark to light."""
+    """Return the style of a method; methods without their own style share a scale from dark to light."""
     if method in _STYLES:
         colour, line, marker, width = _STYLES[method]
         return {"color": colour, "linestyle": line, "marker": marker, "linewidth": width}
@@ -62,7 +62,7 @@ def style(method: str, others: Sequence[str]) -> dict[str, Any]:
 
 
 def draw(figure: Figure, table: Table, *, stacked: bool = False) -> Any:
-    """Draw a figure, its panels side by side or ``stacked`` for narrow screens; return matplotlib's."""
+    """Draw a figure and return it for matplotlib; its panels are side by side, or ``stacked`` for narrow screens."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -1,4 +1,4 @@
-"""Results as tidy rows: appended to one CSV file per figure while it runs, read back, summarised."""
+"""Results as tidy rows: they are appended to one CSV file per figure during the run, read back, and summarised."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpmean.queries.queries import Floats
 
 TRIM = 0.1
 FEWEST_TRIALS = 20
-"""Fewer trials give no interval."""
+"""The number of trials that an interval needs."""
 _MISSING = "-"
 
 
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def key(self) -> tuple[float, float, str, int, str]:
-        """What was measured, within its figure."""
+        """The key of the measurement within its figure."""
         return self.panel, self.x, self.method, self.trial, self.measure
 
 
@@ -51,7 +51,7 @@ _CONDENSED = ["figure", "panel", "x", "method", "measure", "seconds", "note", "v
 
 @final
 class Journal:
-    """The results of one figure on disk; what is written there survives whatever happens to the run."""
+    """The results of one figure on disk, which survive an interrupted run."""
 
     def __init__(self, folder: Path, figure: str) -> None:
         self.path = folder / f"figure-{figure}.csv"
@@ -62,7 +62,7 @@ class Journal:
             self.rows = list(read_rows(self.path))
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Write rows, whole lines at once."""
+        """Write rows as complete lines."""
         new = list(rows)
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -75,7 +75,7 @@ class Journal:
         self.rows += new
 
     def _mend(self) -> None:
-        """Cut off a last line that a crash left unfinished."""
+        """Remove a last line that a crash left unfinished."""
         text = self.path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]
         if whole != text:
@@ -89,10 +89,10 @@ def _cell(name: str, value: object) -> object:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Read the results of one figure, one trial a line or condensed."""
+    """Read the results of one figure, either one trial per line or condensed."""
     kinds: dict[str, Any] = dict.fromkeys(("figure", "method", "measure", "note", "versions"), str)
     kinds |= {"trial": int, "seed": int}
-    whole = path.read_bytes().rpartition(b"\n")[0].decode()  # a last line without an end was cut off by a crash
+    whole = path.read_bytes().rpartition(b"\n")[0].decode()  # ignore a last line that a crash left unfinished
     reader = csv.DictReader(io.StringIO(whole))
     names = list(reader.fieldnames or ())
     if names not in (_NAMES, _CONDENSED):
@@ -111,11 +111,11 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def condense(folder: Path, out: Path) -> None:
-    """Write the results of all figures again, one line for all trials of a method at a place, to four digits."""
+    """Write the results of all figures in condensed form: one line per method and place, with four digits."""
     found = read_folder(folder)
     out.mkdir(parents=True, exist_ok=True)
     if out.resolve() == folder.resolve():
-        raise ArgumentError(f"{out} holds the results themselves: give another folder with --out")
+        raise ArgumentError(f"{out} is the folder of the results: give another folder with --out")
     for figure, rows in found.items():
         groups: dict[tuple[float, float, str, str], dict[int, Row]] = {}
         for row in sorted(rows, key=lambda row: (row.panel, row.x)):
@@ -137,12 +137,14 @@ def read_folder(folder: Path) -> dict[str, list[Row]]:
     """Read the results of all figures in a folder."""
     found = {path.stem.removeprefix("figure-"): list(read_rows(path)) for path in sorted(folder.glob("figure-*.csv"))}
     if not found:
-        raise ArgumentError(f"there are no results in {folder}: run `dpmean figure all --quick --out {folder}`, say")
+        raise ArgumentError(
+            f"there are no results in {folder}: make some, for example with `dpmean figure all --quick --out {folder}`"
+        )
     return found
 
 
 def write_parquet(folder: Path) -> Path:
-    """Put the results of all figures in a folder into one Parquet file."""
+    """Write the results of all figures in a folder to one Parquet file."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -182,7 +184,7 @@ class Table:
         return self.cells.get((panel, x, method), {})
 
     def summary(self, panel: float, x: float, method: str) -> tuple[float, float, float] | None:
-        """Return the trimmed mean and the band that holds 80 % of the trials."""
+        """Return the trimmed mean, and the interval that contains 80 % of the trials."""
         values = np.array(list(self.trials(panel, x, method).values()))
         if not len(values):
             return None
@@ -191,7 +193,7 @@ class Table:
 
 
 def trimmed_mean(values: Floats) -> float:
-    """Return the mean of all but the largest and the smallest tenth."""
+    """Return the mean without the largest and the smallest tenth."""
     return float(_trimmed_means(values[np.newaxis])[0])
 
 
@@ -204,7 +206,7 @@ def _trimmed_means(samples: Floats) -> Floats:
 @final
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A ratio of trimmed means to the best rival's, an interval for it, and who that is."""
+    """The ratio of a trimmed mean to that of the best rival, its interval, and the name of the rival."""
 
     middle: float
     low: float
@@ -217,12 +219,12 @@ class Ratio:
 
 
 def ratio(mine: Mapping[int, float], rivals: Mapping[str, Mapping[int, float]], comparisons: int = 1) -> Ratio:
-    """Compare trimmed means with the best rival's.
+    """Compare a trimmed mean with that of the best rival.
 
-    Trial k of all methods saw the same rows, so they are paired and resampled together. Every rival gets an interval
-    (a normal one for the logarithm, widened for few trials), so wide that those of all rivals in all of
-    ``comparisons`` hold together with probability 99 %; so it does not matter that the best was chosen afterwards. With
-    less than 20 trials nothing is certain.
+    Trial k of all methods used the same rows, so trials are paired and resampled together. Every rival gets an interval
+    (a normal one for the logarithm, wider for few trials). The intervals of all rivals in all ``comparisons`` hold
+    simultaneously with probability 99 %, so the best rival may be chosen afterwards. With fewer than 20 trials there is
+    no interval.
     """
     shared = sorted(set(mine).intersection(*rivals.values()))
     above = np.array([mine[trial] for trial in shared])
@@ -245,6 +247,6 @@ def ratio(mine: Mapping[int, float], rivals: Mapping[str, Mapping[int, float]], 
 
 
 def _student_quantile(probability: float, freedom: int) -> float:
-    """Return a quantile of Student's t, by the first terms of its expansion around the normal one."""
+    """Return a quantile of Student's t, by the first terms of its expansion around the normal quantile."""
     z = normal_quantile(probability)
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

@@ -1,4 +1,4 @@
-"""The runner: figure x method x cell x trial on all cores; what is finished is kept, whatever happens."""
+"""The runner: every figure, method, cell and trial, on all cores; finished trials survive an interruption."""
 
 from __future__ import annotations
 
@@ -32,39 +32,39 @@ _ONE_THREAD = ("DPMEAN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 @final
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Some trials on rows of one kind: drawn once for each trial, shared by cells and methods."""
+    """Some trials on rows of one kind; the rows of a trial are drawn once, and shared by cells and methods."""
 
     figure: Figure
     cells: tuple[Cell, ...]
     todo: tuple[tuple[int, tuple[tuple[int, str], ...]], ...]
-    """For each trial: which cells, by number, are to be measured with which methods."""
+    """For each trial: the cells to measure, by number, and the method for each."""
     seed: int
 
     @property
     def size(self) -> float:
-        """How much work it is, about: values that are read, in millions."""
+        """The approximate amount of work: values that are read, in millions."""
         values = self.cells[0].n * self.cells[0].d / 1e6
         return values * sum(_passes(method, self.cells[0].d) for _, asked in self.todo for _, method in asked)
 
 
 def _passes(method: str, d: int) -> float:
-    """Return how often a method reads its rows, about; a matrix product counts as some of that."""
+    """Return the approximate number of passes of a method over its rows; a matrix product counts as several."""
     return 8 + d / 4 if figures.methods()[method]["call"] == "coinpress_covariance_mean" else 8
 
 
 def versions() -> str:
-    """Return what the measurements, and how long they took, depend on beside the seed."""
+    """Return the software and hardware that measurements and times depend on, apart from the seed."""
     software = f"dpmean {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return f"{software}, {platform.system()} {platform.machine()} with {cores()} cores"
 
 
 def cores() -> int:
-    """Return how many processes to run at once."""
+    """Return the number of processes to run at once."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def jobs(figure: Figure, done: set[tuple[float, float, str, int, str]], trials: int, seed: int) -> Iterator[Job]:
-    """Divide what is left to measure into jobs of a second or so."""
+    """Divide the missing measurements into jobs of about a second."""
     alike: dict[tuple[tuple[str, float], ...], list[Cell]] = {}
     for cell in figure.cells():
         alike.setdefault(cell.rows, []).append(cell)
@@ -90,7 +90,7 @@ def _missing(
 
 
 def measured(job: Job) -> list[Row]:
-    """Do the work of one job."""
+    """Run one job, and return its results."""
     rows: list[Row] = []
     figure = job.figure
     for trial, asked in job.todo:
@@ -127,7 +127,7 @@ def _seed(*parts: object) -> int:
 def run(
     chosen: Sequence[Figure], folder: Path, *, trials: int | None, seed: int, processes: int | None
 ) -> Iterator[tuple[float, float]]:
-    """Measure what is missing in some figures; yield how much of the work is done and how much there is.
+    """Measure what is missing in the chosen figures; yield the finished and the total amount of work.
 
     Figures with the same runs are measured once.
     """
@@ -157,7 +157,7 @@ def run(
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Let processes that are started meanwhile use one thread each: one process per core is faster."""
+    """Limit new processes to one thread each: one process per core is faster."""
     before = {variable: os.environ.get(variable) for variable in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     try:
@@ -170,7 +170,7 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def _check_origin(figure: Figure, journal: Journal, seed: int) -> None:
-    """Refuse to add to results of another seed or of other settings."""
+    """Refuse to add results to those of another seed or other settings."""
     cells = {(cell.panel, cell.x): cell for cell in figure.cells()}
     for row in journal.rows:
         cell = cells.get((row.panel, row.x))
@@ -185,5 +185,5 @@ def _with_rows(job: Job) -> tuple[Job, list[Row]]:
 
 
 def _ignore_interrupts() -> None:
-    """Leave it to the main process to stop."""
+    """Ignore interrupts in workers: the main process stops them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

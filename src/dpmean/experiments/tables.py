@@ -1,4 +1,4 @@
-"""Kinds of rows with a range for each column, as in tables: how they are drawn, and the ranges that everybody knows."""
+"""Simulated tables: the distribution of each column, and its public range."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Generator = np.random.Generator
 @final
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its range, and how its values are drawn. They are clipped to the range."""
+    """A column of a table: its range, and the distribution of its values, which are clipped to the range."""
 
     name: str
     lower: float
@@ -49,7 +49,7 @@ EIGHT = (
     Column("visits", 0, 1000, lambda g, n: g.poisson(3, n).astype(np.float64)),
     Column("temperature", 0, 60, lambda g, n: g.normal(36.8, 0.5, n)),
 )
-"""Columns as in the table of a hospital; most ranges are loose, one by thousands of standard deviations."""
+"""Columns like those of a hospital's table; most ranges are loose, one by thousands of standard deviations."""
 ROUGH = (
     Column("constant", 0, 1e6, lambda _, n: np.full(n, 7.0)),
     Column("1 % ones", 0, 1e6, _share(0.01)),
@@ -59,7 +59,7 @@ ROUGH = (
     Column("Student t", -1e8, 1e8, lambda g, n: g.standard_t(2, n)),
     Column("lognormal", 0, 1e9, lambda g, n: g.lognormal(0, 2, n)),
 )
-"""Columns that are hard to find a scale for, in ranges that are millions of standard deviations wide."""
+"""Columns whose scales are hard to find, with ranges of millions of standard deviations."""
 OTHER = (
     Column("5 % ones", 0, 1, _share(0.05)),
     Column("uniform", -1000, 1000, lambda g, n: g.uniform(-20, 20, n)),
@@ -73,10 +73,10 @@ OTHER = (
     Column("laplace", -1e6, 1e6, lambda g, n: g.laplace(40, 4, n)),
     Column("1 % ones in a tight range", 0, 1, _share(0.01)),
 )
-"""Columns of tables that no constant is tuned on."""
+"""Columns for tests only: no constant was tuned on them."""
 _TAME = tuple(column for column in EIGHT if column.name in ("age", "income", "height", "pressure", "temperature"))
 _NINTH = (*ROUGH, OTHER[0])
-"""Columns that may follow the eight, by number."""
+"""Columns that may be added to the eight, by number."""
 
 TABLES = {
     "table of eight": EIGHT,
@@ -87,14 +87,14 @@ TABLES = {
 
 
 def columns_of(kind: str, **options: float) -> tuple[Column, ...]:
-    """Return the columns of a table; option ``ninth`` says which rough one follows the eight."""
+    """Return the columns of a table; the option ``ninth`` chooses the rough column that is added to the eight."""
     if kind != "ninth column":
         return TABLES[kind]
     return (*EIGHT, _NINTH[int(options.get("ninth", 0))])
 
 
 def bounds_of(kind: str, **options: float) -> tuple[Floats, Floats] | None:
-    """Return the ranges of the columns, which are public; None for a kind that is bounded by a norm."""
+    """Return the public ranges of the columns; None for rows with a bound on the norm."""
     if kind not in TABLES:
         return None
     columns = columns_of(kind, **options)
@@ -102,7 +102,7 @@ def bounds_of(kind: str, **options: float) -> tuple[Floats, Floats] | None:
 
 
 def table(kind: str) -> Callable[..., Floats]:
-    """Return how the rows of a table are drawn, column by column."""
+    """Return a function that draws the rows of a table, column by column."""
 
     def drawn(generator: Generator, n: int, d: int, **options: float) -> Floats:
         columns = columns_of(kind, **options)
@@ -115,5 +115,5 @@ def table(kind: str) -> Callable[..., Floats]:
 
 @lru_cache(maxsize=16)
 def spread_of(column: Column) -> float:
-    """Return the standard deviation of a column, from a large sample that is always the same; 0 if it is constant."""
+    """Return the standard deviation of a column, from a large sample with a fixed seed; 0 if it is constant."""
     return float(column.draw(np.random.default_rng(0), 200_000).std())

@@ -1,8 +1,7 @@
-"""How a claim is judged: methods compared at every place of a figure, and when that settles it.
+"""The rules that judge a claim: methods are compared at every place of a figure.
 
-Ratios compare trimmed means, with intervals that hold together with probability 99 % (see ``ratio``). A claim that one
-method is never worse than others fails if some interval lies above 1, holds if all lie below 1.03, and is too close to
-call otherwise.
+Ratios compare trimmed means, with simultaneous 99 % intervals (see ``ratio``). A claim that one method is never worse
+than others fails if some interval is above 1, holds if all are below 1.03, and is too close to call otherwise.
 """
 
 from __future__ import annotations
@@ -19,14 +18,15 @@ from dpmean.experiments.results import Ratio, Row, Table, ratio
 
 NOT_WORSE, CLOSE, STEADY = 1.03, 1.25, 1.1
 RULES = (
-    f"Never worse: all intervals below {NOT_WORSE:g}; close: below {CLOSE:g}; unmoved: within {STEADY:g} either way. "
-    "Intervals are those of ratios of trimmed means to the best rival's, which is chosen afterwards, from resampled "
-    "trials; those of one claim hold together with probability 99 %. With less than 20 trials nothing is certain."
+    f"Never worse: all intervals below {NOT_WORSE:g}. Close: below {CLOSE:g}. Unchanged: between 1 / {STEADY:g} and "
+    f"{STEADY:g}. An interval is for the ratio of a trimmed mean to that of the best rival, which is chosen "
+    "afterwards; it is computed from resampled trials. All intervals of one claim hold simultaneously with probability "
+    "99 %. With fewer than 20 trials there are no intervals."
 )
 
 
 class Verdict(StrEnum):
-    """What the results say about a claim."""
+    """The verdict of the results about a claim."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -37,7 +37,7 @@ class Verdict(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A claim, the verdict, and the numbers behind it."""
+    """A claim, its verdict, and the numbers that support it."""
 
     name: str
     claim: str
@@ -48,7 +48,7 @@ class Finding:
 @final
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How two methods, or two places, compare."""
+    """The comparison of two methods, or of two places."""
 
     figure: str
     panel: float
@@ -69,12 +69,12 @@ class Results:
         self._rows = rows
 
     def table(self, name: str) -> Table:
-        """Return the results of a figure, as far as there are any."""
+        """Return the results of a figure, or an empty table."""
         figure = figures.read(name)
         return Table(self._rows.get(figure.runs, ()), figure.measure)
 
     def ratios(self, names: Iterable[str], method: str, others: Callable[[str], bool]) -> list[Compared]:
-        """Compare a method with the best of others at every place."""
+        """Compare a method with the best of the others at every place."""
         pairs = []
         for name in names:
             table = self.table(name)
@@ -89,24 +89,24 @@ class Results:
 
 
 def never_worse(name: str, claim: str, ratios: list[Compared], *, by: float = 1.0) -> Finding:
-    """Judge the claim that a method is never worse than the best of others, by more than a factor."""
+    """Judge the claim that a method is never worse than the best of the others by more than a factor."""
     if not ratios:
         return Finding(name, claim, Verdict.UNKNOWN)
     worse = sorted((one for one in ratios if one.ratio.low > by), key=lambda one: -one.ratio.middle)
     unsure = [one for one in ratios if one.ratio.low <= by and one.ratio.high >= NOT_WORSE]
     typical = math.exp(sum(math.log(one.ratio.middle) for one in ratios) / len(ratios))
-    numbers = f"{typical:.3g} times the best other's error on average"
+    numbers = f"{typical:.3g} times the error of the best other method on average"
     if worse:
         named = "; ".join(map(str, worse[:3])) + (" and others" if len(worse) > 3 else "")
         numbers += f"; worse at {len(worse)} of {len(ratios)} places: {named}"
     else:
-        numbers += f"; clearly worse at none of {len(ratios)} places, largest {largest(ratios)}"
+        numbers += f"; clearly worse at none of {len(ratios)} places; largest ratio {largest(ratios)}"
     if unsure:
-        numbers += f"; {len(unsure)} are too close to call"
+        numbers += f"; {len(unsure)} places are too close to call"
     verdict = Verdict.FAILS if worse else Verdict.OPEN if unsure else Verdict.HOLDS
     return Finding(name, claim, verdict, numbers)
 
 
 def largest(ratios: Iterable[Compared]) -> Compared:
-    """Return the place where a method does worst."""
+    """Return the place where a method performs worst."""
     return max(ratios, key=lambda one: one.ratio.middle)

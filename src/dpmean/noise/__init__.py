@@ -1,1 +1,1 @@
-"""Exact noise: a slow reference, a fast sampler of the same law, and the sources of random bits."""
+"""Exact noise: a slow reference, a fast sampler of the same distribution, and the sources of random bits."""

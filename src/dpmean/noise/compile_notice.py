@@ -1,4 +1,4 @@
-"""What is said while loops are compiled for the first time, where somebody waits: on a terminal, or in a notebook."""
+"""A notice that loops are being compiled for the first time, shown on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from typing import Any, final
 from numba.core.event import Listener, register
 
 PATIENCE = 1.0
-"""Seconds of compiling that need no word."""
+"""Seconds of compilation before the notice is shown."""
 _ONCE = (
-    "dpmean: compiling for the first time (some seconds, half a minute on a slow machine); later calls start at once\n"
+    "dpmean: compiling for the first time (a few seconds, half a minute on a slow machine); later calls start at once\n"
 )
 _EACH_TIME = (
-    "dpmean: compiling, which takes some seconds in each new process, since no folder can keep the result: set "
-    "NUMBA_CACHE_DIR to one that can be written\n"
+    "dpmean: compiling, which takes a few seconds in every new process, because no cache folder is writable: set "
+    "NUMBA_CACHE_DIR to a writable folder\n"
 )
 
 
 @final
 class CompileNotice(Listener):
-    """Listens to the compiler, and says once that it is at work, when our loops have taken longer than ``patience``.
+    """A listener to Numba's compiler that shows one notice when our loops have taken longer than ``patience``.
 
-    The compiler tells of nothing that it finds in its cache. What it compiles for others is none of our business.
+    Numba reports no event for loops from its cache. Loops of other packages are ignored.
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self.kept = True
-        """Whether what is compiled is there for the next process."""
+        """Whether compiled loops are cached for the next process."""
         self._patience = patience
         self._depth, self._began = 0, 0.0
         self._said = False
         self._timer: threading.Timer | None = None
 
     def on_start(self, event: Any) -> None:
-        """Begin to wait, where this is not within another loop that is being compiled."""
+        """Start the timer, unless this loop is compiled as a part of another one."""
         if not _is_ours(event):
             return
         self._depth += 1
@@ -48,7 +48,7 @@ class CompileNotice(Listener):
             self._timer.start()
 
     def on_end(self, event: Any) -> None:
-        """Wait no more, and remember for how long it was."""
+        """Stop the timer, and remember the time that has passed."""
         if not _is_ours(event):
             return
         self._depth -= 1
@@ -66,7 +66,7 @@ class CompileNotice(Listener):
 
 
 def is_watched() -> bool:
-    """Return whether somebody sees the error output as it is written: not so in files, pipes and workers."""
+    """Return whether a user sees the error output as it is written: not in files, pipes and worker processes."""
     stream, processes = sys.stderr, sys.modules.get("multiprocessing.process")
     if stream is None or (processes is not None and processes.parent_process() is not None):
         return False
@@ -80,5 +80,5 @@ def _is_ours(event: Any) -> bool:
 
 
 notice = CompileNotice()
-"""Of this process."""
+"""The notice of this process."""
 register("numba:compile", notice)  # type: ignore[no-untyped-call]

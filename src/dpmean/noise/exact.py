@@ -1,4 +1,4 @@
-"""The slow reference: exact samplers in whole numbers and fractions, from fair coin flips alone.
+"""The slow reference: exact samplers in integers and fractions, from fair coin flips only.
 
 Algorithms 1 to 3 of Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020).
 """
@@ -13,10 +13,10 @@ from itertools import accumulate
 from typing import Any
 
 Bits = Callable[[int], int]
-"""Returns a whole number made of that many fair coin flips."""
+"""A function that returns an integer made of the given number of fair coin flips."""
 
 CHOICE_BITS = 40
-"""Of the draw that proposes an index."""
+"""The number of bits of the draw that proposes an index."""
 
 
 def below(limit: int, bits: Bits) -> int:
@@ -46,7 +46,7 @@ def bernoulli_exp(gamma: Fraction, bits: Bits) -> bool:
 
 
 def discrete_laplace(scale: int, bits: Bits) -> int:
-    """Draw x with probability proportional to exp(-|x| / scale) (Algorithm 2 for a whole scale)."""
+    """Draw x with probability proportional to exp(-|x| / scale) (Algorithm 2 for an integer scale)."""
     while True:
         offset = below(scale, bits)
         if not bernoulli_exp(Fraction(offset, scale), bits):
@@ -71,10 +71,10 @@ def discrete_gaussian(variance: Fraction, bits: Bits) -> int:
 
 
 def poisson(mean: Fraction, bits: Bits) -> int:
-    """Draw x with probability ``exp(-mean) mean^x / x!``, in a time that grows with the mean.
+    """Draw x with probability ``exp(-mean) mean^x / x!``, in time proportional to the mean.
 
-    Sums of Poisson numbers of mean 1 are Poisson; keeping each of what they count with probability p multiplies the
-    mean by p.
+    A sum of Poisson numbers of mean 1 is Poisson; keeping each counted event with probability p multiplies the mean by
+    p.
     """
     whole = math.ceil(mean)
     counted = sum(_poisson_one(bits) for _ in range(whole))
@@ -95,10 +95,10 @@ def _poisson_one(bits: Bits) -> int:
 
 
 def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
-    """Return whole numbers with ``low <= 2^bits exp(-x) <= high`` that differ by at most 2, for x >= 0.
+    """Return integers with ``low <= 2^bits exp(-x) <= high`` that differ by at most 2, for x >= 0.
 
     The argument is halved until it is at most 1, the alternating series is summed with 2 (bits + halvings)
-    guard digits and every rounding outward, and the result is squared back.
+    guard digits and every rounding outward, and the result is squared as often as the argument was halved.
     """
     if x.numerator * 10 > x.denominator * 7 * (bits + 2):  # then exp(-x) < 2^-(bits + 1)
         return 0, 1
@@ -117,7 +117,7 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
             total_low, total_high = total_low + low, total_high + high
         if high <= 1 and k > 1:
             break
-    # The first term left out is at most the last one kept, whichever its sign.
+    # The first omitted term is at most the last one kept, whatever its sign.
     total_low, total_high = max(0, total_low - high), min(one, total_high + high)
     for _ in range(halvings):
         total_low, total_high = total_low**2 >> digits, -(-(total_high**2) >> digits)
@@ -141,9 +141,9 @@ def exactly_below(v: int, have: int, exponent: Fraction, more: Bits) -> bool:
 def choose(exponents: Sequence[int], unit: int, bits: Bits) -> int:
     """Choose an index i with probability proportional to exp(-exponents[i] / unit).
 
-    An index is proposed with probability proportional to a power of two that is not below its weight (times 2^40), by
-    one uniform draw; the rest of that draw, uniform below that power, decides whether it is kept: if it is below the
-    weight. So i is kept with probability proportional to its weight, exactly.
+    One uniform draw proposes an index, with probability proportional to a power of two at or above its weight (times
+    2^40). The rest of this draw is uniform below that power, and the index is accepted if the rest is below the weight.
+    So i is accepted with probability exactly proportional to its weight.
     """
     least = min(exponents)
     falls = (halvings(exponent - least, unit) for exponent in exponents)
@@ -157,5 +157,5 @@ def choose(exponents: Sequence[int], unit: int, bits: Bits) -> int:
 
 
 def halvings(excess: Any, unit: int) -> Any:
-    """Return how often one can be halved and still not be below ``exp(-excess / unit)``, or one less."""
+    """Return the largest k with 2^-k at or above ``exp(-excess / unit)``, or that minus one."""
     return 7213 * excess // (5000 * unit)  # 7213 / 5000 is just below 1 / ln 2

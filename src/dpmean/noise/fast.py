@@ -1,21 +1,21 @@
-"""The fast sampler: the discrete Gaussian a block at a time, provably with the law of the reference.
+"""The fast sampler of the discrete Gaussian, in blocks: it provably has the distribution of the reference.
 
-A variate is a function of one endless string of fair bits. The line of magnitudes 0, 1, 2, ... is cut into cells
-of a power of two, w, at most a sixteenth of the standard deviation:
+A variate is a function of one infinite string of fair bits. The line of magnitudes 0, 1, 2, ... is divided into cells
+whose width w is a power of two, at most a sixteenth of the standard deviation:
 
 1. a uniform real U picks cell c with probability proportional to exp(-(c w)^2 / (2 v)), by inversion;
-2. w being a power of two, log2 w bits pick the offset o inside the cell; the magnitude is m = c w + o;
-3. a uniform real V keeps it if V < exp(-(2 c w o + o^2) / (2 v)), otherwise everything starts again;
-4. one bit picks the sign; minus zero starts again.
+2. log2 w bits pick the offset o inside the cell; the magnitude is m = c w + o;
+3. a uniform real V accepts it if V < exp(-(2 c w o + o^2) / (2 v)); otherwise the procedure restarts;
+4. one bit picks the sign; minus zero is rejected.
 
-So x comes out with probability proportional to exp(-x^2 / (2 v)). Only the first 64 bits of U and 63 of V are
-looked at; when they do not settle a comparison for certain, ``settle`` extends the same string with whole numbers
-until they do. For U the bounds are whole numbers (``_cells``). For V they rest on IEEE 754 addition,
-multiplication and division alone: the exponent g is at most 0.63, its relative error at most 6 * 2^-53, the
+So x has probability proportional to exp(-x^2 / (2 v)). The kernel uses only the first 64 bits of U and 63 of V; if they
+do not decide a comparison with certainty, ``settle`` extends the same string, in integer arithmetic, until they do. For
+U the bounds are integers (``_cells``). For V they rely on IEEE 754 addition,
+multiplication and division only: the exponent g is at most 0.63, its relative error at most 6 * 2^-53, the
 Taylor polynomial of degree 18 is within 0.63^19 / 19! < 2^-69 of exp(-g), its Horner evaluation within
 40 * 2^-53, and V is rounded once: together less than 2^-47. The kernel calls anything within 2^-45 undecided.
 
-This is one file because the bounds above are those of the loops below.
+This is one file because the bounds above apply to the loops below.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from dpmean.queries.queries import Ints
 Words = NDArray[np.uint64]
 MoreWords = Callable[[int], Words]
 
-_PRECISION = 112  # bits of the cells' table before it is cut to 64
+_PRECISION = 112  # bits of the table of cells before it is cut to 64
 _LARGEST_VARIANCE = 1 << 112
 _CELLS_PER_STD = 16
 _TOLERANCE = 2.0**-45
 _BLOCK = 1 << 14
 _FAR = 30.0  # units: weights that much below the largest are proposed with the smallest power of two
 _LARGEST_UNIT = 1 << 44  # 7213 times 31 of it are below 2^63
-_MOST_CHOICES = 1 << 22  # so many powers of two add up to less than 2^63
+_MOST_CHOICES = 1 << 22  # this many powers of two add up to less than 2^63
 
 ACCEPTED, REJECTED, UNDECIDED = 0, 1, 2
 
@@ -67,18 +67,18 @@ def _cells(variance: Fraction, width: int, bits: int) -> Iterator[tuple[int, int
         ratio_low, ratio_high = ratio_low * square_low >> digits, -(-ratio_high * square_high >> digits)
         sum_low, sum_high = sum_low + low, sum_high + high
         sums.append((sum_low, sum_high))
-    # What is left out: the last weight a^(c^2) is at most one unit, 2^-digits, so later ones shrink by at least
+    # The omitted weights: the last weight a^(c^2) is at most one unit, 2^-digits, so later ones shrink by at least
     # a^(2c) <= 2^(-2 digits / c); as width >= std / 32, c is at most 32 sqrt(1.4 digits) + 1 and that factor at
     # most 0.67. Together they are less than 3 units; 2^32 are set aside.
     all_low, all_high = sum_low, sum_high + (1 << 32)
-    for low, high in sums:  # few of them are looked at
+    for low, high in sums:  # few of them are used
         yield (low << bits) // all_high, min(1 << bits, -(-(high << bits) // all_low))
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Law:
-    """What the kernel needs to know of one variance."""
+    """The data that the kernel needs for one variance."""
 
     variance: Fraction
     width: int
@@ -108,7 +108,7 @@ def _law(variance: Fraction) -> _Law:
 
 @compiled
 def _decide(words: Words, bounds: Words, width: int, half_precision: float, values: Ints, status: Ints) -> None:
-    """Decide as many candidates as 3 words each can decide for certain."""
+    """Decide those candidates that 3 words each decide with certainty."""
     last = len(bounds) - 1
     mask = np.uint64(width - 1)
     one = np.uint64(1)
@@ -144,7 +144,7 @@ def _decide(words: Words, bounds: Words, width: int, half_precision: float, valu
 
 
 def settle(words: Words, variance: Fraction, width: int, more: Bits) -> int | None:
-    """Decide one candidate exactly, extending its bits as far as needed; None means: start again."""
+    """Decide one candidate exactly, extending its bits as far as needed; None means that it is rejected."""
     first, second, third = (int(word) for word in words)
     cell = _exact_cell(first, variance, width, more)
     offset = second & (width - 1)
@@ -180,7 +180,7 @@ def discrete_gaussian(variance: Fraction, count: int, words: MoreWords) -> Ints:
 
 @compiled
 def _pick(words: Words, bounds: Words, first: int, values: Ints, status: Ints) -> None:
-    """Pick Poisson numbers by inversion, as far as one word each can do so for certain."""
+    """Pick Poisson numbers by inversion, where one word each decides with certainty."""
     last = len(bounds)
     for i in range(len(values)):
         u = words[i]
@@ -197,7 +197,7 @@ def _pick(words: Words, bounds: Words, first: int, values: Ints, status: Ints) -
 
 
 def poisson(mean: Fraction, count: int, words: MoreWords) -> Ints:
-    """Draw ``count`` Poisson numbers from uniform 64-bit words; a large mean is cut into pieces that are added up."""
+    """Draw ``count`` Poisson numbers from uniform 64-bit words; for a large mean, add up the numbers of its pieces."""
     total = np.zeros(count, dtype=np.int64)
     if not mean:
         return total
@@ -228,7 +228,7 @@ def as_bits(words: MoreWords) -> Bits:
 
 @compiled
 def _keep(out: Ints, waiting: Ints, values: Ints, status: Ints) -> int:
-    """Write what was accepted to where it is waited for; return how many places still wait, the first of the list."""
+    """Store accepted values at their positions; return how many positions still wait, first in the list."""
     left = 0
     for i in range(len(values)):
         if status[i] == REJECTED:
@@ -241,7 +241,7 @@ def _keep(out: Ints, waiting: Ints, values: Ints, status: Ints) -> int:
 
 @compiled
 def _try(words: Words, bounds: Words, width: int, half_precision: float, line: Ints, out: Ints) -> int:
-    """Decide all candidates and keep them; if one is undecided, keep nothing, and return -1."""
+    """Decide all candidates and store the accepted ones; if one is undecided, store nothing, and return -1."""
     waiting, values, status = line
     _decide(words.reshape(-1, 3), bounds, width, half_precision, values, status)
     for i in range(len(status)):
@@ -251,7 +251,7 @@ def _try(words: Words, bounds: Words, width: int, half_precision: float, line: I
 
 
 def _fill(out: Ints, law: _Law, words: MoreWords) -> None:
-    line = np.empty((3, len(out)), dtype=np.int64)  # of each candidate: its place, its value, its status
+    line = np.empty((3, len(out)), dtype=np.int64)  # for each candidate: its position, its value, its status
     line[0] = np.arange(len(out))
     while line.shape[1]:
         bits = words(3 * line.shape[1])
@@ -267,10 +267,10 @@ def _fill(out: Ints, law: _Law, words: MoreWords) -> None:
 
 
 def choose(exponents: Sequence[int], unit: int, bits: Bits) -> int:
-    """Choose as ``exact.choose`` does, from the same bits: floats tell which indices have the smallest power of two.
+    """Choose like ``exact.choose``, from the same bits; floats find the indices with the smallest power of two.
 
-    A float is within 2^-51 of an exponent that floats prepared, so exponents below 2^44 units are known to 2^-7 of a
-    unit, and whatever seems more than ``_FAR`` units above the least is more than 28 units above it.
+    The relative error of an exponent in floats is at most 2^-51, so exponents below 2^44 units are known to 2^-7 of a
+    unit. An exponent that seems more than ``_FAR`` units above the least is then more than 28 units above it.
     """
     near_to = np.asarray(exponents, dtype=np.float64)
     if len(near_to) >= _MOST_CHOICES or unit > _LARGEST_UNIT or not np.abs(near_to).max() < 2.0**44 * unit:

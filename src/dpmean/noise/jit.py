@@ -1,4 +1,4 @@
-"""How loops are compiled."""
+"""Compilation of loops with Numba."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def compiled(function: _F) -> _F:
-    """Compile a loop: no global lock, kept on disk for the next process, no liberties with arithmetic.
+    """Compile a loop: without the global lock, with a cache on disk, and with strict IEEE arithmetic.
 
-    Where nothing can be kept on disk (a read-only home, say), it is compiled in each process.
+    If nothing can be written to disk (such as a read-only home folder), it is compiled in each process.
     """
     try:
         return cast(_F, numba.njit(nogil=True, cache=True, fastmath=False)(function))

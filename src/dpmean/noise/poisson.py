@@ -1,7 +1,8 @@
-"""Poisson numbers, exactly: one uniform real picks a number by inversion, and is extended until it does so for certain.
+"""Exact Poisson numbers by inversion of a uniform real number, whose bits are extended until they decide.
 
-The table of chances is computed in whole numbers, from the most likely number outwards, every rounding outward; the
-chance of all numbers left out is bounded by a geometric series and becomes part of the bounds. No array library.
+The table of probabilities is computed in integers, from the most likely number outwards, with every rounding outward.
+The probability of all numbers left out is bounded by a geometric series, and is part of the bounds. This module needs
+no array library.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from dpmean.errors import ArgumentError
 from dpmean.noise.exact import Bits
 
 LARGEST_PIECE = 1 << 14
-"""Larger means are cut into equal pieces: sums of Poisson numbers are Poisson."""
+"""Larger means are divided into equal pieces: a sum of Poisson numbers is Poisson."""
 _PRECISION = 192
 _LARGEST_MEAN = 1 << 48
 
 
 def _chances(mean: Fraction, bits: int) -> tuple[int, list[tuple[int, int]]]:
-    """Return a first number and bounds on 2^bits P[K <= k] for it and those that follow.
+    """Return a first number, and bounds on 2^bits P[K <= k] for it and the numbers that follow.
 
-    Weights are relative to that of the most likely number, in units of 2^-digits, and end where they are below one.
+    Weights are relative to that of the most likely number, in units of 2^-digits; they end where they fall below one.
     """
     digits = bits + 64
     num, den = mean.numerator, mean.denominator
@@ -59,7 +60,7 @@ def _chances(mean: Fraction, bits: int) -> tuple[int, list[tuple[int, int]]]:
 @final
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What 64 bits can tell: ``bounds[i]`` is at most 2^64 P[K <= first + i], and at least that minus 2."""
+    """A table for 64-bit inversion: ``bounds[i]`` is at most 2^64 P[K <= first + i], and at least that minus 2."""
 
     mean: Fraction
     first: int
@@ -73,7 +74,7 @@ def table(mean: Fraction) -> Table:
     bounds = []
     for low, high in precise:
         if -(-high >> (_PRECISION - 64)) - (low >> (_PRECISION - 64)) > 2:
-            raise AssertionError("the table of chances is not tight enough: raise _PRECISION")
+            raise AssertionError("the table of probabilities is not tight enough: raise _PRECISION")
         bounds.append(low >> (_PRECISION - 64))
         if high >> (_PRECISION - 64) >= (1 << 64) - 1:
             break
@@ -84,14 +85,14 @@ def table(mean: Fraction) -> Table:
 
 
 def pieces(mean: Fraction) -> int:
-    """Return into how many equal pieces a mean is cut."""
+    """Return the number of equal pieces into which a mean is divided."""
     if not 0 <= mean <= _LARGEST_MEAN:
         raise ArgumentError(f"the mean of a Poisson number must be in [0, 2^48], got {float(mean):.3g}")
     return max(1, math.ceil(mean / LARGEST_PIECE))
 
 
 def settle(u: int, mean: Fraction, more: Bits) -> int:
-    """Return the number that a uniform real picks, whose first 64 bits are u, drawing more bits as needed."""
+    """Return the number for a uniform real whose first 64 bits are u; draw more bits as needed."""
     for have in count(64, 64):
         first, bounds = _chances(mean, have + 64)
         for i, (low, high) in enumerate(bounds):  # U lies in [u, u + 1) / 2^have

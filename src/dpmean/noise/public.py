@@ -1,4 +1,4 @@
-"""Coin flips that everyone may see: the signs of the rotation, and which rows find the centre."""
+"""Public randomness: the signs of the rotation, and the positions of the rows that find the centre."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from dpmean.noise.jit import compiled
 from dpmean.queries.queries import Floats, Ints
 
-_MULTIPLIER = 0x9E3779B1  # odd, its digits mixed: spreads neighbours over a table
+_MULTIPLIER = 0x9E3779B1  # an odd hash multiplier: it spreads neighbouring values over a table
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PublicCoins:
-    """Public randomness, a function of a short key that a release may print; privacy never rests on it."""
+    """Public randomness, a function of a short key that a release may print; privacy never depends on it."""
 
     key: str
 
@@ -28,7 +28,7 @@ class PublicCoins:
         return np.random.Philox(key=np.frombuffer(digest, dtype=np.uint64)).random_raw
 
     def digest(self) -> str:
-        """Return 16 hexadecimal digits that stand for these coins: the name of a collection."""
+        """Return 16 hexadecimal digits derived from the key: the name of a collection."""
         return hashlib.blake2b(f"{self.key}/name".encode(), digest_size=8).hexdigest()
 
     def signs(self, count: int) -> Floats:
@@ -37,7 +37,7 @@ class PublicCoins:
         return np.where(bits == 1, 1.0, -1.0)
 
     def sample(self, n: int, size: int) -> Ints:
-        """Return ``size`` different positions among n, in order; it depends on nothing but n and size."""
+        """Return ``size`` distinct positions among n, in ascending order; they depend on the key, n and size only."""
         return np.sort(self.order(n, size))
 
     def order(self, n: int, size: int) -> Ints:
@@ -55,7 +55,7 @@ class PublicCoins:
 
 @compiled
 def _different(words: NDArray[np.uint64], scale: float) -> Ints:
-    """Return the positions that words stand for, each where it occurs first, by way of a table at most half full."""
+    """Map words to positions, and return the distinct ones in order of first appearance; a hash table finds repeats."""
     mask = 1
     while mask < 2 * len(words):
         mask *= 2

@@ -1,4 +1,4 @@
-"""Where random bits come from: the operating system, or a seed for experiments."""
+"""Sources of random bits: the operating system, or a seed for experiments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpmean.noise.fast import Words
 from dpmean.queries.queries import Ints
 
 _Kind = TypeVar("_Kind", np.int64, np.uint64)
-_GROUP = 256  # seeded variates are made in groups of this size, each from its own key
+_GROUP = 256  # seeded variates are drawn in groups of this size, each from its own key
 
 
 def _system_words(count: int) -> Words:
@@ -27,12 +27,12 @@ def _system_words(count: int) -> Words:
 @final
 @dataclass(frozen=True, slots=True)
 class SecureNoise:
-    """Noise from the operating system's entropy: every call is fresh."""
+    """Noise from the operating system's entropy: every call draws new bits."""
 
     seeded = False
 
-    def at(self, step: str, start: int = 0) -> SecureNoise:  # noqa: ARG002  fresh bits need no address
-        """Return a sampler; fresh bits need no address."""
+    def at(self, step: str, start: int = 0) -> SecureNoise:  # noqa: ARG002  new bits need no address
+        """Return a sampler; new bits need no address."""
         return self
 
     def gaussian(self, variance: Fraction, count: int) -> Ints:
@@ -48,28 +48,28 @@ class SecureNoise:
         return fast.choose(exponents, unit, fast.as_bits(_system_words))
 
     def words(self, count: int) -> Words:
-        """Draw uniform whole numbers below 2^64."""
+        """Draw uniform integers below 2^64."""
         return _system_words(count)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SeededNoise:
-    """Noise that anyone with the seed can compute, for experiments; a function of (seed, step, index) alone."""
+    """Noise that anyone with the seed can compute, for experiments; a function of (seed, step, index) only."""
 
     seed: int
 
     seeded = True
 
     def at(self, step: str, start: int = 0) -> SeededSampler:
-        """Return the sampler of a step, from variate number ``start`` on."""
+        """Return the sampler of a step, beginning at variate number ``start``."""
         return SeededSampler(self.seed, step, start)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SeededSampler:
-    """The variates of one step, from number ``start`` on."""
+    """The variates of one step, beginning at number ``start``."""
 
     seed: int
     step: str
@@ -88,11 +88,11 @@ class SeededSampler:
         return fast.choose(exponents, unit, fast.as_bits(self._words(self.start // _GROUP)))
 
     def words(self, count: int) -> Words:
-        """Draw uniform whole numbers below 2^64."""
+        """Draw uniform integers below 2^64."""
         return self._grouped(count, lambda words: words(_GROUP))
 
     def _grouped(self, count: int, draw: Callable[[Callable[[int], Words]], NDArray[_Kind]]) -> NDArray[_Kind]:
-        """Draw all groups that hold some of the variates that are asked for."""
+        """Draw all groups that contain some of the requested variates."""
         first, last = self.start // _GROUP, (self.start + max(count, 1) - 1) // _GROUP
         skip = self.start - first * _GROUP
         groups = [draw(self._words(group)) for group in range(first, last + 1)]

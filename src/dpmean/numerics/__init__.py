@@ -1,1 +1,1 @@
-"""The arithmetic: the grid, the rotation, shells, noisy binary search, quantiles of errors."""
+"""Numerical methods: the grid, the rotation, shells, noisy binary search, quantiles of errors."""

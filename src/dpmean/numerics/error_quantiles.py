@@ -1,4 +1,4 @@
-"""How large may an error be? Quantiles of what noise and bias add up to."""
+"""Margins of error: quantiles of the sum of noise and bias."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Floats
 
-_MANY = 1000  # degrees of freedom from which on Wilson and Hilferty's cube is exact to four digits
+_MANY = 1000  # with more degrees of freedom, Wilson and Hilferty's formula is accurate to four digits
 
 
 def normal_quantile(confidence: float) -> float:
-    """Return the value that a standard normal stays below with the given probability."""
+    """Return a quantile of the standard normal distribution."""
     return NormalDist().inv_cdf(confidence)
 
 
 def check_confidence(confidence: float) -> None:
-    """Refuse what is no probability of an interval."""
+    """Refuse a confidence level that is not between 0 and 1."""
     if not isinstance(confidence, float) or not 0 < confidence < 1:
-        raise ArgumentError(f"confidence must lie between 0 and 1 (0.95, say), got {confidence!r}")
+        raise ArgumentError(f"confidence must lie between 0 and 1, such as 0.95, got {confidence!r}")
 
 
 @lru_cache(maxsize=256)
 def length_quantile(d: float, confidence: float) -> float:
-    """Return the length that a standard normal vector in d dimensions stays below with the given probability.
+    """Return a quantile of the norm of a standard normal vector in d dimensions.
 
-    ``d`` need not be an integer: the square of the length has the chi-squared distribution with d degrees of freedom.
+    ``d`` need not be an integer: the squared norm has the chi-squared distribution with d degrees of freedom.
     """
     check_confidence(confidence)
     spread = 2 / (9 * d)
@@ -44,9 +44,9 @@ def length_quantile(d: float, confidence: float) -> float:
 
 
 def uneven_length_quantile(stds: Floats, confidence: float, means: Floats | None = None) -> float:
-    """Return the length that a normal vector with such standard deviations stays below with the given probability.
+    """Return a quantile of the norm of a normal vector with the given standard deviations.
 
-    If they differ, or the vector is not centred, the squared length is replaced by a shifted and scaled chi-squared
+    If they differ, or the vector is not centred, the squared norm is approximated by a shifted and scaled chi-squared
     variable with the same mean, variance and skewness (Buckley and Eagleson 1988).
     """
     least, most = float(stds.min()), float(stds.max())
@@ -75,11 +75,11 @@ def _below(shape: float, x: float) -> float:
 
 
 def tail_bias(n: int, spread: float, ceiling: float, pressure: float) -> float:
-    """Return how far rows beyond the ceiling may move the mean, in ceilings, if their number falls like a power.
+    """Return how far rows beyond the ceiling may move the mean, in ceilings, if their number falls like a power law.
 
-    About a quarter of the rows are beyond the spread, and ``pressure / index`` beyond the ceiling, where the choice
-    of the ceiling balances (one row more against ``1 / pressure`` less of its logarithm); ``index`` is the power that
-    joins the two. Such rows exceed the ceiling by one in ``index - 1`` ceilings on average.
+    About a quarter of the rows are beyond the spread, and ``pressure / index`` rows beyond the ceiling: the choice of
+    the ceiling balances one more row against ``1 / pressure`` of its logarithm. ``index`` is the exponent of the power
+    law between the two. Such rows exceed the ceiling by ``1 / (index - 1)`` ceilings on average.
     """
     if pressure <= 0:
         return 0.0
@@ -91,9 +91,9 @@ def tail_bias(n: int, spread: float, ceiling: float, pressure: float) -> float:
 
 
 def error_quantile(noise_stds: Floats, bias: float, bias_std: float, confidence: float) -> float:
-    """Return a bound on the length of noise plus bias that holds with the given probability, or more.
+    """Return a bound on the norm of noise plus bias that holds with at least the given probability.
 
-    The bias is known up to noise of its own. It may point anywhere: it is taken to point where the noise is largest.
+    The bias is known up to noise of its own. Its direction is unknown: that of the largest noise is assumed.
     """
     check_confidence(confidence)
     most = int(np.argmax(noise_stds))
@@ -109,7 +109,7 @@ def error_quantile(noise_stds: Floats, bias: float, bias_std: float, confidence:
 
 
 def _absolute_quantile(mean: float, std: float, confidence: float) -> float:
-    """Return what the absolute value of a normal variable stays below with the given probability."""
+    """Return a quantile of the absolute value of a normal variable."""
     if std == 0:
         return mean
     normal, low, high = NormalDist(mean, std), mean, mean + std * normal_quantile((1 + confidence) / 2)
@@ -122,6 +122,6 @@ def _absolute_quantile(mean: float, std: float, confidence: float) -> float:
 
 
 def error_quantiles(noise_stds: Floats, bias: float, bias_std: float, confidence: float) -> Floats:
-    """Return such a bound for each column by itself."""
+    """Return such a bound for each column separately."""
     known = {std: error_quantile(np.array([std]), bias, bias_std, confidence) for std in set(noise_stds.tolist())}
     return np.array([known[std] for std in noise_stds.tolist()])

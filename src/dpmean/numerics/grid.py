@@ -1,4 +1,4 @@
-"""From reals to whole numbers: the grid of the data, the ladder of radii, and the width of integers."""
+"""From real numbers to integers: the grid of the data, the ladder of radii, and the number of bits."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ import numpy as np
 from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Ball, BallSquares, Bins, Distances, Floats, Ints, Pairs, Shells, Sides
 
-RADII_PER_OCTAVE = 64  # a power of two; compiled kernels keep it on disk: touch rows/numba_kernels.py when it changes
+RADII_PER_OCTAVE = 64  # a power of two; cached kernels contain it: touch rows/numba_kernels.py when it changes
 SQUARE_BITS = 32
-"""What the squares of one row add up to has so many bits at most: then their noise fits 64 bits, too, at any budget."""
-_EXACT = 2.0**52  # whole numbers up to here are exact in a float, and so are their sums
+"""The largest number of bits of the sum of squares of one row, so that its noise fits in 64 bits at any budget."""
+_EXACT = 2.0**52  # integers up to here, and their sums, are exact in a float
 
 
 def power_of_two_at_most(x: float) -> float:
-    """Return the largest power of two that is not above x."""
+    """Return the largest power of two at or below x."""
     return math.ldexp(1.0, math.frexp(x)[1] - 1)
 
 
 def as_power(power: float) -> str:
-    """Write a power of two so that it can be pasted."""
+    """Return a power of two as a Python expression."""
     return f"2.0**{math.frexp(power)[1] - 1}"
 
 
 def padded(d: int) -> int:
-    """Return the smallest power of two that is not below d (remark 3.1)."""
+    """Return the smallest power of two at or above d (remark 3.1)."""
     return 1 << (d - 1).bit_length()
 
 
 def finest_step(reach: float, d: int) -> float:
-    """Return the smallest power of two in which rotated rows are exact whole numbers."""
+    """Return the smallest power of two in units of which rotated rows are exact integers."""
     return 2 * power_of_two_at_most(reach * math.sqrt(padded(d)) / _EXACT)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Reals as multiples of ``step``, a power of two, for rows of norm at most ``reach`` (remark 3.2)."""
+    """A grid of multiples of ``step``, a power of two, for rows of norm at most ``reach`` (remark 3.2)."""
 
     step: float
     reach: float
@@ -62,7 +62,7 @@ class Grid:
 
     @staticmethod
     def at_least(step: float, reach: float, d: int) -> Grid:
-        """Return a grid with the largest power of two up to ``step``, or the finest that arithmetic can carry."""
+        """Return a grid with the largest power of two up to ``step``, or the finest one that arithmetic allows."""
         fine = max(power_of_two_at_most(step), finest_step(reach, d))
         return Grid(min(fine, power_of_two_at_most(reach / math.sqrt(d))), reach, d)
 
@@ -71,32 +71,32 @@ class Grid:
         return np.rint(values / self.step) * self.step
 
     def distances(self, centre: Floats) -> Distances:
-        """Return the question "how far from the centre?", from the grid's resolution to all that can occur."""
+        """Return the query for distances from the centre, from the grid's resolution to the largest distance."""
         return Distances(centre=centre, low=self.lowest, points=self._points(float(np.linalg.norm(centre))))
 
     def sides(self, centre: Floats) -> Sides:
-        """Return the question "how far above the centre, how far below?", for d = 1."""
+        """Return the query for distances above and below the centre, for d = 1."""
         return Sides(centre=centre, low=self.lowest, points=self._points(float(np.linalg.norm(centre))))
 
     def pairs(self) -> Pairs:
-        """Return the question "how far apart?", in multiples of sqrt(2): half an octave above the other ladders."""
+        """Return the query for distances in pairs; its ladder begins half an octave above the others."""
         return Pairs(low=self.lowest + RADII_PER_OCTAVE // 2, points=self._points(self.reach))
 
     @property
     def lowest(self) -> int:
-        """The first rung that matters: the grid's resolution."""
+        """The first rung of the ladder: the grid's resolution."""
         return radius_index(self.step * math.sqrt(self.d) / 2)
 
     def _points(self, length: float) -> int:
         return radius_index(self.reach + length) - self.lowest + 1
 
     def ball(self, centre: Floats, radius: float) -> Ball:
-        """Return the ball of a radius in the finest unit that whole-number arithmetic can carry."""
+        """Return the ball of a radius in the finest unit that integer arithmetic allows."""
         unit = power_of_two_at_most(radius) / 2.0 ** (norm_bits(self.d) - 2)
         return Ball(centre=centre, unit=unit, radius=int(radius / unit))
 
     def ball_squares(self, centre: Floats, radius: float, n: int) -> BallSquares:
-        """Return the squares of rows in a ball, for n rows: in a unit so coarse that all of them add up in 64 bits."""
+        """Return the query for squares of n rows in a ball, in a unit in which their sum fits in 64 bits."""
         ball = self.ball(centre, radius)
         bits = min(SQUARE_BITS, 61 - n.bit_length())
         return BallSquares(centre, ball.unit, ball.radius, max(2 * ball.radius.bit_length() - bits, 0))
@@ -104,8 +104,7 @@ class Grid:
     def shells(self, centre: Floats, radii: Sequence[float], n: int) -> Shells:
         """Return balls of the given radii, the largest first, for n rows.
 
-        Directions get 12 bits more than rows if n of them then still add up to less than 2^62, otherwise the unit is
-        coarser.
+        Directions have 12 bits more than rows. The unit is coarse enough that n directions add up to less than 2^62.
         """
         room = 62 - n.bit_length()
         bits = min(norm_bits(self.d) - 1, room - 12)
@@ -113,13 +112,15 @@ class Grid:
         wholes = tuple(int(radius / unit) for radius in radii)
         length = 1 << (bits + 12)
         if length // max(wholes[-1], 1) >= 1 << 31:  # a kernel multiplies rows by this
-            raise ArgumentError(f"the smallest radius, {radii[-1]:.3g}, is too small beside {radii[0]:.3g}")
+            raise ArgumentError(
+                f"the smallest radius, {radii[-1]:.3g}, is too small for the largest one, {radii[0]:.3g}"
+            )
         return Shells(centre, unit, wholes, length)
 
     def bins(self, centre: Floats, least: float, n: int) -> Bins:
-        """Return bins for n rows, from the radius ``least`` to all that can occur.
+        """Return bins for n rows, from the radius ``least`` to the largest distance.
 
-        Whole radii lie between half of 2^bits and 2^bits, and so do their units to the radii themselves.
+        In its own unit, each radius is an integer between half of 2^bits and 2^bits.
         """
         distances = self.distances(centre)
         first = max(radius_index(least), self.lowest)
@@ -134,12 +135,12 @@ class Grid:
 
 
 def norm_bits(d: int) -> int:
-    """Return the bits per coordinate for which d squares add up to less than 2^62, at most 30."""
+    """Return the largest number of bits per coordinate, at most 30, for which d squares add up to less than 2^62."""
     return min(30, (62 - (d - 1).bit_length()) // 2)
 
 
 def radius_index(radius: float) -> int:
-    """Return the first rung of the ladder of radii that is not below ``radius``."""
+    """Return the first rung of the ladder of radii at or above ``radius``."""
     return math.ceil(math.log2(radius) * RADII_PER_OCTAVE - 1e-9)
 
 
@@ -150,7 +151,7 @@ def radius_at(index: int) -> float:
 
 
 def squared_rungs() -> Ints:
-    """Return the squares of the rungs of one octave, ``4^(rung / 64)``, as whole multiples of 2^-60."""
+    """Return the squares of the rungs of one octave, ``4^(rung / 64)``, as integer multiples of 2^-60."""
     wholes = [1 << (60 * RADII_PER_OCTAVE + 2 * rung) for rung in range(RADII_PER_OCTAVE)]
     for _ in range(RADII_PER_OCTAVE.bit_length() - 1):
         wholes = [math.isqrt(whole) for whole in wholes]

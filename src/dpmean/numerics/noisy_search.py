@@ -1,4 +1,4 @@
-"""PrivQuant (Algorithm 1): a noisy binary search for a quantile, for many values at once."""
+"""PrivQuant (Algorithm 1 of the paper): a noisy binary search for a quantile, for many values at once."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from dpmean.queries.queries import Ints
 
 
 def questions(points: int) -> int:
-    """Return how many comparisons always suffice to single out one of ``points`` points."""
+    """Return the number of comparisons that a binary search among ``points`` points needs."""
     return (points - 1).bit_length()
 
 
 def rank_error(noise_std: float, comparisons: int, failure: float) -> float:
-    """Return tau: with probability 1 - failure no comparison errs by more ranks (Theorem 3.1, repaired).
+    """Return tau: with probability 1 - failure, no comparison errs by more ranks (Theorem 3.1, corrected).
 
-    The tail of the Gaussian is P[|Z| > t] <= 2 exp(-t^2 / (2 sd^2)), hence the factor 2 inside the root that the
-    paper's statement lacks; only one side of the tail can mislead a comparison.
+    The tail of the Gaussian is P[|Z| > t] <= 2 exp(-t^2 / (2 sd^2)). This gives the factor 2 inside the root, which the
+    paper's statement lacks. Only one side of the tail can mislead a comparison.
     """
     return noise_std * math.sqrt(2 * math.log(max(comparisons, 1) / failure))
 
 
 def search(counter: RankCounter, rank: float) -> Ints:
-    """Return, for each value, the index of the first point with more than ``rank`` rows at or below it, or so.
+    """Return, for each value, the approximate index of the first point with more than ``rank`` rows at or below it.
 
-    Exactly the paid number of questions is asked, whatever the answers.
+    The number of queries does not depend on the answers: it is the number that was paid for.
     """
     if counter.size == 1:
         return np.array([_search_one(counter, rank)])
@@ -42,7 +42,7 @@ def search(counter: RankCounter, rank: float) -> Ints:
 
 
 def _search_one(counter: RankCounter, rank: float) -> int:
-    """Search for one value: the same, without arrays of one."""
+    """Search for one value: the same algorithm, without arrays of length one."""
     left, right, index = 0, counter.points - 1, np.empty(1, dtype=np.int64)
     for _ in range(counter.questions):
         index[0] = middle = (left + right) // 2

@@ -1,4 +1,4 @@
-"""The public random rotation: signs, padding, the Hadamard transform, and where its coordinates can lie."""
+"""The public random rotation: signs, padding, the Hadamard transform, and the range of rotated coordinates."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid, padded, power_of_two_at_most
 from dpmean.queries.queries import Coordinates, Floats
 
-_MISSED = 1e-6  # chance that the rotated mean leaves the searched range (then its coordinate is clamped)
+_MISSED = 1e-6  # the probability that the rotated mean leaves the searched range (its coordinate is clamped then)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rotation:
-    """The map ``x -> H D x`` on padded rows, in whole multiples of the grid's step.
+    """The map ``x -> H D x`` on padded rows, in integer multiples of the grid's step.
 
-    It is not normalised, so that whole numbers stay whole; H D is its own inverse up to a factor ``width``
+    It is not normalised, so that integers stay integers; H D is its own inverse up to a factor ``width``
     and the order of D and H.
     """
 
@@ -40,35 +40,35 @@ class Rotation:
 
     @property
     def spacing(self) -> float:
-        """Distance between two points of the line that is searched.
+        """The distance between two points of the line that is searched.
 
-        Once normalised that is one step or less, unless more than 2^31 points would be needed.
+        After normalisation it is at most one step, unless more than 2^31 points would be needed.
         """
         usual = float(1 << (self.width.bit_length() - 1) // 2)
         return max(usual, power_of_two_at_most(self._farthest / 2**28))
 
     @property
     def half_points(self) -> int:
-        """How many points of the line lie on each side of zero."""
+        """The number of points of the line on each side of zero."""
         return math.ceil(self._farthest / self.spacing)
 
     @property
     def _farthest(self) -> float:
-        """How far from zero the rotated mean can be, in steps.
+        """The largest distance of the rotated mean from zero, in steps.
 
         A vector of norm ``reach`` has coordinates below ``reach sqrt(2 ln(4 width / beta))`` with probability
-        1 - beta (Lemma 3.4), and never above ``reach sqrt(width)``: no point beyond is ever asked about.
+        1 - beta (Lemma 3.4), and never above ``reach sqrt(width)``: no point beyond is ever queried.
         """
         spread = min(math.sqrt(self.width), math.sqrt(2 * math.log(4 * self.width / _MISSED)))
         return self.grid.reach / self.grid.step * spread
 
     @property
     def points(self) -> int:
-        """How many points the line has."""
+        """The number of points of the line."""
         return 2 * self.half_points + 1
 
     def views(self, size: int) -> Iterator[Coordinates]:
-        """Return all coordinates as questions about at most ``size`` of them at a time."""
+        """Yield queries for all coordinates, at most ``size`` at a time."""
         size = min(1 << size.bit_length() - 1, self.width)
         for first in range(0, self.width, size):
             yield Coordinates(
@@ -82,7 +82,7 @@ class Rotation:
             )
 
     def back(self, rotated: Floats) -> Floats:
-        """Undo the rotation of one public vector: multiples of the step in, the d coordinates of a row out."""
+        """Undo the rotation of one public vector in multiples of the step, and return its d coordinates."""
         values = self.signs * hadamard(rotated) / self.width * self.grid.step
         return values[: self.grid.d]
 

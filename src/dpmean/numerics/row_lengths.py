@@ -1,7 +1,7 @@
-"""How far rows are from their mean, in spreads, if their columns are independent and all have the same law.
+"""Distances of rows from their mean, in spreads, if their columns are independent with the same distribution.
 
-A law is that of one column, with mean 0 and variance 1. The square of the distance adds up over the columns, so its
-distribution is a convolution, which is computed on a grid.
+A ``Law`` is the distribution of one column, with mean 0 and variance 1. The squared distance is a sum over the columns,
+so its distribution is a convolution, which is computed on a grid.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from dpmean.queries.queries import Floats
 
 _POINTS = 1 << 14
 _MANY = 4096
-"""From so many columns on, distances vary around one spread by a part that falls with the root of their number."""
+"""With more columns than this, distances vary around one spread by a part that falls with the root of their number."""
 _LEAST = 1e-9
 """Smaller probabilities are treated as this one."""
 _WINDOW = np.exp(np.linspace(-1.2, 1.2, 13))
-"""Probabilities around one, over which quantiles are averaged, so that steps of a discrete law become slopes."""
+"""Factors for probabilities over which quantiles are averaged, to smooth the steps of a discrete distribution."""
 _STEPS = 2.0 ** (-np.arange(17) / 8)
-"""Radii to clip at, from where rows end to a quarter of that."""
+"""Radii at which to clip, from the distance at which rows end to a quarter of it."""
 
 _LARGEST = 3.5
-"""The largest of many draws of ``STUDENT``, in multiples of the root of their number, about."""
+"""The approximate largest of many draws of ``STUDENT``, divided by the root of their number."""
 
 Tail = Callable[[Floats], Floats]
 
@@ -36,15 +36,15 @@ Tail = Callable[[Floats], Floats]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Law:
-    """The distribution of one column: how likely it is more than so far above its mean, and below."""
+    """The distribution of one column: the probabilities to exceed a distance above its mean, and below it."""
 
     above: Tail
     below: Tail
     skewness: float = 0.0
     farthest: float = 0.0
-    """How far it may be from its mean, where that differs between the sides."""
+    """The largest distance from its mean, if the two sides differ."""
     heavy: float = 0.0
-    """If the variance is infinite: a row is farther than a large r with a probability of this much over r squared."""
+    """If the variance is infinite: a row exceeds a large distance r with this probability divided by r squared."""
 
 
 def _symmetric(both: Tail) -> Law:
@@ -55,7 +55,7 @@ def _symmetric(both: Tail) -> Law:
 
 
 def _normal_tail(x: Floats) -> Floats:
-    """Return the probability that a standard normal is above."""
+    """Return the probability that a standard normal exceeds x."""
     return np.asarray(np.frompyfunc(math.erfc, 1, 1)(x / math.sqrt(2)), dtype=float) / 2
 
 
@@ -68,7 +68,7 @@ def _lognormal_below(far: Floats) -> Floats:
 
 
 def points(values: tuple[float, ...], weights: tuple[float, ...]) -> Law:
-    """Return the law of a few values, which is brought to mean 0 and variance 1."""
+    """Return the distribution of a few values, standardised to mean 0 and variance 1."""
     raw, parts = np.array(values), np.array(weights) / sum(weights)
     centred = raw - raw @ parts
     places = centred / math.sqrt(centred**2 @ parts)
@@ -90,13 +90,13 @@ LOGNORMAL = Law(
     lambda far: _normal_tail(np.log(_LOG_MEAN + far * _LOG_STD)), _lognormal_below, (math.e + 2) * math.sqrt(math.e - 1)
 )
 STUDENT = replace(_symmetric(lambda far: 1 - far / np.sqrt(2 + far**2)), heavy=1.0)
-"""Student's t with 2 degrees of freedom, not brought to variance 1: it has none. See ``student_std``."""
+"""Student's t with 2 degrees of freedom. It is not standardised, as its variance is infinite: see ``student_std``."""
 
 
 def student_std(draws: int) -> float:
-    """Return about the standard deviation of so many draws of ``STUDENT``, which grows with their number.
+    """Return the approximate standard deviation of a number of draws of ``STUDENT``, which grows with the number.
 
-    The largest is about the root of that number, so it is that of draws which do not exceed a few times as much.
+    The largest draw is about the root of their number, so draws are taken to be limited to a few times this.
     """
     most = _LARGEST * math.sqrt(draws)
     return math.sqrt(2 * (math.asinh(most / math.sqrt(2)) - most / math.sqrt(2 + most**2)))
@@ -114,7 +114,7 @@ def distance_quantile(law: Law, d: int, beyond: float) -> float:
 
 
 def half_width(law: Law, beyond: float) -> float:
-    """Return half the length of an interval that one column leaves with this probability, half of it on either side."""
+    """Return the half-width of the interval that one column leaves with this probability, half of it on each side."""
     each = min(max(beyond, _LEAST), 0.5) * _WINDOW / 2
     total = np.zeros(len(each))
     for tail in (law.above, law.below):
@@ -138,9 +138,9 @@ def _quantile(law: Law, d: int, beyond: float) -> float:
 
 @lru_cache(maxsize=128)
 def _survival(law: Law, d: int, decade: int) -> tuple[float, Floats]:
-    """Return the step of a grid of squared distances, and the probability of each of its cells and all beyond.
+    """Return the step of a grid of squared distances, and the probability to be in each cell or beyond it.
 
-    The grid reaches so far that what lies beyond is far less likely than ``10^decade``.
+    The probability beyond the grid is far below ``10^decade``.
     """
     low, high = 1e-3, 1e30
     while high > 1.001 * low:
@@ -160,11 +160,11 @@ def _outside(law: Law, far: Floats) -> Floats:
 
 
 def best_error(law: Law, directions: int, d: int, n: int, noise: float, beyond: float) -> float:
-    """Return the smallest error over the radii at which n rows may be clipped, in spreads.
+    """Return the smallest error, in spreads, over the radii at which n rows may be clipped.
 
-    ``noise`` is that on the mean of rows in a unit ball. Clipping at a radius pulls the mean of the rows beyond
-    towards the centre; what remains is multiplied by the inverse of how much of a shift it shows. There are two more
-    errors then: the mean of what was cut off is not zero in a sample, nor in the law where that is skewed.
+    ``noise`` is that on the mean of rows in a unit ball. Clipping at a radius shrinks a shift of the rows by a known
+    factor, which is corrected for. Two errors remain: the mean of the parts that were cut off is not zero in a sample,
+    nor in a skewed distribution.
     """
     end = distance_quantile(law, directions, beyond)
     beyond = min(max(beyond, _LEAST), 0.5)
@@ -184,7 +184,7 @@ def best_error(law: Law, directions: int, d: int, n: int, noise: float, beyond: 
 
 @lru_cache(maxsize=128)
 def _sums(law: Law, directions: int, decade: int) -> tuple[Floats, Floats]:
-    """Return distances on a grid, and from each on the sums of all probabilities times powers of the distance."""
+    """Return distances on a grid, and the sums from each one on of probabilities times powers of the distance."""
     columns = min(directions, _MANY)
     step, survival = _survival(law, columns, decade)
     mass = np.maximum(survival - np.append(survival[1:], 0.0), 0.0)[: len(survival) // 2]
@@ -197,7 +197,7 @@ def _sums(law: Law, directions: int, decade: int) -> tuple[Floats, Floats]:
 
 
 def _pull(law: Law, radii: Floats) -> Floats:
-    """Return how far clipping one column at each of these distances moves its mean."""
+    """Return by how much clipping one column at each of these distances moves its mean."""
     inner = 1.02 * radii
     far = inner + np.linspace(0, 1, 200)[:, np.newaxis] * np.maximum(law.farthest - inner, 0.0)
     return np.asarray(np.abs(np.trapezoid(law.above(far) - law.below(far), far, axis=0)))

@@ -1,1 +1,1 @@
-"""From a request to a release."""
+"""The pipeline: it turns a request into a release, or into a forecast."""

@@ -1,4 +1,4 @@
-"""What every trust model has in common: whether there are enough rows, and the answer in the user's units."""
+"""Steps that all trust models share: check that there are enough rows, and convert the answer to the user's units."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from dpmean.version import __version__
 from dpmean.warning import warn_user
 
 TWO_SIDED = 1.2
-"""Bounds allow for a bias on one side; noise on the number of rows may go either way."""
+"""The factor for noise on the number of rows: bounds assume a one-sided bias, but this noise has two sides."""
 
 
 def check_rows(
     need: Need, n: int, rows: str, setting: str, *, allow_few_rows: bool, paid: tuple[Receipt, ...] = ()
 ) -> str:
-    """Return a warning if there are so few rows that the answer is unreliable, or else ""; refuse too few.
+    """Refuse too few rows; return a warning if there are so few that the answer is unreliable, otherwise "".
 
-    ``rows`` says how many there are in words, and ``paid`` what it cost to know that. The warning is for after the
-    release is recorded, as it may tell a number that was paid for.
+    ``rows`` is the text for their number, and ``paid`` the cost of a noisy number. Show the warning only after the
+    release has been recorded, as it may contain the noisy number.
     """
     fine, risky = math.ceil(need.fine), math.ceil(need.risky)
     verdict, these = need.verdict(n), f"{rows} {'is' if n == 1 else 'are'}"
@@ -47,19 +47,19 @@ def check_rows(
         better = f", {fine} are recommended" if fine > risky else ""
         raise TooFewRowsError(
             f"{these} too few for {setting}: at least {risky} are needed{better}. Use more rows (check that "
-            "X is not transposed) or a larger budget, or go on at your own risk with allow_few_rows=True" + spent,
+            "X is not transposed) or a larger budget, or continue at your own risk with allow_few_rows=True" + spent,
             rows_needed=risky,
             receipts=paid,
         )
-    return f"{these} too few for {setting}: the answer may be far off, whatever noise_std says."
+    return f"{these} too few for {setting}: the mean may be far off, even if noise_std is small."
 
 
 def warn(few_rows: str, delta: Number | None, n: int) -> None:
-    """Warn of few rows, and of a delta that protects single rows badly."""
+    """Warn about few rows, and about a delta that is too large to protect single rows."""
     if few_rows:
         warn_user(few_rows, TooFewRowsWarning)
     if delta is not None and delta * n >= 1:
-        warn_user(f"delta={delta} is not below 1/n: a release could publish whole rows")
+        warn_user(f"delta={delta} is not below 1/n: a release could reveal whole rows")
 
 
 def in_user_units(
@@ -75,10 +75,10 @@ def in_user_units(
     number_std: float = 0.0,
     value_counts: ValueCounts | None = None,
 ) -> Release:
-    """Put an estimate back into the user's units.
+    """Convert an estimate to the user's units.
 
-    If the number of rows is private, the noise on it, of ``number_std`` rows, is noise on the mean as well: what was
-    added up, relative to a centre, was divided by it.
+    If the number of rows is private, its noise (``number_std`` rows) also adds noise to the mean, because the sum
+    relative to the centre was divided by that number.
     """
     domain, scales = domain if estimate.domain is None else estimate.domain, estimate.scales
     moved = (estimate.mean - estimate.centre if estimate.moved is None else estimate.moved) * (number_std / n)
@@ -92,7 +92,7 @@ def in_user_units(
     radius_unit = estimate.radius_unit or ("" if same or scales is not None else " half-widths of the bounds")
     variances = estimate.variances
     if variances is not None:
-        seen = np.array(variances.values) + (estimate.mean - estimate.centre) ** 2  # what was divided by the number
+        seen = np.array(variances.values) + (estimate.mean - estimate.centre) ** 2  # the quotient by the noisy number
         noise = np.hypot(variances.noise_std, seen * (number_std / n))
         variances = replace(variances, noise_std=tuple(noise.tolist())).times(domain.scale)
     release = Release(
@@ -117,7 +117,7 @@ def in_user_units(
 
 
 def bound_of(domain: Domain, norm_bound: float | None) -> NormBound | BoxBounds:
-    """Return the bound as the release keeps it."""
+    """Return the bound in the form that a release stores."""
     if domain.lower is not None and domain.upper is not None:
         return BoxBounds(tuple(domain.lower.tolist()), tuple(domain.upper.tolist()))
     reach = float(domain.reach)
@@ -142,7 +142,7 @@ def make_outlook(
     rows_least: int = 0,
     budget_least: float = math.inf,
 ) -> Outlook:
-    """Put together what to expect of n rows on such terms."""
+    """Assemble the outlook for n rows from its parts."""
     return Outlook(
         n=n,
         d=d,

@@ -1,4 +1,4 @@
-"""The central model: run an estimator on the rows that a request is about, or say what to expect of it."""
+"""The central model: run an estimator on the rows of a request, or forecast its error."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from dpmean.trust.central.curator import Curator
 from dpmean.trust.central.noisy_counter import count_rows, count_values
 
 _MARGIN = 2
-"""Standard deviations of the noise on a private number of rows that should not make them too few."""
+"""A margin for the noise on a private number of rows, in standard deviations, for the recommended minimum."""
 Curate = Callable[[Rows, Zcdp, Noise, Neighbours], Any]
-"""How a curator is given rows, a budget and noise."""
+"""A function that makes a curator from rows, a budget and noise."""
 
 
 def run(X: Any, request: Request) -> Release:
@@ -56,8 +56,8 @@ def run(X: Any, request: Request) -> Release:
 def run_job(job: Job, counted: Callable[[], None] | None = None, curate: Curate = Curator) -> Release:
     """Release the mean of rows with the estimator of a request.
 
-    ``counted`` is called when a private number of rows has been drawn. Every argument was read before: from here on,
-    what goes wrong is about rows.
+    ``counted`` is called after a private number of rows has been drawn. All arguments were read before, so later errors
+    are about rows.
     """
     request, source = job.request, job.source
     budget, neighbours = request.terms.zcdp, request.terms.neighbours
@@ -73,7 +73,7 @@ def run_job(job: Job, counted: Callable[[], None] | None = None, curate: Curate 
         lambda: _ask(job, number, noise, coins, curate), "the number of rows, without a mean"
     )
     delta = request.terms.delta
-    if not number.private:  # a number that was paid for is told after that was recorded
+    if not number.private:  # a noisy number is shown only after its cost has been recorded
         warn(few_rows, delta, number.n)
     if request.ledger is not None:
         request.ledger.record(release, asked=budget)
@@ -85,7 +85,7 @@ def run_job(job: Job, counted: Callable[[], None] | None = None, curate: Curate 
 def _ask(
     job: Job, number: _Number, noise: SecureNoise | SeededNoise, coins: PublicCoins, curate: Curate
 ) -> tuple[Release, str]:
-    """Return the release of an estimator, and a warning if there are few rows."""
+    """Return the release of the estimator, and a warning if there are few rows."""
     request, terms = job.request, job.request.terms
     domain, grid = job.setting.at(number.n)
     estimator = request.build(grid, coins, job.shaping)
@@ -116,7 +116,7 @@ def _ask(
 
 
 def _seen(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows:
-    """Return the rows as an estimator may see them: persons in a secret order, and a private number hidden."""
+    """Return the rows for an estimator: persons in a secret order, and a private number of rows hidden."""
     rows = source.rows(domain)
     if unit_of(source) is not None:
         rows = rows.take(shuffled(rows.n, noise, "persons"))
@@ -124,7 +124,7 @@ def _seen(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows
 
 
 def _settings(job: Job, domain: Domain, rows: PassCounter, *, step: float, coins: str, few_rows: bool) -> Settings:
-    """Return the public choices of a run, once rows were read."""
+    """Return the public settings of a run, after the rows were read."""
     delta, source = job.request.terms.delta, job.source
     return Settings(
         bound=bound_of(domain, job.request.bound.norm_bound),
@@ -141,7 +141,7 @@ def _settings(job: Job, domain: Domain, rows: PassCounter, *, step: float, coins
 
 
 def _missing(job: Job) -> dict[str, Any]:
-    """Return what became of missing values: in which columns, or True for all that have no names."""
+    """Return how missing values were treated: in which columns, or True for all columns if they have no names."""
     missing, names, d = job.request.missing, job.source.names, job.source.shape[1]
     if names is None and not missing.named:
         return {"imputed": missing.others is Missing.IMPUTE, "dropped": missing.others is Missing.DROP}
@@ -154,14 +154,14 @@ def _missing(job: Job) -> dict[str, Any]:
 
 
 def unit_of(source: Source) -> str | None:
-    """Return what all rows of one person are known by; None if every row is protected for itself."""
+    """Return the name of the key of persons; None if single rows are protected."""
     return source.unit if isinstance(source, InMemory) else None
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """How many rows there are, as everybody may know, what it cost to know, and what is left of the budget."""
+    """The public number of rows, with its description, its cost, and the remaining budget."""
 
     n: int
     words: str
@@ -171,11 +171,11 @@ class _Number:
     private: bool = False
     passes: int = 0
     present: Ints | None = None
-    """How many rows have a value in each column, exactly, if that is asked for: for ``_values`` alone."""
+    """The exact number of values in each column, if these are to be counted: for ``_values`` only."""
 
 
 def _number(job: Job, noise: Noise) -> _Number:
-    """Count the rows that count; tell how many, with noise where their number is private."""
+    """Count the complete rows, with noise where their number is private."""
     request, source = job.request, job.source
     neighbours, budget, unit = request.terms.neighbours, request.terms.zcdp, unit_of(source)
     n, present = source.shape[0], None
@@ -192,7 +192,7 @@ def _number(job: Job, noise: Noise) -> _Number:
 
 
 def _values(job: Job, number: _Number, noise: Noise) -> tuple[ValueCounts | None, tuple[Receipt, ...]]:
-    """Tell how many values each column has, with noise, if that is asked for. Nothing but the release depends on it."""
+    """Return the noisy number of values in each column, if requested. It is only reported: nothing else uses it."""
     if not job.request.count_values or number.present is None:
         return None, ()
     price = job.request.terms.zcdp.share(COUNT_SHARES[0], sum(COUNT_SHARES))
@@ -201,7 +201,7 @@ def _values(job: Job, number: _Number, noise: Noise) -> tuple[ValueCounts | None
 
 
 def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
-    """Tell what the refined mean of n rows in d dimensions would be worth."""
+    """Forecast the refined mean of n rows in d dimensions."""
     shares, relation = BudgetShares.of(d, terms, rows), terms.neighbours
     need, ahead = rows_needed(d, shares.counted, relation), RowsAhead.of(d, rows)
     least = need.risky + _MARGIN * (_count_std(shares.group) if terms.private_size else 0.0)
@@ -228,12 +228,12 @@ def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
 
 
 def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:
-    """Tell the error that is to be expected of the refined mean, and whether the rows are enough."""
+    """Forecast only the error of the refined mean, and whether there are enough rows."""
     shares, relation = BudgetShares.of(d, terms, rows), terms.neighbours
     error = expected_error(n, RowsAhead.of(d, rows), shares.for_mean(n), relation)
     return Promise(error, rows_needed(d, shares.counted, relation).verdict(n))
 
 
 def _count_std(budget: Zcdp) -> float:
-    """Return the noise on a private number of rows, as a standard deviation."""
+    """Return the standard deviation of the noise on a private number of rows."""
     return math.sqrt(1 / (2 * budget.share(COUNT_SHARES[0], sum(COUNT_SHARES)).rho))

@@ -1,4 +1,4 @@
-"""From a request to a release: each trust model is run by its own module, which is loaded when it is used."""
+"""Run a request in its trust model; the module of a trust model is loaded when it is first used."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dpmean.trust.registry import TrustModel
 
 
 class Runner(Protocol):
-    """What the module of a trust model has."""
+    """The interface of a trust model's module."""
 
     def run(self, X: Any, request: Request) -> Release:
         """Release the mean of the rows of ``X``, and record it in the ledger of the request."""
         ...
 
     def expect(self, n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
-        """Tell what the mean of n rows in d dimensions would be worth, from public numbers alone."""
+        """Forecast the mean of n rows in d dimensions, from public numbers only."""
         ...
 
     def promise(self, n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:
-        """Tell as much of that as a search needs, in less time."""
+        """Return only the part of the forecast that a search needs, in less time."""
         ...
 
 
@@ -39,12 +39,12 @@ def run(X: Any, request: Request) -> Release:
 
 
 def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
-    """Tell what the mean of n rows in d dimensions would be worth."""
+    """Forecast the mean of n rows in d dimensions."""
     return _runner(terms.model).expect(n, d, terms, rows)
 
 
 def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:
-    """Tell the error that n rows in d dimensions promise, and whether they are enough."""
+    """Forecast the error for n rows in d dimensions, and whether there are enough rows."""
     return _runner(terms.model).promise(n, d, terms, rows)
 
 

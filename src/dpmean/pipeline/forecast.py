@@ -1,4 +1,4 @@
-"""What error to expect of the refined mean, from public numbers alone."""
+"""Forecast of the error of the refined mean, from public numbers only."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dpmean.queries.queries import Floats
 
 _MOST_ROWS = 1 << 60
 _FAR = 10.0
-"""How many spreads the mean is taken to be away from the origin, or from the middle of the bounds."""
+"""The assumed distance of the mean from the origin, or from the middle of the bounds, in spreads."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsAhead:
-    """Rows as they are expected: their kind, and how much their columns vary."""
+    """The expected rows: their kind, and the standard deviations of their columns."""
 
     stds: Floats
-    """The standard deviations of the columns in units of the noise."""
+    """The standard deviations of the columns, in units of the noise."""
     gain: float = 1.0
-    """The noise that follows the scales, in multiples of the same noise for all columns."""
+    """The noise that follows the scales, divided by noise that is the same for all columns."""
     kind: RowKind = RowKind.NORMAL
 
     @property
@@ -40,7 +40,7 @@ class RowsAhead:
 
     @staticmethod
     def of(d: int, expected: ExpectedRows) -> RowsAhead:
-        """Return rows of given scales, in which noise is in proportion to their roots, or else rows of equal ones."""
+        """Return rows of given scales, where noise is proportional to the square roots, or rows of equal scales."""
         if isinstance(expected.shaping, Shaping):
             return RowsAhead(np.ones(d), kind=expected.kind)
         scales = np.array(expected.shaping) / max(expected.shaping)
@@ -49,17 +49,17 @@ class RowsAhead:
 
     @property
     def effective(self) -> float:
-        """The number of columns, where those that vary less count less."""
+        """The number of columns, where columns that vary less count less."""
         squares = self.stds**2
         return float(squares.sum()) ** 2 / float(np.sum(squares**2))
 
 
 def expected_error(n: int, ahead: RowsAhead, budget: Zcdp, relation: Neighbours) -> float:
-    """Predict the error of the refined mean, a root mean square, in multiples of the spread.
+    """Predict the root mean square error of the refined mean, in spreads.
 
-    The plan knows the noise on the mean of rows that end one spread away: what is left of the budget for the releases,
-    and what earlier ones add to the last. Rows of a kind end farther away, and few enough are clipped that the noise
-    balances what this costs (section 3.1 of the paper). What remains was measured.
+    The plan gives the noise on the mean of rows that are clipped at one spread: it depends on the budget that is left
+    for the releases, and on what earlier ones add to the last. Rows of this kind reach farther, and are clipped where
+    bias and noise are in balance (section 3.1 of the paper). The remaining factor was measured.
     """
     d = ahead.d
     m = planner.rows_to_locate(n, d, float(budget.rho))
@@ -71,9 +71,9 @@ def expected_error(n: int, ahead: RowsAhead, budget: Zcdp, relation: Neighbours)
 
 
 def rows_to_match(error: Callable[[int], float]) -> int:
-    """Return from how many rows on the error of privacy is below that of sampling; 0: there is no such number.
+    """Return the smallest number of rows with which privacy adds less error than sampling; 0 if there is none.
 
-    The former falls faster, unless tails are so heavy that clipping never stops to cost something.
+    The error of privacy falls faster, unless tails are so heavy that the bias of clipping dominates for any number.
     """
     low, high = 1, 2
     while error(high) * math.sqrt(high) > 1:

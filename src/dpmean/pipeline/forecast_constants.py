@@ -1,7 +1,7 @@
-"""What was measured of the refined mean, for its forecast: ``python -m bench.forecast --write`` writes this file.
+"""Measured constants for the forecast of the refined mean: ``python -m bench.forecast --write`` writes this file.
 
-The error that is reached, in multiples of the least error that clipping rows of such a kind allows at the noise that is
-planned. It is one where the centre and the radius are found without a loss.
+Each constant is the measured error divided by the smallest error that clipping allows for this kind of rows at the
+planned noise. It would be 1 if the centre and the radius were found without any loss.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 COLUMNS = (1, 2, 3, 4, 16)
-"""Up to so many columns an entry holds; the last entry is for all larger numbers."""
+"""The largest number of columns for each entry; the last entry is for all larger numbers."""
 REACHED: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {
         "sharp": (1.01, 1.02, 1.03, 1.03, 1.17, 1.04),
@@ -22,4 +22,4 @@ REACHED: Mapping[str, tuple[float, ...]] = MappingProxyType(
         "heavy": (1.11, 1.10, 1.16, 1.19, 1.41, 1.22),
     }
 )
-"""By how the ends of rows look, and by the number of columns."""
+"""The constants, by the kind of tail and by the number of columns."""

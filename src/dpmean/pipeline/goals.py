@@ -1,4 +1,4 @@
-"""What an error takes: the smallest budget, or the smallest number of rows, that promises it."""
+"""The smallest budget, or the smallest number of rows, for which the forecast meets a requested error."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _EPSILONS = {PureDp: (0.02, 16.0), ApproxDp: (0.01, float(LARGEST_EPSILON))}
 _MOST_ROWS = 10.0**15
 _DIGITS = 4
 _GUESSES = 12
-"""After so many guesses, halves are tried."""
+"""After this many guesses, the search continues by bisection."""
 _SMALLER = 0.99
-"""What is found cannot be made smaller by this part without losing the promise."""
+"""The result times this factor does not meet the requested error."""
 
 Excess = Callable[[float], float]
-"""The logarithm of the error that an amount promises, in multiples of the one that was asked for."""
+"""A function of the amount: the logarithm of the forecast error divided by the requested one."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """An error that was asked for, in spreads or in the unit of a scale, and for which rows."""
+    """A requested error, in spreads or in the unit of a scale, and the kind of rows."""
 
     error: float
     scale: float | None
@@ -44,19 +44,19 @@ class Wish:
     rows: ExpectedRows
 
     def excess(self, n: int, terms: Terms) -> float:
-        """Return how far above the wish the promised error is; with fewer rows than recommended nothing is promised."""
+        """Return by how much the forecast exceeds the requested error; infinity with fewer rows than recommended."""
         found = promise(n, self.d, terms, self.rows)
         if found.verdict is not Verdict.FINE:
             return math.inf
         return math.log(found.error * (self.scale or 1.0) / self.error)
 
     def unit(self) -> str:
-        """Return the unit of the error in words, to follow it."""
+        """Return the unit of the error, to follow its number in a text."""
         return " spreads" if self.scale is None else ""
 
 
 def find_budget(wish: Wish, n: int, terms: Terms) -> Outlook:
-    """Find the smallest budget that promises an error for n rows, and tell what to expect of it."""
+    """Find the smallest budget that meets an error for n rows, and return its outlook."""
     if isinstance(terms.budget, Zcdp):
         limits, name, power = _RHOS, "rho", 0.5
     else:
@@ -86,7 +86,7 @@ def find_budget(wish: Wish, n: int, terms: Terms) -> Outlook:
 
 
 def find_rows(wish: Wish, terms: Terms) -> Outlook:
-    """Find the smallest number of rows that promises an error with a budget, and tell what to expect of them."""
+    """Find the smallest number of rows that meets an error with a budget, and return its outlook."""
     found = _least(lambda n: wish.excess(int(n), terms), (1.0, _MOST_ROWS), 1.0, integer=True)
     if found is None:
         raise ArgumentError(
@@ -97,12 +97,12 @@ def find_rows(wish: Wish, terms: Terms) -> Outlook:
 
 
 def outlook_for(wish: Wish, n: int, terms: Terms) -> Outlook:
-    """Tell what to expect of n rows and a budget."""
+    """Return the outlook for n rows and a budget."""
     return _outlook(wish, n, terms, None)
 
 
 def with_groups(found: Outlook, wish: Wish, sizes: Sequence[int], terms: Terms) -> Outlook:
-    """Return an outlook with what each of some groups promises with its budget."""
+    """Return an outlook with the forecasts for groups of the given sizes added."""
     if isinstance(found.budget, Zcdp):
         terms = replace(terms, budget=found.budget)
     promised = {n: promise(n, wish.d, terms, wish.rows) for n in set(sizes)}
@@ -120,7 +120,7 @@ def _outlook(wish: Wish, n: int, terms: Terms, goal: Goal | None) -> Outlook:
 
 
 def _epsilon(rho: float, delta: Number, enough: Callable[[float], bool]) -> float:
-    """Return the smallest epsilon, to some digits, whose largest rho is at least this, and enough."""
+    """Return the smallest epsilon, to four digits, whose implied rho is at least the given one, and enough."""
     epsilon = _rounded_up(float(tight_epsilon(Zcdp(rho), delta)))
     while not enough(float(zcdp_that_implies(ApproxDp(epsilon, delta)).rho)):
         epsilon = _rounded_up(math.nextafter(epsilon, math.inf))
@@ -128,11 +128,11 @@ def _epsilon(rho: float, delta: Number, enough: Callable[[float], bool]) -> floa
 
 
 def _least(excess: Excess, limits: tuple[float, float], power: float, *, integer: bool = False) -> float | None:
-    """Return the smallest amount, to four digits, at which nothing is in excess; None: there is none.
+    """Return the smallest amount, to four digits, without excess; None if there is none.
 
-    Errors fall about as a power of the amount, so each guess aims at the wish; where nothing is promised, or the guess
-    leaves what is known, halves are tried. A forecast may have small steps, and so the last word is a test: a hundredth
-    less must not be enough.
+    Errors fall roughly like a power of the amount, so each guess extrapolates to the requested error. Where the error
+    is infinite, or the guess leaves the bracket, bisection is used. A forecast may have small steps, so the result is
+    tested: 1 % less must not be enough.
     """
     search = _Search(lru_cache(maxsize=None)(excess), limits, power, integer)
     found = search.crossing(limits[1])
@@ -147,7 +147,7 @@ def _least(excess: Excess, limits: tuple[float, float], power: float, *, integer
 @final
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """A search for the amount from which on nothing is in excess."""
+    """A search for the amount at which the excess becomes zero."""
 
     excess: Excess
     limits: tuple[float, float]
@@ -155,9 +155,9 @@ class _Search:
     integer: bool
 
     def crossing(self, high: float) -> float | None:
-        """Return an amount that is enough, where hardly less is not; None: not even the largest is.
+        """Return an amount that is enough, where slightly less is not; None if even the largest is not enough.
 
-        The limits are looked at when a guess gets there: they can take long.
+        The limits are evaluated only when a guess reaches them, as this can take long.
         """
         low, tried = self.limits[0], set[float]()
         guess = min(1000.0 if self.integer else 1.0, math.sqrt(low) * math.sqrt(high))
@@ -175,7 +175,7 @@ class _Search:
             guess = self._aim(amount, over, low, high, tried)
 
     def _aim(self, amount: float, over: float, low: float, high: float, tried: set[float]) -> float:
-        """Aim a hair beyond the wish, so that the two sides close in on it; or else at a limit or the middle."""
+        """Aim slightly beyond the requested error, so that the bracket closes on both sides; otherwise bisect."""
         step = 1 + 10.0**-_DIGITS
         guess = amount * math.exp(min(over / self.power, 300.0)) * (step if over > 0 else 1 / step)
         if low < guess < high:

@@ -1,4 +1,4 @@
-"""What groups of some sizes promise, in numbers and in words."""
+"""Forecasts for groups of given sizes, and their text."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _DIGITS = 3
 @final
 @dataclass(frozen=True, slots=True)
 class GroupOutlook:
-    """What there is to expect of one group.
+    """The forecast for one group.
 
     Attributes:
-        n: The number of its rows, or persons.
-        verdict: Whether these are enough: fine, risky, or hopeless, which is refused.
+        n: The number of rows or persons in the group.
+        verdict: Whether these are enough: fine, risky or hopeless. A hopeless group is refused.
         error: The error that privacy adds to its mean, in the unit of the ``Outlook``.
-        sampling_error: The error that its rows have anyway, as a sample, in the same unit.
+        sampling_error: Its sampling error, in the same unit.
 
     """
 
@@ -37,18 +37,18 @@ class GroupOutlook:
     sampling_error: float
 
     def words(self, rows_least: int, unit: str) -> str:
-        """Say what to expect; with fewer rows than ``rows_least`` it may be refused."""
+        """Return the text for one group; with fewer rows than ``rows_least`` its mean may be refused."""
         if self.verdict is Verdict.HOPELESS:
-            return "too few, expect no mean"
+            return "too few, its mean would be refused"
         found = f"privacy adds an error of {self.error:.3g}{unit}, sampling {self.sampling_error:.3g}"
         if self.n < rows_least:
-            return f"hardly enough, as sizes are told with noise: it may be refused; {found}"
-        few = "few, expect now and then a much larger error" if self.verdict is Verdict.RISKY else "enough"
+            return f"barely enough: sizes are noisy, so its mean may be refused; {found}"
+        few = "few, the error may be much larger" if self.verdict is Verdict.RISKY else "enough"
         return f"{few}; {found}"
 
 
 def groups_in_words(outlook: Outlook, one: str, unit: str) -> Iterator[str]:
-    """Yield lines about the groups: what each promises, and what the smallest needs."""
+    """Yield lines about the groups: the forecast for each size, and the budget that the smallest needs."""
     sizes = Counter(group.n for group in outlook.groups)
     least = outlook.rows_least
     for group in {group.n: group for group in outlook.groups}.values():
@@ -61,11 +61,11 @@ def groups_in_words(outlook: Outlook, one: str, unit: str) -> Iterator[str]:
         more = f"; {budget_in_words(outlook.budget_needed, outlook.delta)} is recommended"
         yield f"  {needed} would be enough for {plural(outlook.n, one)}{more * (outlook.rows_needed > least)}"
     if outlook.contributions == 1:
-        yield f"  the budget is for all groups together: a {one} is in one of them, so each gets all of it"
+        yield f"  a {one} is in one group only, so every group gets the full budget"
 
 
 def budget_in_words(rho: float, delta: Number | None) -> str:
-    """Return a budget, rounded up; with a delta as an epsilon, too."""
+    """Return the text of a budget, rounded up; with a delta also as an epsilon."""
     from dpmean.privacy.conversions import tight_epsilon  # here, as few need it
 
     amount = _rounded_up(rho)
@@ -76,7 +76,7 @@ def budget_in_words(rho: float, delta: Number | None) -> str:
 
 
 def _rounded_up(value: float) -> float:
-    """Round a positive number up to a few digits."""
+    """Round a positive number up to three digits."""
     power = _DIGITS - 1 - math.floor(math.log10(value))
     scaled = value * 10.0**power
     return math.ceil(scaled - 1e-9) / 10.0**power if power >= 0 else math.ceil(scaled - 1e-9) * 10.0**-power

@@ -27,7 +27,7 @@ from dpmean.trust.central.costs import COUNT_SHARES
 
 
 def run_groups(X: Any, request: Request) -> GroupedRelease:
-    """Release the mean of each group in ``X`` that the request lists, or say why there is none."""
+    """Release the mean of each group in ``X`` that the request lists, or a refusal with its reason."""
     if request.groups is None:
         raise ArgumentError("the request lists no groups")
     request.check_ledger()
@@ -68,9 +68,9 @@ def _run(X: Any, request: Request, groups: Groups) -> GroupedRelease:
 
 
 def _request_for_each(request: Request, groups: Groups) -> Request:
-    """Return what is asked of every group, whose release is not recorded by itself.
+    """Return the request for each group, whose release is not recorded separately.
 
-    A person may count in several groups, whose costs add up for that person, so each gets a part of the budget.
+    A person may count in several groups, whose costs add up, so each group gets a part of the budget.
     """
     moves = groups.sizes is Sizes.PRIVATE and request.terms.neighbours is Neighbours.REPLACE_ONE
     budget = request.terms.zcdp.share(1, groups.contributions * (MOVED if moves else 1))
@@ -81,7 +81,7 @@ def _request_for_each(request: Request, groups: Groups) -> Request:
 
 
 def _ask(jobs: Mapping[Any, Job], payment: Payment) -> dict[Any, Release | Refusal]:
-    """Release the mean of each group, or say why not."""
+    """Release the mean of each group, or a refusal with its reason."""
     for_number = payment.asked.share(COUNT_SHARES[0], sum(COUNT_SHARES))
     found: dict[Any, Release | Refusal] = {}
     for label, job in jobs.items():
@@ -98,12 +98,12 @@ def _ask(jobs: Mapping[Any, Job], payment: Payment) -> dict[Any, Release | Refus
 
 
 def _reason(words: str) -> str:
-    """Return the first sentence: the cures are for whoever asks, not for readers."""
+    """Return the first sentence: the cures are for the caller, not for readers of the release."""
     return words.partition(". Use")[0]
 
 
 def _seed(seed: int | None, label: Any) -> int | None:
-    """Return a seed of a group's own: known noise too must differ between groups."""
+    """Return a separate seed for each group: seeded noise, too, must differ between groups."""
     if seed is None:
         return None
     return int.from_bytes(hashlib.blake2b(f"{seed}/{label!r}".encode(), digest_size=8).digest())

@@ -1,4 +1,4 @@
-"""A warning where epsilon is so large that the promise alone says little."""
+"""A warning if epsilon is so large that the guarantee is weak."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dpmean.release.text import four_digits_up
 from dpmean.warning import warn_user
 
 USUAL = 10
-"""Up to here an epsilon is common; far above it the promise alone says little."""
+"""The largest epsilon that is usual; far above it the guarantee is weak."""
 _LARGEST_ODDS = 10**9
 
 
 def warn_if_large(request: Request) -> None:
-    """Warn of a large epsilon, before anything is paid. A release with a seed protects nobody, and says that."""
+    """Warn about a large epsilon, before anything is charged; not with a seed, as such a release protects nobody."""
     if request.seed is not None:
         return
     epsilon, at = _epsilon_of(request.terms)
@@ -27,14 +27,14 @@ def warn_if_large(request: Request) -> None:
         return
     one = "row" if request.privacy_unit is None else "person"
     warn_user(
-        f"epsilon = {four_digits_up(epsilon):.4g}{at} promises little: somebody who would bet 1 to 1 about a {one} "
-        f"could bet {_odds(epsilon)} to 1 after seeing this release. Most releases stay at {USUAL} or below",
+        f"epsilon = {four_digits_up(epsilon):.4g}{at} is a weak guarantee: someone who would bet 1 to 1 about a {one} "
+        f"could bet {_odds(epsilon)} to 1 after seeing this release. Most releases use epsilon = {USUAL} or less",
         LargeEpsilonWarning,
     )
 
 
 def _epsilon_of(terms: Terms) -> tuple[float, str]:
-    """Return the epsilon that a release will state, and at which delta, in words."""
+    """Return the epsilon that a release will state, and text that says at which delta."""
     if not isinstance(terms.budget, Zcdp):
         return float(terms.budget.epsilon), ""
     delta = USUAL_DELTA if terms.delta is None else terms.delta
@@ -43,7 +43,7 @@ def _epsilon_of(terms: Terms) -> tuple[float, str]:
 
 
 def _odds(epsilon: float) -> str:
-    """Return e to the epsilon with two digits, as people write it."""
+    """Return e to the epsilon with two significant digits, with commas between thousands."""
     if epsilon > math.log(_LARGEST_ODDS):
         return f"over {_LARGEST_ODDS:,}"
     return f"{float(f'{math.exp(epsilon):.2g}'):,.0f}"

@@ -1,4 +1,4 @@
-"""The local model, played in one process: every row is a device that sends one randomized message."""
+"""The local model, simulated in one process: every row is a device that sends one randomized message."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpmean.trust.local.simulation import Fleet
 
 
 def run(X: Any, request: Request) -> Release:
-    """Release the mean of the rows of ``X``: every row is a device that sends one message."""
+    """Release the mean of the rows of ``X``, each of which is a device that sends one message."""
     terms, budget = request.terms, _budget(request.terms)
     rows, domain, names = read_devices(X, request)
     n, d = rows.shape
@@ -69,12 +69,12 @@ def run(X: Any, request: Request) -> Release:
 
 
 def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
-    """Tell what a collection from n devices with d columns would be worth."""
+    """Forecast a collection from n devices with d columns."""
     check_columns(d, terms.model)
     budget = _budget(terms)
     need = Need(*division.users_needed(d, budget, few_rounds=terms.few_rounds))
     amount = budget.epsilon if isinstance(budget, PureDp) else budget.rho
-    power = 1 if isinstance(budget, PureDp) else 2  # users make up for epsilon by the square, for rho in proportion
+    power = 1 if isinstance(budget, PureDp) else 2  # the users needed grow like 1 / epsilon^2, or 1 / rho
     return make_outlook(
         n,
         d,
@@ -87,7 +87,7 @@ def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
 
 
 def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:  # noqa: ARG001  rows look normal
-    """Tell the error that is to be expected of a collection from n devices, and whether they are enough."""
+    """Forecast only the error of a collection from n devices, and whether there are enough."""
     check_columns(d, terms.model)
     budget = _budget(terms)
     need = Need(*division.users_needed(d, budget, few_rounds=terms.few_rounds))
@@ -96,5 +96,5 @@ def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:  # noq
 
 def _budget(terms: Terms) -> Zcdp | PureDp:
     if not isinstance(terms.budget, Zcdp | PureDp):
-        raise TypeError(f"the local model has no budget such as {terms.budget}")
+        raise TypeError(f"the local model needs rho or epsilon, got {terms.budget}")
     return terms.budget

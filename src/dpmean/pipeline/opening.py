@@ -1,4 +1,4 @@
-"""Open the rows that a request is about."""
+"""Open the rows of a request."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dpmean.rows.tables.keyed_table import By, Table, open_table, people
 
 
 def open_rows(X: Any, request: Request) -> Source:
-    """Return the rows of ``X``, or one vector for each person."""
+    """Return the rows of ``X``, or one mean row for each person."""
     if request.privacy_unit is not None:
         return people(open_keyed(X, request), request.privacy_unit, request.finite)
     return read_rows(X, _select(X, request), fewest=request.fewest)
 
 
 def open_keyed(X: Any, request: Request, *keys: By) -> Table:
-    """Return a table whose rows have keys: those given, and whose row it is."""
+    """Return a table with the given keys and those of persons."""
     read = partial(read_array, fewest=request.fewest)
     return open_table(X, _select(X, request), *keys, request.privacy_unit, read=read)
 
 
 def _select(X: Any, request: Request) -> Selection:
-    """Return which columns to use: those with bounds, if nobody said otherwise; bounds may say how many there are."""
+    """Choose the columns: by default those with bounds. Bounds may also give the number of columns."""
     chosen = request.selection
     columns = columns_bounded(X, chosen.columns, chosen.vector_column, request.bound.bounds)
     return replace(chosen, columns=columns, width=request.bound.width)

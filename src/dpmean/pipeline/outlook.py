@@ -1,6 +1,6 @@
-"""What there is to expect, in numbers and in words.
+"""Outlooks: what ``dpmean.plan`` returns and prints.
 
-This is one file because every number of the public class is explained, and said, where it is.
+This is one file so that every number of the public class is explained and printed in one place.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ ROWS_IN_WORDS: Mapping[RowKind, str] = MappingProxyType(
         RowKind.LINE: "rows along a line",
     }
 )
-"""What to call rows of a kind, after "for"."""
+"""The description of each kind of rows, to follow the word "for"."""
 _MORE = 0.98
-"""A promise below this part of what was asked for is said to be more than that."""
+"""If the forecast error is below this part of the requested one, the text says that less would be enough."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What the shuffle model asks of each user.
+    """What each user sends in the shuffle model.
 
     Attributes:
-        variant: How the centre is found, the cheapest way that meets the accuracy.
+        variant: The method that finds the centre: the cheapest one that meets the accuracy.
         rounds: The number of rounds. Every user takes part in each.
         messages: The number of messages that a user sends, on average, in all rounds together.
         bytes: The number of bytes in these messages, frames included.
         sealed_bytes: The same with every message sealed to the analyzer.
-        loosest: The bound, in spreads, up to which it adds at most a quarter to the error.
+        loosest: The largest bound, in spreads, that makes the error at most a quarter larger.
 
     """
 
@@ -74,17 +74,18 @@ class Traffic:
 @final
 @dataclass(frozen=True, slots=True)
 class ScalesOutlook:
-    """What the scales of columns cost, or gain.
+    """The cost of finding the scales of columns, or the gain from given ones.
 
     Attributes:
-        norm_bound: The part of the budget that finding them takes at most, with a bound on the norm. None if they will
-            not be asked for, as there are too few rows or the scales are given.
-        bounds: About the same with bounds on the columns, where each is to be accurate in its own standard deviations.
-        gain: The noise that follows given scales, in multiples of even noise (the same for all columns), where columns
-            share a unit. None if no scales are given. The error shrinks by more, as rows are then clipped by their
+        norm_bound: The largest part of the budget that finding them takes, with a bound on the norm. None if they will
+            not be estimated, because there are too few rows or the scales are given.
+        bounds: The approximate part of the budget with bounds on columns, where each column is to be accurate in its
+            own standard deviations. None as above.
+        gain: The noise that follows given scales, divided by even noise (the same for all columns), where columns share
+            a unit. None if no scales are given. The error shrinks by more than this, as rows are also clipped by these
             scales.
-        rows_norm_bound: The number of rows from which on scales are asked for with a bound on the norm; 0 if they are
-            given.
+        rows_norm_bound: The smallest number of rows with which scales are estimated, with a bound on the norm; 0 if
+            they are given.
         rows_bounds: The same with bounds on the columns.
 
     """
@@ -101,14 +102,14 @@ class ScalesOutlook:
     def _words(self) -> str:
         if self.gain is not None:
             if self.gain > 1 - 1e-9:
-                return "these scales are all the same, so noise is the same for all columns"
-            return f"noise that follows these scales is {self.gain:.2g} times even noise"
-        what, from_on = "finding the scales of columns costs", "they are asked for from {} rows on"
+                return "these scales are equal, so noise is the same for all columns"
+            return f"noise that follows these scales is {self.gain:.2g} times as large as even noise"
+        what, from_on = "finding the scales of columns takes", "they are found if there are at least {} rows"
         more_norm, more_box = from_on.format(self.rows_norm_bound), from_on.format(self.rows_bounds)
         if self.norm_bound is None:
             if self.bounds is None:
                 return (
-                    "too few rows to ask for the scales of columns: "
+                    "too few rows to find the scales of columns: "
                     f"{self.rows_norm_bound} are needed with norm_bound, {self.rows_bounds} with bounds"
                 )
             return f"{what} about {_percent(self.bounds)} of the budget with bounds; with norm_bound, {more_norm}"
@@ -124,7 +125,7 @@ def _percent(share: float) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The error to expect, in spreads, and whether there are enough rows."""
+    """The forecast error, in spreads, and whether there are enough rows."""
 
     error: float
     verdict: Verdict
@@ -133,13 +134,13 @@ class Promise:
 @final
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """An error that was asked for, and what it takes.
+    """A requested error, and the budget or number of rows that it needs.
 
     Attributes:
-        error: The error, in spreads, or in the unit of ``scale``.
-        name: What was found: ``"rho"``, ``"epsilon"`` or ``"n"``.
-        amount: The smallest that promises the error, and with which there are as many rows as are recommended. It is
-            rounded up to four digits; a number of rows below 10000 is exact.
+        error: The requested error, in spreads, or in the unit of ``scale``.
+        name: The quantity that was found: ``"rho"``, ``"epsilon"`` or ``"n"``.
+        amount: The smallest amount for which the forecast meets the error and there are as many rows as recommended. It
+            is rounded up to four digits; a number of rows below 10000 is exact.
         delta: The delta that belongs to an epsilon.
 
     """
@@ -150,57 +151,58 @@ class Goal:
     delta: float | None = None
 
     def words(self, error: float, unit: str) -> str:
-        """Say what was found, if it promises this error."""
+        """Return text that states the amount, given the error that it promises."""
         if self.name == "n":
-            what, rest = plural(int(self.amount), "row"), "are the fewest that"
+            what, rest = plural(int(self.amount), "row"), "is the smallest number that"
         else:
             beside = "" if self.delta is None else f" (delta = {self.delta:g})"
-            what, rest = f"{self.name} = {self.amount:.4g}{beside}", "is the least that"
+            what, rest = f"{self.name} = {self.amount:.4g}{beside}", "is the smallest that"
         if error < _MORE * self.error:
-            return f"{what} {rest} can be recommended; an error of {self.error:.4g}{unit} would take less"
-        return f"{what} {rest} promise{'s' * (self.name != 'n')} an error of {self.error:.4g}{unit}"
+            return f"{what} {rest} is recommended; an error of {self.error:.4g}{unit} would need less"
+        return f"{what} {rest} promises an error of {self.error:.4g}{unit}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What n rows in d dimensions and a budget promise.
+    """The forecast for n rows in d dimensions and a budget. ``dpmean.plan`` returns it.
 
     Attributes:
-        n: The number of rows, or of persons if all rows of a person are protected together (``privacy_unit``); of those
-            in one group, where a person counts in several.
+        n: The number of rows, or of persons if all rows of a person are protected together (``privacy_unit``). For
+            groups where a person may be in several, it is the number in one group.
         d: The number of columns.
         budget: The budget: zCDP, or pure differential privacy in the local model, or epsilon and delta in the shuffle
             model.
         trust: The trust model: central, local or shuffle.
-        neighbours: Which pairs of data sets the budget is about.
-        verdict: Whether there are enough rows: fine, risky, or hopeless.
-        error: The error that privacy adds to the mean of the rows (l2 norm, root mean square), in multiples of their
-            spread (the root mean square of their distances from the mean), for rows that look like ``rows`` around a
-            mean that is ten spreads away from the origin or the middle of the bounds. With a ``scale`` it is the error
-            of one column, in its unit.
-        sampling_error: The error that the rows have anyway, as a sample, in the same unit.
-        rows_needed: The number of rows that is recommended with this budget. The number that is needed at least, which
-            is smaller, is the one in ``TooFewRowsError``.
-        budget_needed: The rho, or epsilon, that is recommended with these rows. It is infinity if none is large enough.
-        rows_to_match: The number of rows from which on privacy adds no more than sampling does, with this budget. It is
-            0 where that is never so, in the local model, where it is hardly ever so, and in the shuffle model, which is
-            planned for one number of users.
+        neighbours: The neighbour relation of the budget.
+        verdict: Whether there are enough rows: fine, risky or hopeless.
+        error: The error that privacy adds to the mean of the rows (root mean square of the l2 norm), in spreads. A
+            spread is the root mean square distance of rows from their mean. The forecast is for rows of kind ``rows``
+            whose mean is ten spreads away from the origin or the middle of the bounds. With a ``scale`` it is the error
+            of one column, in the unit of the column.
+        sampling_error: The sampling error of the rows, in the same unit: the error without any privacy.
+        rows_needed: The number of rows that is recommended with this budget. The minimum that is required is smaller:
+            ``TooFewRowsError`` states it.
+        budget_needed: The rho, or epsilon, that is recommended with these rows; infinity if none is large enough.
+        rows_to_match: The smallest number of rows with which privacy adds no more error than sampling, with this
+            budget. It is 0 if there is no such number, and in the local and shuffle models, where it is not computed.
         traffic: What each user sends, in the shuffle model.
-        scales: What the scales of columns cost, or gain, in the central model. None with ``shape="round"`` and for one
-            column.
-        rows: What the rows are expected to look like.
-        scale: The standard deviation that columns are expected to have, if errors are in the unit of a column.
-        goal: The error that was asked for, and the budget or the number of rows that it takes. None if both were given.
-        contributions: In how many groups one person counts at most; with k, each group gets a k-th of the budget.
+        scales: The cost of finding the scales of columns, or the gain from given ones, in the central model. None with
+            ``shape="round"`` and for one column.
+        rows: The expected kind of rows.
+        scale: The expected standard deviation of the columns, if errors are in the unit of a column.
+        goal: The requested error, and the budget or number of rows that it needs. None if both were given.
+        contributions: The largest number of groups in which one person counts; with k, each group gets 1/k of the
+            budget.
         count_values: Whether the values of columns are to be counted.
-        variances: The part of the budget that the variances of columns will take, for intervals of a population; None
-            if these are not asked for.
-        rows_least: The number of rows that is needed with this budget, with what the noise on a private number may take
-            from it (two standard deviations). With fewer a mean may be refused.
-        budget_least: The rho with which as many rows as these are needed, in the central model; else infinity.
-        delta: The delta that belonged to an epsilon.
-        groups: What to expect of each group, if their sizes were given. Then everything else is about the smallest.
+        variances: The part of the budget for the variances of columns, which population intervals need; None if these
+            are not requested.
+        rows_least: The number of rows that is required with this budget, plus a margin of two standard deviations for
+            the noise on a private number of rows. With fewer rows a mean may be refused.
+        budget_least: The smallest rho for which this number of rows is enough, in the central model; otherwise
+            infinity.
+        delta: The delta of a budget that was given as epsilon and delta.
+        groups: The forecast for each group, if their sizes were given. Everything else is then about the smallest.
 
     """
 
@@ -235,8 +237,8 @@ class Outlook:
         amount = float(budget.rho if isinstance(budget, Zcdp) else budget.epsilon)
         verdict = {
             Verdict.FINE: "enough rows",
-            Verdict.RISKY: "few rows: expect a larger error, and now and then a much larger one",
-            Verdict.HOPELESS: "too few rows: centre and radius could not be found",
+            Verdict.RISKY: "few rows: expect a larger error, sometimes a much larger one",
+            Verdict.HOPELESS: "too few rows: the mean would be refused",
         }[self.verdict]
         one = "row" if self.contributions == 1 else "person"
         if self.groups:
@@ -250,8 +252,8 @@ class Outlook:
             f"  the sampling error is {self.sampling_error:.3g}{self._unit}; "
             f"privacy adds {least}{ratio:.2g} times that",
         ]
-        if ratio > 1 and self.rows_to_match >= self.rows_needed:  # fewer would not do well in any case
-            lines.append(f"  from {self.rows_to_match} rows on, privacy adds no more than sampling")
+        if ratio > 1 and self.rows_to_match >= self.rows_needed:  # fewer rows are not recommended in any case
+            lines.append(f"  with {self.rows_to_match} rows or more, privacy adds no more than sampling")
         if self.verdict is not Verdict.FINE:
             other = f"or {notion} = {self.budget_needed:.3g} with these rows"
             if math.isinf(self.budget_needed):
@@ -277,11 +279,11 @@ class Outlook:
         return f"  {self.goal.words(self.error, self._unit)}, in the smallest group" if self.goal is not None else ""
 
     def _shares(self, rho: float) -> list[str]:
-        """Say what does not go into the mean of these rows."""
+        """Return lines about the parts of the budget that do not go into the mean."""
         groups, lines = self.contributions, []
         if groups > 1:
             each = f"each group gets rho = {rho / groups:.4g}"
-            lines.append(f"  {each}, as a person counts in up to {groups} groups; all numbers are about one group")
+            lines.append(f"  {each}, as a person counts in up to {groups} groups; all numbers are for one group")
         if self.count_values:
             lines.append("  counting the values of columns takes 4 % of the budget")
         if self.variances is not None:

@@ -1,4 +1,4 @@
-"""Paying from a ledger: what was drawn is charged, whatever goes wrong after it."""
+"""Payments from a ledger: noisy numbers that were drawn are charged even if the call fails afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Found = TypeVar("_Found")
 @final
 @dataclass(slots=True)
 class Payment:
-    """The ledger that a call pays from, if there is one, what it asks for, whom that is about, and what was drawn."""
+    """The payment of one call: its ledger, if any, the requested budget, who is protected, and the cost so far."""
 
     ledger: Ledger | None
     asked: Zcdp
@@ -24,18 +24,18 @@ class Payment:
     paid: Zcdp | None = None
 
     def pay(self, cost: Zcdp) -> None:
-        """Remember what was drawn, before anybody can have seen it."""
+        """Remember a cost, before the noisy number is shown."""
         self.paid = cost
 
     def check(self) -> None:
-        """Refuse what would be refused in the end, before anything is drawn."""
+        """Refuse a request that exceeds the ledger, before any noise is drawn."""
         if self.ledger is not None:
             self.ledger.check(self.asked, neighbours=self.neighbours, unit=self.unit)
 
     def charged(self, work: Callable[[], _Found], what: str) -> _Found:
-        """Do some work; if anything goes wrong, take what was drawn so far from the ledger, since that may tell of it.
+        """Run some work; if it fails, charge the cost so far to the ledger, as the error may reveal a noisy number.
 
-        Outside of any handler: were the ledger to refuse, its error must not carry the other one along.
+        The ledger is charged outside of the exception handler: if it refuses, its error must not chain the first one.
         """
         failed = None
         try:

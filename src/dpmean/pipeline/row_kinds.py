@@ -1,4 +1,4 @@
-"""A catalogue of what rows may look like: how far from their mean they end, in spreads."""
+"""A catalogue of kinds of rows, for forecasts: how far rows lie from their mean, in spreads."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from dpmean.pipeline.forecast_constants import COLUMNS, REACHED
 @final
 @dataclass(frozen=True, slots=True)
 class Appearance:
-    """What rows of a kind look like.
+    """The model of a kind of rows.
 
-    They are as if they had some number of independent columns, each with the same law.
+    They are modelled as a number of independent columns with the same distribution.
     """
 
     law: Law
     ends: str
-    """How their ends look: an entry of ``REACHED``."""
+    """The kind of tail: an entry of ``REACHED``."""
     directions: Callable[[float], float] = float
-    """How many independent columns so many columns are worth."""
+    """The number of independent columns that is equivalent to a number of columns."""
     std: Callable[[int], float] = lambda _: 1.0
-    """The standard deviation of so many values, if the law has not 1."""
+    """The standard deviation of that many values, if it is not 1."""
 
     def error(self, n: int, d: int, effective: float, noise: float, beyond: float) -> float:
-        """Return the error for n rows, in spreads, if the noise on the mean of rows in a unit ball is this.
+        """Return the error for n rows, in spreads, given the noise on the mean of rows in a unit ball.
 
-        ``effective`` is how many columns there are if those that vary less count less. All but ``beyond`` of the rows
-        are within where they end. One column has two ends, and clipping at both leaves half of what is between.
+        ``effective`` is the number of columns, where columns that vary less count less. A part ``beyond`` of the rows
+        is clipped. One column is clipped to an interval, whose half-width takes the place of the radius.
         """
         if d == 1:
             found = noise * half_width(self.law, beyond)

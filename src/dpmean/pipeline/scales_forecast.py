@@ -1,4 +1,4 @@
-"""What finding the scales of columns will cost, or what given ones gain, from public numbers alone."""
+"""Forecast of the cost of finding the scales of columns, or of the gain from given ones, from public numbers only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_ROWS = 1 << 60
 def forecast_scales(
     n: int, d: int, budget: Zcdp, left: Callable[[int], Zcdp], shaping: OrderedScales, gain: float
 ) -> ScalesOutlook | None:
-    """Tell whether scales will be asked for, or what given ones gain; ``left`` is left for the mean of so many rows."""
+    """Forecast whether scales will be found, or the gain from given ones; ``left(n)`` is the budget for the mean."""
     if shaping is Shaping.ROUND or d == 1:
         return None
     if not isinstance(shaping, Shaping):
@@ -33,7 +33,7 @@ def forecast_scales(
 
 
 def _from_on(enough: Callable[[int], bool]) -> int:
-    """Return from how many rows on it is so."""
+    """Return the smallest number of rows that is enough."""
     low, high = 1, 2
     while not enough(high) and high < _MOST_ROWS:
         low, high = high, 2 * high

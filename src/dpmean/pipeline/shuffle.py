@@ -1,4 +1,4 @@
-"""The shuffle model, played in one process: every row is a client whose messages are mixed with all others."""
+"""The shuffle model, simulated in one process: every row is a client, and the messages of all clients are mixed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpmean.trust.shuffle.simulation import Crowd
 
 
 def run(X: Any, request: Request) -> Release:
-    """Release the mean of the rows of ``X``: every row is a client whose messages are mixed with those of others."""
+    """Release the mean of the rows of ``X``, each of which is a client."""
     terms, budget = request.terms, _budget(request.terms)
     rows, domain, names = read_devices(X, request)
     n, d = rows.shape
@@ -66,7 +66,7 @@ def run(X: Any, request: Request) -> Release:
 
 
 def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
-    """Tell what a collection from n clients with d columns would be worth."""
+    """Forecast a collection from n clients with d columns."""
     check_columns(d, terms.model)
     budget, honest = _budget(terms), terms.honest
     need = Need(*clients_needed(d, budget, honest))
@@ -84,7 +84,7 @@ def expect(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Outlook:
 
 
 def promise(n: int, d: int, terms: Terms, rows: ExpectedRows) -> Promise:  # noqa: ARG001  rows look normal
-    """Tell the error that is to be expected of a collection from n clients, and whether they are enough."""
+    """Forecast only the error of a collection from n clients, and whether there are enough."""
     check_columns(d, terms.model)
     budget, honest = _budget(terms), terms.honest
     chosen = _design(n, d, budget, terms)
@@ -111,7 +111,7 @@ def _traffic(chosen: Design) -> Traffic:
 
 
 def _epsilon_needed(n: int, d: int, budget: ApproxDp, honest: Fraction) -> float:
-    """Return an epsilon that would do well with n rows, to two digits and rounded up; infinity if none is allowed."""
+    """Return an epsilon that is enough for n rows, to two digits and rounded up; infinity if none is."""
     low, high = float(budget.epsilon), float(LARGEST_EPSILON)
 
     def enough(epsilon: float) -> bool:
@@ -129,5 +129,5 @@ def _epsilon_needed(n: int, d: int, budget: ApproxDp, honest: Fraction) -> float
 
 def _budget(terms: Terms) -> ApproxDp:
     if not isinstance(terms.budget, ApproxDp):
-        raise TypeError(f"the shuffle model has no budget such as {terms.budget}")
+        raise TypeError(f"the shuffle model needs epsilon and delta, got {terms.budget}")
     return terms.budget

@@ -1,1 +1,1 @@
-"""What is promised: budgets, how they convert and add up, neighbours, and receipts."""
+"""Privacy accounting: budgets, conversion and composition, neighbours, and receipts."""

@@ -1,4 +1,4 @@
-"""Privacy budgets as exact fractions: concentrated (zCDP), approximate and pure differential privacy."""
+"""Privacy budgets as exact fractions: zero-concentrated (zCDP), approximate and pure differential privacy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SMALLEST, _LARGEST = Fraction(1, 10**300), Fraction(10**300)
 
 
 def exact(value: object, name: str) -> Fraction:
-    """Read a number exactly; a float stands for the decimal it prints as (0.1 is one tenth)."""
+    """Read a number exactly; a float is read as the decimal number that it prints as (0.1 is one tenth)."""
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise ArgumentTypeError(f"{name} must be a number, got {describe(value)}")
     if isinstance(value, Rational):
@@ -28,17 +28,17 @@ def exact(value: object, name: str) -> Fraction:
 
 
 def positive(value: object, name: str) -> Fraction:
-    """Read a number exactly and insist that it is above zero."""
+    """Read a number exactly, and require that it is positive."""
     number = exact(value, name)
     if number <= 0:
         raise ArgumentError(f"{name} must be positive, got {value}")
     if not _SMALLEST <= number <= _LARGEST:
-        raise ArgumentError(f"{name} must lie between 1e-300 and 1e300, so that it can be computed with")
+        raise ArgumentError(f"{name} must lie between 1e-300 and 1e300")
     return number
 
 
 def proper_delta(delta: object) -> Fraction:
-    """Read a delta exactly and insist that it lies between 0 and 1."""
+    """Read a delta exactly, and require that it is between 0 and 1."""
     number = positive(delta, "delta")
     if number >= 1:
         raise ArgumentError(f"delta must be below 1 (well below 1/n), got {delta}")
@@ -48,10 +48,10 @@ def proper_delta(delta: object) -> Fraction:
 @final
 @dataclass(frozen=True, slots=True)
 class Zcdp:
-    """Zero-concentrated differential privacy (Definition 2.2): Renyi divergence at most ``rho * alpha``.
+    """Zero-concentrated differential privacy (zCDP, Definition 2.2): Rényi divergence at most ``rho * alpha``.
 
     Args:
-        rho: The budget, above zero. A float stands for the decimal it prints as.
+        rho: The budget, above zero. A float is read as the decimal number that it prints as.
 
     """
 
@@ -80,7 +80,7 @@ class PureDp:
     """Pure differential privacy: every probability changes by at most a factor ``exp(epsilon)``.
 
     Args:
-        epsilon: The budget, above zero. A float stands for the decimal it prints as.
+        epsilon: The budget, above zero. A float is read as the decimal number that it prints as.
 
     """
 
@@ -106,10 +106,10 @@ class PureDp:
 @final
 @dataclass(frozen=True, slots=True)
 class ApproxDp:
-    """Approximate differential privacy (Definition 2.1). It has no shares: convert it to zCDP first.
+    """Approximate differential privacy (Definition 2.1). It cannot be divided into shares: convert it to zCDP first.
 
     Args:
-        epsilon: The epsilon, above zero. A float stands for the decimal it prints as.
+        epsilon: The epsilon, above zero. A float is read as the decimal number that it prints as.
         delta: The delta, between 0 and 1. It should be well below one over the number of rows.
 
     """

@@ -1,4 +1,4 @@
-"""Costs and receipts as JSON has them, in releases as in ledgers."""
+"""The JSON form of costs and receipts, in releases and ledgers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CostDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class ReceiptDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
-    """A receipt: what was asked and by which mechanism, and the fields of its cost."""
+    """A receipt: its step, its query, its mechanism, and the fields of its cost."""
 
     step: str
     asked: str
@@ -44,12 +44,12 @@ class ReceiptDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=
 
 
 def encode_cost(cost: Cost) -> CostDocument:
-    """Return a cost as JSON has it."""
+    """Return the JSON form of a cost."""
     return CostDocument(**_fields(cost))
 
 
 def decode_cost(document: CostDocument | ReceiptDocument) -> Cost:
-    """Read a cost; a ValueError says what is wrong with it."""
+    """Read a cost; raise a ValueError that explains a fault."""
     curve = document.renyi, document.orders
     match document.rho, document.epsilon, document.delta, document.distance, curve:
         case str(rho), None, None, None, (None, None):
@@ -64,7 +64,7 @@ def decode_cost(document: CostDocument | ReceiptDocument) -> Cost:
 
 
 def encode_receipt(receipt: Receipt) -> ReceiptDocument:
-    """Return a receipt as JSON has it."""
+    """Return the JSON form of a receipt."""
     return ReceiptDocument(
         step=receipt.step,
         asked=receipt.asked,
@@ -75,7 +75,7 @@ def encode_receipt(receipt: Receipt) -> ReceiptDocument:
 
 
 def decode_receipt(document: ReceiptDocument) -> Receipt:
-    """Read a receipt; a ValueError says what is wrong with it."""
+    """Read a receipt; raise a ValueError that explains a fault."""
     cost = decode_cost(document)
     if isinstance(cost, ApproxDp):
         raise ValueError('a receipt has a "rho", an "epsilon" without a "delta", or a Rényi curve')
@@ -101,7 +101,7 @@ def _read_curve(curve: tuple[float, ...], orders: tuple[int, ...], delta: Fracti
 
 
 def _read_fraction(text: str) -> Fraction:
-    """Read an exact number as it is written here; one like 1e-99999999 would take forever."""
+    """Read an exact number in the form that is written here; 1e-99999999, for example, would take forever."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{shorten(text)!r} is not a fraction such as 1/2")
     return Fraction(text)

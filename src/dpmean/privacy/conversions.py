@@ -1,6 +1,6 @@
-"""What receipts add up to, and how the notions of privacy convert; every result is rounded to the safe side.
+"""Composition of costs, and conversion between notions of privacy; every result is rounded to the safe side.
 
-This is one file because every conversion is explained, and rounded, where it is.
+This is one file so that all conversions share the same rounding rules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.privacy.budgets import ApproxDp, Number, PureDp, Zcdp, positive, proper_delta
 
 # Logarithms and exponentials are computed with 160 digits (the decimal module rounds them correctly) and then
-# moved to the safe side by far more than their error, at the 40th digit: a sum of terms of any size by 1e-40 and
+# moved to the safe side at the 40th digit, far more than their error: a sum of terms of any size by 1e-40 plus
 # 1e-40 of itself, a product by 1e-40 of itself.
 _DIGITS = Context(prec=160)
 _MARGIN = Fraction(1, 10**40)
@@ -37,7 +37,7 @@ def _decimal(x: Fraction) -> Decimal:
 
 
 def _kept(x: Fraction) -> int:
-    """Return a power of ten that keeps 30 digits of x after the first that is not zero."""
+    """Return a power of ten that keeps 30 significant digits of x."""
     zeros = max(0, x.denominator.bit_length() - x.numerator.bit_length()) * 3 // 10
     return _KEPT * int(10**zeros)
 
@@ -53,13 +53,13 @@ def _down(x: Fraction) -> Fraction:
 
 
 def rounded_up(value: Fraction) -> float:
-    """Return the nearest float that is not below a fraction."""
+    """Return the smallest float at or above a fraction."""
     nearest = float(value)
     return nearest if nearest >= value else math.nextafter(nearest, math.inf)
 
 
 def _best_order(objective: Callable[[float], float]) -> Fraction:
-    """Find the order alpha > 1 that minimises a function with one valley (in floats: any order is valid)."""
+    """Find the order alpha > 1 that minimises a unimodal function, in floats: any order is valid."""
     low, high, golden = -30.0, 80.0, (math.sqrt(5) - 1) / 2
     for _ in range(150):
         left, right = high - golden * (high - low), low + golden * (high - low)
@@ -71,7 +71,7 @@ def _best_order(objective: Callable[[float], float]) -> Fraction:
 
 
 def _tight_term(alpha: Fraction, delta: Fraction) -> Fraction:
-    """Return ``ln(1 - 1/alpha) - ln(delta alpha)/(alpha - 1)``, what the conversion adds to ``rho alpha``."""
+    """Return ``ln(1 - 1/alpha) - ln(delta alpha)/(alpha - 1)``, which the conversion adds to ``rho alpha``."""
     return _ln(1 - 1 / alpha) - _ln(delta * alpha) / (alpha - 1)
 
 
@@ -80,13 +80,13 @@ def _tight_term_float(alpha: float, log_delta: float) -> float:
 
 
 def tight_epsilon(budget: Zcdp, delta: Number) -> Fraction:
-    """Return an epsilon such that zCDP implies (epsilon, delta)-DP (Canonne, Kamath, Steinke 2020, Prop. 12).
+    """Return the epsilon of the (epsilon, delta)-DP that a zCDP budget implies (Canonne et al. 2020, Prop. 12).
 
-    The proposition holds at every order alpha > 1, so an order found in floats gives a valid epsilon.
+    The proposition holds at every order alpha > 1, so an order that was found in floats gives a valid epsilon.
 
     Args:
         budget: The budget in zCDP.
-        delta: The delta to go with the epsilon.
+        delta: The delta of the guarantee.
 
     """
     delta = proper_delta(delta)
@@ -97,16 +97,16 @@ def tight_epsilon(budget: Zcdp, delta: Number) -> Fraction:
 
 
 def tight_epsilon_at(order: Fraction, divergence: Fraction, delta: Fraction) -> Fraction:
-    """Return an epsilon that a Rényi divergence at one order implies, by the same proposition."""
+    """Return the epsilon that a Rényi divergence at one order implies, by the same proposition."""
     return max(_up(divergence + _tight_term(order, delta)), Fraction(1, _KEPT))
 
 
 def simple_epsilon(budget: Zcdp, delta: Number) -> Fraction:
-    """Return the paper's simpler and larger epsilon, ``rho + 2 sqrt(rho ln(1/delta))``.
+    """Return the simpler, larger epsilon of the paper, ``rho + 2 sqrt(rho ln(1/delta))``.
 
     Args:
         budget: The budget in zCDP.
-        delta: The delta to go with the epsilon.
+        delta: The delta of the guarantee.
 
     """
     root = Fraction(_DIGITS.sqrt(_decimal(_concentrated(budget).rho * -_ln(proper_delta(delta)))))
@@ -114,11 +114,11 @@ def simple_epsilon(budget: Zcdp, delta: Number) -> Fraction:
 
 
 def tight_delta(budget: Zcdp, epsilon: Number) -> Fraction:
-    """Return a delta such that zCDP implies (epsilon, delta)-DP, by the proposition of ``tight_epsilon``.
+    """Return the delta of the (epsilon, delta)-DP that a zCDP budget implies, by the proposition of ``tight_epsilon``.
 
     Args:
         budget: The budget in zCDP.
-        epsilon: The epsilon to go with the delta.
+        epsilon: The epsilon of the guarantee.
 
     """
     wanted = positive(epsilon, "epsilon")
@@ -133,21 +133,21 @@ def tight_delta(budget: Zcdp, epsilon: Number) -> Fraction:
 
 
 def order_for_zcdp(budget: ApproxDp) -> Fraction:
-    """Return the order at which the largest zCDP budget implies the given one."""
+    """Return the order at which the largest zCDP budget that implies the given one is found."""
     eps, log_delta = float(budget.epsilon), float(_ln(budget.delta))
     return _best_order(lambda a: -(eps - _tight_term_float(a, log_delta)) / a)
 
 
 def divergence_allowed(order: Fraction, budget: ApproxDp) -> Fraction:
-    """Return a Rényi divergence at one order that implies the given budget, zero if there is none."""
+    """Return the Rényi divergence at one order that implies the given budget; zero if there is none."""
     return _down(budget.epsilon - _tight_term(order, budget.delta))
 
 
 def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
-    """Return the largest zCDP budget that we can show to imply the given one: what may be spent.
+    """Return the largest zCDP budget that is proved to imply the given one.
 
     Args:
-        budget: The epsilon and the delta that may be spent.
+        budget: The epsilon and the delta.
 
     """
     if not isinstance(budget, ApproxDp):
@@ -155,7 +155,7 @@ def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
         raise ArgumentTypeError(f"a budget such as dpmean.ApproxDp(1.0, 1e-6) is needed, got a {kind}")
     epsilon, delta = budget.epsilon, budget.delta
     alpha = order_for_zcdp(budget)
-    # The way back may settle on an order that differs in a float's last digits: a hair less keeps it below epsilon.
+    # The conversion back may find an order that differs in the last digits: a slightly smaller rho stays below epsilon.
     rho = _down((epsilon - _tight_term(alpha, delta)) / alpha * (1 - Fraction(1, 10**13)))
     if rho <= 0:
         raise ArgumentError(f"{budget} is too small to be expressed in zCDP: raise epsilon or delta")
@@ -163,7 +163,7 @@ def zcdp_that_implies(budget: ApproxDp) -> Zcdp:
 
 
 def zcdp_implied_by(cost: Zcdp | PureDp) -> Zcdp:
-    """Return the concentrated cost of a step that was paid in either notion (pure: ``epsilon^2 / 2``).
+    """Return the cost of a step in zCDP; pure differential privacy costs ``epsilon^2 / 2``.
 
     Args:
         cost: The cost, in zCDP or pure differential privacy.
@@ -175,21 +175,21 @@ def zcdp_implied_by(cost: Zcdp | PureDp) -> Zcdp:
 
 
 def two_steps(cost: Zcdp | PureDp | ApproxDp) -> Zcdp | PureDp | ApproxDp:
-    """Return what a cost is for data sets that are two steps apart: 4 rho, 2 epsilon, (1 + e^epsilon) delta.
+    """Return a cost for datasets that are two steps apart: 4 rho, 2 epsilon, (1 + e^epsilon) delta.
 
     Group privacy: Bun and Steinke 2016, Proposition 1.9; Dwork and Roth 2014, Theorem 2.2.
     """
     if isinstance(cost, ApproxDp):
         if cost.epsilon > _LARGEST_EXPONENT or (delta := _up((1 + _exp(cost.epsilon)) * cost.delta, product=True)) >= 1:
             raise ArgumentError(
-                f"{cost} promises nothing of data sets that are two steps apart: its delta is too large"
+                f"{cost} guarantees nothing for datasets that are two steps apart: its delta is too large"
             )
         return ApproxDp(2 * cost.epsilon, delta)
     return PureDp(2 * cost.epsilon) if isinstance(cost, PureDp) else Zcdp(4 * _concentrated(cost).rho)
 
 
 def _concentrated(budget: Zcdp) -> Zcdp:
-    """Refuse what is no zCDP budget: numbers and releases are easily mistaken for one."""
+    """Refuse values other than zCDP budgets, such as numbers and releases."""
     if not isinstance(budget, Zcdp):
         kind = type(budget).__name__
         raise ArgumentTypeError(f"a budget such as dpmean.Zcdp(0.5) or release.cost is needed, got a {kind}")
@@ -197,11 +197,11 @@ def _concentrated(budget: Zcdp) -> Zcdp:
 
 
 def to_approx(budget: Zcdp | PureDp, delta: Number) -> ApproxDp:
-    """Return the (epsilon, delta) that a budget implies.
+    """Return the epsilon and delta that a budget implies.
 
     Args:
         budget: The budget, in zCDP or pure differential privacy.
-        delta: The delta to go with the epsilon.
+        delta: The delta of the guarantee.
 
     """
     if isinstance(budget, PureDp):
@@ -210,7 +210,7 @@ def to_approx(budget: Zcdp | PureDp, delta: Number) -> ApproxDp:
 
 
 def cost_of_flips(lie: Fraction) -> Fraction:
-    """Return a rho for a bit that is flipped with probability ``lie`` < 1/2: randomized response in zCDP.
+    """Return the rho of a bit that is flipped with probability ``lie`` < 1/2: randomized response in zCDP.
 
     With epsilon = ln((1 - lie) / lie) it is epsilon tanh(epsilon / 2), and tanh(epsilon / 2) = 1 - 2 lie.
     """
@@ -218,7 +218,7 @@ def cost_of_flips(lie: Fraction) -> Fraction:
 
 
 def compose_zcdp(costs: Iterable[Zcdp | PureDp]) -> Zcdp:
-    """Add up concentrated costs (Lemma 2.2, item 3); the sum is exact.
+    """Add up costs in zCDP (Lemma 2.2, item 3); the sum is exact.
 
     Args:
         costs: The costs, in zCDP or pure differential privacy.
@@ -248,18 +248,18 @@ def _with_epsilon(cost: ApproxDp | PureDp) -> ApproxDp | PureDp:
 
 
 def compose_advanced(cost: ApproxDp | PureDp, times: int, slack: Number) -> ApproxDp:
-    """Compose equal costs at the price of an extra delta (Lemma 2.2, item 2).
+    """Compose equal costs with an additional delta: advanced composition (Lemma 2.2, item 2).
 
     Args:
         cost: The cost of one step.
         times: The number of steps.
-        slack: The extra delta.
+        slack: The additional delta.
 
     """
     if _with_epsilon(cost).epsilon > 1000:
-        raise ArgumentError(f"advanced composition of an epsilon of {float(cost.epsilon):g} says nothing: above 1000")
+        raise ArgumentError(f"advanced composition needs an epsilon of at most 1000, got {float(cost.epsilon):g}")
     if isinstance(times, bool) or not isinstance(times, Integral) or times < 1:
-        raise ArgumentError(f"times must be a whole number of at least 1, got {times}")
+        raise ArgumentError(f"times must be an integer of at least 1, got {times}")
     times = int(times)
     spare = proper_delta(slack)
     root = Fraction(_DIGITS.sqrt(_decimal(2 * times * -_ln(spare))))

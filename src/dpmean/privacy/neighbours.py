@@ -1,4 +1,4 @@
-"""Neighbours: which two data sets are to be hard to tell apart."""
+"""Neighbours: the pairs of datasets that a guarantee is about."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from enum import StrEnum
 
 
 class Neighbours(StrEnum):
-    """Which pairs of data sets the guarantee makes hard to tell apart."""
+    """The neighbour relation: the pairs of datasets that the guarantee makes hard to distinguish."""
 
     REPLACE_ONE = "replace-one"
     """One row is replaced by any other; the number of rows is public. The default in the local and shuffle models."""
     ADD_OR_REMOVE_ONE = "add-or-remove-one"
-    """One row more or less; the number of rows is private. The default in the central model."""
+    """One row is added or removed; the number of rows is private. The default in the central model."""
 
     @property
     def contributions(self) -> int:
-        """By how many rows' contributions a sum over rows may differ: one goes and another comes, or only one."""
+        """The number of rows in which neighbours differ: two if a row is replaced, otherwise one."""
         return 2 if self is Neighbours.REPLACE_ONE else 1

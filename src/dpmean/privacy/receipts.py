@@ -1,4 +1,4 @@
-"""Receipts: what each private step asked, and what all of them add up to."""
+"""Receipts: the query and the cost of each private step, and their total."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dpmean.privacy.renyi import Renyi, compose
 @final
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One private step: its name, what it asked, the mechanism that answered, and the exact cost.
+    """The record of one private step: its name, its query, its mechanism, and its exact cost.
 
     Attributes:
         step: The name of the step.
-        asked: What it asked, in words.
-        mechanism: The mechanism that answered.
+        asked: A description of the query.
+        mechanism: The mechanism that answered it.
         cost: The exact cost.
-        exact: False if the noise was drawn in floats, as some baselines do. Rounding may then give rows away.
+        exact: False if the noise was drawn in floats, as in some baselines. Rounding may then reveal rows.
 
     """
 
@@ -35,19 +35,19 @@ class Receipt:
 
 
 def zcdp_of(receipts: Iterable[Receipt]) -> Zcdp:
-    """Add up what was paid in zCDP or pure differential privacy; nothing else has a rho."""
+    """Add up costs in zCDP or pure differential privacy; other costs have no rho."""
     costs = []
     for receipt in receipts:
         if isinstance(receipt.cost, Renyi):
             raise ArgumentError(
-                "a release in the shuffle model costs an epsilon and a delta and has no rho: see release.epsilon(delta)"
+                "a release in the shuffle model has a cost in epsilon and delta, and no rho: use release.epsilon(delta)"
             )
         costs.append(receipt.cost)
     return compose_zcdp(costs)
 
 
 def total_cost(receipts: Iterable[Receipt], budget: Zcdp | None = None) -> Zcdp:
-    """Add up receipts and insist that they stay within the budget, if there is one."""
+    """Add up receipts, and check that they are within the budget, if one is given."""
     spent = zcdp_of(receipts)
     if budget is not None and spent.rho > budget.rho:
         raise OverspendError(f"the steps cost {spent.rho}, more than the budget of {budget.rho}")
@@ -55,7 +55,7 @@ def total_cost(receipts: Iterable[Receipt], budget: Zcdp | None = None) -> Zcdp:
 
 
 def epsilon_of(receipts: Sequence[Receipt], delta: Number) -> float:
-    """Return the epsilon that goes with ``delta`` for all receipts together (tight conversion, rounded up)."""
+    """Return the epsilon of all receipts together at ``delta`` (tight conversion, rounded up)."""
     if any(isinstance(receipt.cost, Renyi) for receipt in receipts):
         epsilon = compose(receipt.cost for receipt in receipts).epsilon(delta)
     else:

@@ -1,9 +1,9 @@
-"""Rényi differential privacy: what shuffled counts and sums cost, order by order, and what that amounts to.
+"""Rényi differential privacy: the costs of shuffled counts and sums at each order, and their conversion.
 
-A cost is a curve, a bound on the Rényi divergence at each of some whole orders, and a delta for what lies outside it.
-Costs of steps add up, also when later steps depend on earlier answers. Curves are floats: logarithms of moments are
-sums of some ten thousand terms, within 1e-10 of the truth, and raised by ten times that; the conversion to (epsilon,
-delta) is exact, and rounded up.
+A cost is a curve, which bounds the Rényi divergence at some integer orders, and a delta for events outside of the
+bounds. Costs of steps add up, also if later steps depend on earlier answers. Curves are floats: logarithms of moments
+are sums of some ten thousand terms, with errors below 1e-10, and are raised by ten times that. The conversion to
+(epsilon, delta) is exact, and rounded up.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _RAISED, _ROUNDING = 1 + 1e-9, 1e-9
 @final
 @dataclass(frozen=True, slots=True)
 class Renyi:
-    """What a step costs.
+    """The cost of a step in Rényi differential privacy.
 
     Attributes:
         curve: A bound on the Rényi divergence at each order: ``curve[i]`` at order ``ORDERS[i]``.
         delta: The probability of an event outside of which the bounds hold.
-        distance: The statistical distance between what the bounds are about and what is really seen.
+        distance: The statistical distance between the distribution that is bounded and the actual one.
 
     """
 
@@ -43,7 +43,7 @@ class Renyi:
 
     def __post_init__(self) -> None:
         if len(self.curve) != len(ORDERS) or not all(0 <= value < math.inf for value in self.curve):
-            raise ArgumentError(f"a Rényi curve has {len(ORDERS)} numbers that are not negative")
+            raise ArgumentError(f"a Rényi curve must have {len(ORDERS)} non-negative numbers")
         if not 0 <= self.delta < 1 or not 0 <= self.distance < 1:
             raise ArgumentError(f"delta and distance must lie between 0 and 1, got {self.delta} and {self.distance}")
 
@@ -52,22 +52,22 @@ class Renyi:
         return Renyi(curve, self.delta + other.delta, _up(self.distance + other.distance))
 
     def apart(self, distance: float) -> Renyi:
-        """Return the cost of what is within a statistical distance of this."""
+        """Return the cost of a distribution within a statistical distance of this one."""
         return Renyi(self.curve, self.delta, min(distance, 0.5))
 
     def epsilon(self, delta: Number) -> Fraction:
         """Return an epsilon such that this cost implies (epsilon, delta)-DP (Canonne et al. 2020, Prop. 12).
 
-        The proposition is proved for one order and for all events, so it holds for what is left of a distribution
-        when an event of probability ``self.delta`` is taken away, and that probability is added. A distance t on both
-        sides adds (1 + e^epsilon) t: epsilon grows until there is room for that.
+        The proposition is proved for one order and for all events. So it holds for the rest of a distribution after an
+        event of probability ``self.delta`` is removed, and this probability is added. A distance t on both sides adds
+        (1 + e^epsilon) t to delta: epsilon is increased until the total is at most delta.
         """
         asked, epsilon = proper_delta(delta), Fraction(0)
         for _ in range(200):
             left = asked - self.delta - Fraction((1 + math.exp(min(float(epsilon), 700.0))) * self.distance * _RAISED)
             if left <= 0:
                 spent = float(asked - left)
-                raise ArgumentError(f"delta must exceed {spent:.3g}, which was spent already, got {delta}")
+                raise ArgumentError(f"delta must exceed {spent:.3g}, the delta of this cost itself, got {delta}")
             enough = self._epsilon(left)
             if enough <= epsilon:
                 return epsilon
@@ -84,7 +84,7 @@ class Renyi:
         return tight_epsilon_at(Fraction(order), Fraction(divergence), delta)
 
     def __str__(self) -> str:
-        return f"Rényi divergence {self.curve[0] / 2:.3g} alpha, or a little more"
+        return f"Rényi divergence of about {self.curve[0] / 2:.3g} alpha"
 
 
 NOTHING = Renyi((0.0,) * len(ORDERS))
@@ -114,11 +114,11 @@ def _up(value: float) -> float:
 
 @lru_cache(maxsize=256)
 def poisson_counts(blanket: int, shifts: int, delta: Fraction) -> Renyi:
-    """Return the cost of counts with Poisson(blanket) noise, of which ``shifts`` fall by one and as many rise by one.
+    """Return the cost of counts with Poisson(blanket) noise, ``shifts`` of which fall by one, and as many rise by one.
 
-    Let K be Poisson with mean L. Where a count falls by one, K + 1 becomes K: the likelihood ratio is k / L, with all
-    moments. Where it rises, K becomes K + 1 and the ratio is L / k, infinite at 0: outcomes below a floor are taken
-    away, the largest floor with ``shifts * P[K < floor] <= delta``.
+    Let K be Poisson with mean L. If a count falls by one, K + 1 becomes K: the likelihood ratio is k / L, and its
+    moments are finite. If it rises, K becomes K + 1 and the ratio is L / k, infinite at 0: outcomes below a floor are
+    removed, with the largest floor for which ``shifts * P[K < floor] <= delta``.
     """
     outside = float(delta) / shifts * 1e-9
     first, logs = _poisson_logs(blanket, outside)
@@ -127,7 +127,7 @@ def poisson_counts(blanket: int, shifts: int, delta: Fraction) -> Renyi:
         below += math.exp(logs[floor - first])
         floor += 1
     if floor < 1:
-        raise ArgumentError(f"a blanket of {blanket} messages is too thin for delta = {float(delta):.3g}")
+        raise ArgumentError(f"a blanket of {blanket} messages is too small for delta = {float(delta):.3g}")
     law = _spread_out(blanket, max(first, 1), logs[max(1 - first, 0) :])
     above = _spread_out(blanket, floor, logs[floor - first :])
     curve = []
@@ -138,7 +138,7 @@ def poisson_counts(blanket: int, shifts: int, delta: Fraction) -> Renyi:
 
 
 def _poisson_logs(mean: int, outside: float) -> tuple[int, list[float]]:
-    """Return a number, and the logarithms of its chance and of those that follow; ``outside`` may miss on a side."""
+    """Return a first number, and the logarithms of probabilities from it on; a tail left out is below ``outside``."""
     far = -math.log(outside)
     first = max(0, math.floor(mean - math.sqrt(2 * mean * far)))  # P[K <= L - t] <= exp(-t^2 / 2L)
     # P[K >= L + t] <= exp(-t^2 / (2L + 2t/3))
@@ -151,10 +151,10 @@ def _poisson_logs(mean: int, outside: float) -> tuple[int, list[float]]:
 
 
 def _spread_out(mean: int, first: int, logs: list[float]) -> list[tuple[float, float]]:
-    """Return pairs of ln(k / mean) and the logarithm of a chance, for few numbers k instead of all.
+    """Return pairs of ln(k / mean) and the logarithm of a probability, for a few numbers k instead of all.
 
-    The chances of a sixteenth of a standard deviation are moved to its two ends, so that their mean stays: expectations
-    of convex functions, as all powers here are, can only grow.
+    The probabilities within a sixteenth of a standard deviation are moved to its two ends such that their mean stays.
+    Expectations of convex functions, such as all powers here, can only grow by this.
     """
     width = max(1, math.isqrt(mean) // 16)
     if width == 1:
@@ -170,13 +170,13 @@ def _spread_out(mean: int, first: int, logs: list[float]) -> list[tuple[float, f
 
 
 def _log_sum(logs: list[float]) -> float:
-    """Return the logarithm of a sum, from those of its terms."""
+    """Return the logarithm of a sum from the logarithms of its terms."""
     largest = max(logs)
     return largest + math.log(math.fsum(math.exp(log - largest) for log in logs))
 
 
 def _log_of_falls(order: int, mean: int, law: list[tuple[float, float]], outside: float) -> float:
-    """Return ``ln E[(K / L)^order]``, or a bound on it where the order is large for the mean.
+    """Return ``ln E[(K / L)^order]``, or a bound on it if the order is large relative to the mean.
 
     As x <= exp(x - 1), it is at most ``L (exp(order / L) - 1) - order``.
     """
@@ -184,7 +184,7 @@ def _log_of_falls(order: int, mean: int, law: list[tuple[float, float]], outside
         return mean * math.expm1(min(order / mean, 50.0)) - order
     terms = [order * log + chance for log, chance in law]
     last = mean * math.exp(law[-1][0])
-    ratio = mean / last * math.exp(order / last)  # of one term to the one before, at most; it falls from here on
+    ratio = mean / last * math.exp(order / last)  # bounds the ratio of consecutive terms from here on
     return _log_sum([*terms, terms[-1] + math.log(ratio / (1 - ratio)), math.log(outside)])
 
 
@@ -197,13 +197,13 @@ def _log_of_rises(order: int, above: list[tuple[float, float]], outside: float) 
 
 
 def skellam_sum(variance: Fraction, sensitivity: int, d: int) -> Renyi:
-    """Return the cost of a sum of whole vectors with Skellam noise, one of which moves by at most ``sensitivity``.
+    """Return the cost of a sum of integer vectors with Skellam noise and the given l2 sensitivity.
 
     Agarwal, Kairouz, Liu, "The Skellam Mechanism for Differentially Private Federated Learning" (2021), the theorem on
-    Rényi divergences for whole orders. The l1 norm of a whole vector is at most its squared l2 norm.
+    Rényi divergences of integer orders. The l1 norm of an integer vector is at most its squared l2 norm.
     """
     if sensitivity < 1:
-        raise ArgumentError(f"a sensitivity is a whole number of at least 1, got {sensitivity}")
+        raise ArgumentError(f"sensitivity must be an integer of at least 1, got {sensitivity}")
     mu, far = float(variance), float(sensitivity)
     one = min(math.sqrt(d) * far, far**2)
     extra = [min(((2 * order - 1) * far**2 + 6 * one) / (4 * mu**2), 3 * one / (2 * mu)) for order in ORDERS]
@@ -214,7 +214,7 @@ def skellam_sum(variance: Fraction, sensitivity: int, d: int) -> Renyi:
 
 
 def shares_needed(honest: int, bits: int, security: float) -> int:
-    """Return into how many shares a whole number modulo 2^bits is split, so that mixed shares tell only the sum.
+    """Return into how many shares an integer modulo 2^bits must be split so that mixed shares reveal only the sum.
 
     Two inputs of the honest users with the same sum then give views within a statistical distance of 2^-security:
     Balle, Bell, Gascón and Nissim, "Private Summation in the Multi-Message Shuffle Model" (2020), for 19 users or more.
@@ -224,15 +224,15 @@ def shares_needed(honest: int, bits: int, security: float) -> int:
 
 
 def security_of(honest: int, bits: int, shares: int) -> float:
-    """Return the security of so many shares."""
+    """Return the security of a number of shares."""
     _enough(honest)
-    return ((shares - 2) * math.log2(honest / math.e) - bits) / 2 - 1e-6  # floats are off by less
+    return ((shares - 2) * math.log2(honest / math.e) - bits) / 2 - 1e-6  # more than the rounding errors
 
 
 def _enough(honest: int) -> None:
     if honest < 19:
         raise ArgumentError(
-            f"split sums need at least 19 honest users, got {honest}: invite more, or rely on more of them"
+            f"split sums need at least 19 honest users, got {honest}: invite more users, or assume more of them honest"
         )
 
 

@@ -1,4 +1,4 @@
-"""JSON that is read strictly: one meaning per document, finite numbers, and errors that quote little of it."""
+"""Strict JSON: no repeated fields, finite numbers only, and errors that quote little of the document."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _Document = TypeVar("_Document", bound=msgspec.Struct)
 
 
 def parse(text: str | bytes) -> Any:
-    """Read JSON; a ValueError says what is wrong with it, in words that quote at most 40 characters."""
+    """Read JSON; raise a ValueError that explains a fault, and quotes at most 40 characters."""
     try:
-        words = text.decode() if isinstance(text, bytes | bytearray) else text  # json would guess at other encodings
+        words = text.decode() if isinstance(text, bytes | bytearray) else text  # json would guess other encodings
         return json.loads(
             words, object_pairs_hook=_read_object, parse_constant=_refuse_constant, parse_float=_read_float
         )
@@ -30,7 +30,7 @@ def parse(text: str | bytes) -> Any:
 
 
 def convert(found: Any, kind: type[_Document]) -> _Document:
-    """Return what was parsed as a record of a kind; a ValueError names a field that is wrong or unknown."""
+    """Convert parsed JSON to a record; raise a ValueError that names a field that is wrong or unknown."""
     try:
         return msgspec.convert(found, kind)
     except msgspec.ValidationError as error:
@@ -40,12 +40,12 @@ def convert(found: Any, kind: type[_Document]) -> _Document:
 
 
 def shorten(text: str) -> str:
-    """Return as much of a text as an error may quote."""
+    """Return the beginning of a text, as much as an error may quote."""
     return text[:_LONGEST]
 
 
 def _explain(message: str) -> str:
-    """Return what msgspec says; of a field's name, which is the document's, only the beginning."""
+    """Return the message of msgspec, with the name of an unknown field shortened."""
     unknown = _UNKNOWN.fullmatch(message)
     if unknown is None:
         return message
@@ -53,11 +53,11 @@ def _explain(message: str) -> str:
 
 
 def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Read an object, and refuse one that has a field twice: nobody knows which is meant."""
+    """Read an object, and refuse one with a repeated field, which would be ambiguous."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the field {shorten(name)!r} is there twice")
+            raise ValueError(f"the field {shorten(name)!r} occurs twice")
         found[name] = value
     return found
 

@@ -1,1 +1,1 @@
-"""What may be asked of rows: queries as data, who answers them, and the domain of the rows."""
+"""Queries about rows: the queries as data, the interfaces that answer them, and the domain of rows."""

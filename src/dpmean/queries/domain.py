@@ -1,4 +1,4 @@
-"""From the user's units to working units and back: what a bound means, and what happens to rows outside it."""
+"""The domain of rows: how a bound is applied to each row, and the map between the user's units and working units."""
 
 from __future__ import annotations
 
@@ -13,53 +13,54 @@ from dpmean.queries.queries import Floats
 
 _LARGEST = 2.0**500
 _FARTHEST = 1000
-"""Without a box, values end at 2^1000 scales: in working units they stay finite, and so does their distance."""
+"""Without a box, values are clamped to 2^1000 scales, so that they and their distances stay finite in working units."""
 _OUTWARD = 1 + 2.0**-40
-"""More than what the few rounded operations behind a reach can lose."""
+"""A factor that covers the rounding errors of the few operations that compute a reach."""
 _SURE = 1 - 2.0**-10
-"""A row so much shorter than the bound is within it, whatever rounding loses, and truncation of up to 2^18 columns."""
-_TOGETHER = 256  # numbers: narrow rows are mapped several at a time, so that loops can use wide registers
+"""A row shorter than this part of the bound is within it despite rounding and truncation of up to 2^18 columns."""
+_TOGETHER = 256  # values that are mapped at a time: several narrow rows together, so that loops are vectorised
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """How a row of the user becomes a row of norm at most ``reach`` in working units.
+    """The map from a row of the user to a row of norm at most ``reach`` in working units.
 
-    With a bound on the norm, a row that is longer than ``ball`` is shortened to it, in the user's units; then each
-    value x becomes (x - middle) / scale, column by column. At first nothing is moved or scaled.
-    With bounds on columns, each value is clamped to its side of the box, moved and scaled; then a row that is longer
-    than ``reach`` is shortened to it. At first the middle is that of the bounds, and the scale their half-width.
-    ``reshape`` puts any other public middle and scale in their place; what the bounds mean stays the same.
+    With a bound on the norm, a row that is longer than ``ball`` is shortened to it, in the user's units. Then each
+    value x becomes (x - middle) / scale, column by column. Initially, middle is 0 and scale is 1.
+    With bounds on columns, each value is clamped to the bounds of its column and mapped to (x - middle) / scale. Then a
+    row that is longer than ``reach`` is shortened to it. Initially, middle and scale are the middle and half the width
+    of the bounds.
+    ``reshape`` replaces middle and scale by other public values; the meaning of the bounds stays the same.
 
-    The map is public and looks at one row only, so it is no part of the price of a query: mechanisms clip integers,
-    whatever the floats before them were (docs/privacy_guarantee.md, section 1).
+    The map is public and depends on one row only, so it does not affect the cost of a query: mechanisms clip integers,
+    whatever the floats before were (docs/privacy_guarantee.md, section 1).
     """
 
     d: int
     reach: float
     """A public bound on the norm of every row, in working units."""
     middle: Floats
-    """What zero in working units stands for."""
+    """The point that is zero in working units."""
     scale: Floats
-    """How long one working unit is in each column."""
+    """The length of one working unit in each column."""
     missing: Floats
-    """What a value that is not finite stands for, in the user's units, if it is imputed."""
+    """The value that replaces a non-finite value, in the user's units, if it is imputed."""
     lower: Floats | None = None
     upper: Floats | None = None
     ball: float | None = None
-    """How long a row may be in the user's units, with a bound on the norm. None: there is a box."""
+    """The bound on the norm, in the user's units. None if there are bounds on columns."""
     impute: bool = False
-    """Whether what is not finite becomes ``missing``: the public centre."""
+    """Whether non-finite values are replaced by ``missing``, the public centre."""
     strict: tuple[int, ...] = ()
-    """Columns in which it is an error all the same."""
+    """Columns in which non-finite values are an error all the same."""
     dropped: tuple[int, ...] = ()
-    """Columns in which it leaves the row out, as if there were no such row."""
+    """Columns in which a non-finite value drops the row."""
     sure: float = field(init=False, repr=False)
-    """A length in working units up to which no row is shortened, for certain; zero if there may be none."""
+    """A length in working units up to which a row is certainly not shortened; zero if there is none."""
     lines: Floats = field(init=False, repr=False)
-    """What loops need, a line each: what a missing value becomes before rows are shortened, and unless rows are used
-    as they are, lower, upper, middle and scale. Narrow rows are repeated, to some 256 columns.
+    """The numbers that loops need, one line each: the replacement for missing values before rows are shortened, and, if
+    rows are mapped, lower, upper, middle and scale. Lines for narrow rows are repeated up to about 256 columns.
     """
 
     def __post_init__(self) -> None:
@@ -68,34 +69,34 @@ class Domain:
 
     @staticmethod
     def within_norm(d: int, norm_bound: float, *, impute: bool) -> Domain:
-        """Domain rows by a bound on their norm."""
+        """Return the domain for a bound on the norm of rows."""
         zeros, ones = np.zeros(d), np.ones(d)
         return Domain(d, norm_bound, middle=zeros, scale=ones, missing=zeros, ball=norm_bound, impute=impute)
 
     @staticmethod
     def within_box(lower: Floats, upper: Floats, *, impute: bool) -> Domain:
-        """Domain rows by bounds on each coordinate."""
+        """Return the domain for bounds on each column."""
         d, middle, scale = len(lower), lower / 2 + upper / 2, upper / 2 - lower / 2
         return Domain(d, math.sqrt(d), middle, scale, missing=middle, lower=lower, upper=upper, impute=impute)
 
     @property
     def is_mapped(self) -> bool:
-        """Whether rows in working units are other numbers than those of the user."""
+        """Whether rows in working units differ from rows in the user's units."""
         return self.lower is not None or bool(np.any(self.middle != 0.0) or np.any(self.scale != 1.0))
 
     @property
     def maps_last(self) -> bool:
-        """Whether rows are shortened in the user's units, and then mapped."""
+        """Whether rows are shortened in the user's units first, and then mapped."""
         return self.ball is not None and len(self.lines) > 1
 
     @property
     def limit(self) -> float:
-        """How long a row may be where it is shortened: in the user's units within a ball, in working units in a box."""
+        """The norm to which rows are shortened: in the user's units for a ball, in working units for a box."""
         return self.reach if self.ball is None else self.ball
 
     @property
     def box(self) -> tuple[Floats, Floats]:
-        """Between what the values of each column are clamped."""
+        """The limits to which the values of each column are clamped."""
         if self.lower is not None and self.upper is not None:
             return self.lower, self.upper
         with np.errstate(over="ignore"):
@@ -104,18 +105,18 @@ class Domain:
 
     @property
     def fill(self) -> Floats:
-        """What a missing value becomes in working units: what its stand-in in the user's units would become."""
+        """The replacement for a missing value in working units."""
         filled: Floats = (np.clip(self.missing, *self.box) - self.middle) / self.scale
         return filled
 
     def reshape(self, middle: Floats, scale: Floats) -> Domain:
-        """Return a domain of the same rows in which each column has a middle and a scale of its own.
+        """Return a domain of the same rows in which each column has its own middle and scale.
 
         The new reach bounds every row that is within this domain.
 
         Args:
-            middle: What zero in working units is to stand for, column by column.
-            scale: How long one working unit is to be, column by column.
+            middle: The point that will be zero in working units, column by column.
+            scale: The length of one working unit, column by column.
 
         """
         middle, scale = (np.array(np.broadcast_to(line, (self.d,)), dtype=np.float64) for line in (middle, scale))
@@ -134,7 +135,7 @@ class Domain:
         return replace(self, reach=reach, middle=middle, scale=scale)
 
     def working(self, rows: Floats) -> Floats:
-        """Return rows in working units, never shortened; what is not finite stays as it is. Loops do the same."""
+        """Return rows in working units, not shortened; non-finite values stay as they are. Loops compute the same."""
         if not self.is_mapped:
             return rows
         with np.errstate(invalid="ignore"):
@@ -142,7 +143,7 @@ class Domain:
         return np.where(np.isfinite(rows), mapped, rows)
 
     def enter(self, rows: Floats) -> Floats:
-        """Return rows in working units and within the bound, with missing values imputed; loops round differently."""
+        """Return rows in working units, within the bound and with missing values imputed; loops round differently."""
         rows = self.working(rows) if self.ball is None else rows
         rows = np.where(np.isfinite(rows), rows, self._stand_in) / self.limit
         largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1.0)
@@ -151,16 +152,16 @@ class Domain:
         return rows if self.ball is None else self.working(rows)
 
     def to_user(self, point: Floats) -> Floats:
-        """Put a point back into the user's units."""
+        """Convert a point to the user's units."""
         return self.middle + self.scale * point
 
     def lengths_to_user(self, lengths: Floats | float) -> Floats:
-        """Put lengths along each column, such as standard deviations, back into the user's units."""
+        """Convert lengths along each column, such as standard deviations, to the user's units."""
         return self.scale * lengths
 
     @property
     def _stand_in(self) -> Floats:
-        """What a missing value becomes before rows are shortened."""
+        """The replacement for a missing value before rows are shortened."""
         return self.fill if self.ball is None else self.missing
 
     def _find_sure(self) -> float:

@@ -1,4 +1,4 @@
-"""The parts that combine: where rows live, where noise comes from, who is trusted, what is asked in which order."""
+"""The interfaces between engines, noise, trust models and estimators."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally
 
 
 class Rows(Protocol):
-    """Rows in some engine, which answer every query by an exact total.
+    """Rows in an engine, which answer every query with an exact total.
 
-    A total is made of integers, whatever the blocks, threads or order: counts by distance for a radial view, counts on
-    demand for coordinates, the sum of the clipped rows for a ball, sums of rows and of their directions for shells, and
-    both counts and sums for bins.
+    A total consists of integers, and does not depend on blocks, threads or order: counts by distance for a radial view,
+    counts on demand for coordinates, the sum of the clipped rows for a ball, sums of rows and of their directions for
+    shells, and both counts and sums for bins.
     """
 
     @property
     def n(self) -> int:
-        """How many rows there are (public)."""
+        """The number of rows (public)."""
         ...
 
     @property
     def d(self) -> int:
-        """How many coordinates a row has."""
+        """The number of coordinates of a row."""
         ...
 
     @property
     def domain(self) -> Domain:
-        """Through what the rows are seen (public)."""
+        """The domain that is applied to the rows (public)."""
         ...
 
     @overload
@@ -61,15 +61,15 @@ class Rows(Protocol):
     def answer(self, query: Bins) -> BinSums: ...
 
     def through(self, domain: Domain) -> Rows:
-        """Return the same rows, seen through another domain."""
+        """Return the same rows with another domain."""
         ...
 
     def take(self, positions: Ints) -> Rows:
-        """Return the rows at the given public positions, where they can be read again and again."""
+        """Return the rows at the given public positions, in memory or on their device."""
         ...
 
     def held(self) -> Rows:
-        """Return all rows where they can be read again and again: for few rows, that need many questions."""
+        """Return all rows in memory or on their device: for few rows that answer many queries."""
         ...
 
 
@@ -89,25 +89,25 @@ class Sampler(Protocol):
         ...
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Draw uniform whole numbers below 2^64."""
+        """Draw uniform integers below 2^64."""
         ...
 
 
 class Noise(Protocol):
-    """A source of private randomness; a seeded one is a function of (seed, step, index) alone."""
+    """A source of private randomness; a seeded one is a function of (seed, step, index) only."""
 
     @property
     def seeded(self) -> bool:
-        """Whether the noise can be computed by others."""
+        """Whether others who know the seed can compute the noise."""
         ...
 
     def at(self, step: str, start: int = 0) -> Sampler:
-        """Return the sampler of a named step, from variate number ``start`` on."""
+        """Return the sampler of a named step, beginning at variate number ``start``."""
         ...
 
 
 class RankCounter(Protocol):
-    """Noisy counts, already paid for (NoisyRC in the paper), for ``size`` values at once."""
+    """Noisy counts that are already paid for (NoisyRC in the paper), for ``size`` values at once."""
 
     size: int
     points: int
@@ -115,5 +115,5 @@ class RankCounter(Protocol):
     noise_std: float
 
     def count_at_most(self, index: Ints) -> Ints:
-        """Answer one of the paid questions: the number of rows at or below each point, with noise."""
+        """Return the noisy number of rows at or below each point; this uses one of the paid queries."""
         ...

@@ -1,4 +1,4 @@
-"""What goes from part to part: public queries one way, private answers the other."""
+"""Public queries about rows, and the noisy sums that answer some of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Distances:
-    """How far is a row from ``centre``? Counted on the ladder of radii, from index ``low``, ``points`` of them."""
+    """Count rows by their distance from ``centre``, on ``points`` rungs of the ladder of radii from ``low`` on."""
 
     centre: Floats
     low: int
@@ -35,7 +35,7 @@ class Distances:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """How far is a number above ``centre``, and how far below? For d = 1: one line of counts for each side."""
+    """For d = 1: count numbers by their distance above ``centre`` and below it, one line of counts for each side."""
 
     centre: Floats
     low: int
@@ -48,7 +48,7 @@ class Sides:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """How far apart are row i and row i + n/2? A row is in one pair at most, so it changes one distance at most."""
+    """Count pairs by the distance between row i and row i + n/2; each row is in at most one pair."""
 
     low: int
     points: int
@@ -60,7 +60,7 @@ class Pairs:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Octaves:
-    """By how much do rows of a pair differ in each column? Counted by octaves, from 2^low on, ``points`` of them.
+    """Count pairs by the octave of their difference in each column: ``points`` octaves from 2^low on.
 
     A pair whose difference in a column is below 2^low is not counted there.
     """
@@ -70,29 +70,29 @@ class Octaves:
 
     def __post_init__(self) -> None:
         if self.points < 1:
-            raise ArgumentError("there must be an octave to count pairs in")
+            raise ArgumentError(f"points must be at least 1, got {self.points}")
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Squares:
-    """How do the squares of differences in pairs divide among the columns? Added up, each pair with norm ``length``.
+    """Add up the squared differences of pairs, column by column; each pair has norm ``length``.
 
-    The squares of a pair are a vector without negative entries. Of each pair only its direction counts, rounded down
-    to integers of norm at most ``length``; rows that are equal do not count.
+    The squared differences of a pair form a non-negative vector. Only its direction counts: it is scaled to norm
+    ``length`` and rounded down to integers. Pairs of equal rows add nothing.
     """
 
     length: int
 
     def __post_init__(self) -> None:
         if not 0 < self.length <= 1 << 30:  # loops check the square of a norm in 64 bits
-            raise ArgumentError(f"the length of squares must lie between 1 and 2^30, got {self.length}")
+            raise ArgumentError(f"length must lie between 1 and 2^30, got {self.length}")
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Where are the values of each column? Counted on a line of its own: ``last[j] + 1`` points at low + spacing k."""
+    """Count the values of each column j on its own line of points, low[j] + spacing[j] * k for k = 0, ..., last[j]."""
 
     low: Floats
     spacing: Floats
@@ -100,17 +100,17 @@ class Columns:
 
     def __post_init__(self) -> None:
         if not len(self.low) == len(self.spacing) == len(self.last):
-            raise ArgumentError("every column needs a line of its own")
+            raise ArgumentError("low, spacing and last must have one entry per column")
         if np.any(self.last < 0) or np.any(self.last > 1 << 52) or not np.all(self.spacing > 0):
-            raise ArgumentError("lines must have 2^52 points at most, a positive distance apart")
+            raise ArgumentError("every line must have at most 2^52 points and a positive spacing")
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Coordinates:
-    """Where are ``size`` rotated coordinates of a row, from ``first`` on? Counted on a line of ``points``.
+    """Count ``size`` rotated coordinates of rows, from ``first`` on, on a line with ``points`` points.
 
-    A row becomes whole numbers (multiples of ``step``), then ``H D row``; the line has its points at
+    A row is rounded to integers (multiples of ``step``) and rotated to ``H D row``; the points of the line are
     ``low + spacing * index``.
     """
 
@@ -126,7 +126,7 @@ class Coordinates:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Ball:
-    """Rows minus ``centre``, in whole multiples of ``unit``, clipped to norm at most ``radius`` units."""
+    """Add up rows minus ``centre``, in integer multiples of ``unit``, clipped to norm at most ``radius`` units."""
 
     centre: Floats
     unit: float
@@ -136,10 +136,10 @@ class Ball:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class BallSquares:
-    """The square of each coordinate of the rows minus ``centre``, clipped to norm at most ``radius`` units.
+    """Add up the squared coordinates of rows minus ``centre``, clipped to norm at most ``radius`` units.
 
-    A row is clipped as for a ``Ball``; its squares are then divided by 2^shift and rounded down, so that all of them
-    add up in 64 bits. Those of one row add up to ``length`` at most.
+    Rows are clipped as for a ``Ball``; the squares are then divided by 2^shift and rounded down, so that the total fits
+    in 64 bits. The squares of one row add up to at most ``length``.
     """
 
     centre: Floats
@@ -149,25 +149,27 @@ class BallSquares:
 
     def __post_init__(self) -> None:
         if not 0 < self.radius < 1 << 30 or not 0 <= self.shift < 62:
-            raise ArgumentError(f"a ball of squares has a radius below 2^30 units, got {self.radius}, {self.shift}")
+            raise ArgumentError(
+                f"radius must be below 2^30 and shift from 0 to 61, got radius={self.radius}, shift={self.shift}"
+            )
 
     @property
     def length(self) -> int:
-        """What the squares of one row add up to at most."""
+        """The largest sum of the squares of one row."""
         return self.radius**2 >> self.shift
 
     @property
     def square_unit(self) -> float:
-        """What one stands for, in the square of the unit of rows."""
+        """The value of one unit of the sum, in squared units of the rows."""
         return self.unit * self.unit * 2.0**self.shift
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Shells:
-    """Balls around one ``centre``, the largest first: ``radii`` in whole multiples of ``unit``.
+    """Add up rows between concentric balls: ``radii`` in integer multiples of ``unit``, the largest first.
 
-    ``length`` is the norm, a whole number, that stands for one where a row is reduced to its direction.
+    Where a row is reduced to its direction, the integer ``length`` represents norm 1.
     """
 
     centre: Floats
@@ -175,21 +177,21 @@ class Shells:
     radii: tuple[int, ...]
     length: int
     slack: int = 0
-    """By so many units a row that counts as outside a ball may be shorter than its radius."""
+    """A row that counts as outside of a ball may be shorter than its radius by this many units."""
 
     def __post_init__(self) -> None:
         if any(inner > outer for outer, inner in pairwise(self.radii)) or self.radii[-1] < 0 or self.slack < 0:
-            raise ArgumentError("radii of shells must not grow, and neither they nor the slack may be negative")
+            raise ArgumentError("radii must be in descending order, and radii and slack must not be negative")
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Bins:
-    """Rows by their distance from ``centre``, so that one pass serves every radius: counts, and sums bin by bin.
+    """Count rows by their distance from ``centre`` and add them up bin by bin, so that one pass serves every radius.
 
-    Counts are those of ``distances``. Bin b is for rows that no smaller bin has room for, in a unit of its own,
-    2^exponents[b], in which they have norm at most radii[b]; radii grow by the same factor from rung ``first`` of
-    the ladder on. ``length`` is the norm, a whole number, that stands for one where a row is reduced to its direction.
+    Counts are those of ``distances``. Bin b holds the rows that fit in no smaller bin: in the bin's own unit
+    2^exponents[b], their norm is at most radii[b]. The radii grow by a constant factor, from rung ``first`` of the
+    ladder on. Where a row is reduced to its direction, the integer ``length`` represents norm 1.
     """
 
     distances: Distances
@@ -199,24 +201,24 @@ class Bins:
     length: int
 
     stride = 4
-    """From one bin to the next, in rungs of the ladder."""
+    """The number of rungs of the ladder from one bin to the next."""
 
     @property
     def centre(self) -> Floats:
-        """Where distances begin."""
+        """The point from which distances are measured."""
         return self.distances.centre
 
     def at(self, rung: int) -> int:
-        """Return the smallest bin whose radius is not below a rung of the ladder."""
+        """Return the smallest bin whose radius is at or above a rung of the ladder."""
         return min(max(-((self.first - rung) // self.stride), 0), len(self.radii) - 1)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """Which values are there? How many rows have one in each column, and, as the last number, how many rows count.
+    """Count, for each column, the rows with a finite value in it, and, as the last number, the complete rows.
 
-    Every row adds a zero or a one to each of these numbers.
+    Every row adds 0 or 1 to each of these numbers.
     """
 
 
@@ -225,7 +227,7 @@ PairQuery = Pairs | Octaves | Squares
 View = Radial | Coordinates | Columns
 Query = View | Octaves | Squares | Ball | BallSquares | Shells | Bins | Present
 Question = Distances | Sides | Ball | Shells | Bins | Present
-"""What is answered by a sum over rows, one by one: all that an engine must be able to ask of rows it does not hold."""
+"""Queries that are sums over single rows: the only ones that an engine must answer for rows outside of memory."""
 
 
 # --- private answers ------------------------------------------------------------------------------------------
@@ -234,12 +236,12 @@ Question = Distances | Sides | Ball | Shells | Bins | Present
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorSum:
-    """A noisy sum over rows in whole multiples of ``unit``, and the variance of the noise in those units."""
+    """A noisy sum over rows in integer multiples of ``unit``, and the variance of the noise in those units."""
 
     total: Ints
     unit: float
     variance: Fraction
 
     def times(self, scale: float) -> Floats:
-        """Return the sum in floats, scaled."""
+        """Return the sum as floats, times ``scale``."""
         return np.asarray(self.total * scale, dtype=np.float64)

@@ -1,6 +1,7 @@
-"""What an engine runs: a question and a domain, public data, that turn a block of rows into whole numbers.
+"""The computation that an engine runs on each block of rows: it turns rows into integers.
 
-Blocks may be of any size, in any order, on any machine; what they give is merged by ``+``.
+It depends on a public query and a public domain only. Blocks may have any size, come in any order and be read on any
+machine: their results are added with ``+``.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from dpmean.rows import numba_kernels
 from dpmean.rows.missing_values import refuse_missing
 
 BLOCK_BYTES = 256 << 10
-"""Converted rows at a time: what fits a cache."""
+"""Size of a block of converted rows: it fits in a CPU cache."""
 _NOTHING = np.empty((0, 0))
 
 
 def room(domain: Domain, centre: Floats) -> float:
-    """Return a distance from the centre up to which no row is shortened."""
+    """Return a radius around the centre within which no row is shortened."""
     return (domain.sure - float(np.linalg.norm(centre))) * (1 - 2**-20)
 
 
 def innermost(domain: Domain, view: Distances) -> int:
-    """Return the rung up to which a row is not shortened for certain; one below all if that may happen anywhere.
+    """Return the last rung up to which rows are certainly not shortened; a rung below all others if there is none.
 
-    Rows that are shortened in working units lie at their centre, where that is beyond reach: by rounding at most.
+    If the centre is out of reach, a row that is shortened in working units moves to the centre, up to rounding.
     """
     space = room(domain, view.centre)
     if space > 0:
@@ -42,42 +43,45 @@ def innermost(domain: Domain, view: Distances) -> int:
 
 
 def block_rows(domain: Domain) -> int:
-    """Return how many converted rows fit a cache: whole groups, if there is space for one."""
+    """Return the number of converted rows that fit in a cache: complete groups, if at least one fits."""
     rows, group = max(numba_kernels.LANES, BLOCK_BYTES // (8 * domain.d)), domain.lines.shape[1] // domain.d
     return rows - rows % group if rows > group else rows
 
 
 def as_it_is(rows: NDArray[Any], domain: Domain) -> bool:
-    """Whether a loop can read the rows without any conversion; loops bring them into working units themselves."""
+    """Whether compiled loops can read the rows without conversion; the loops apply working units themselves."""
     plain = rows.dtype == np.float64 and rows.dtype.isnative and rows.flags.c_contiguous
     return bool(plain and not domain.strict)
 
 
 def copy_as_floats(rows: NDArray[Any], block: Floats) -> None:
-    """Write rows into a block of the same shape, each value as the nearest float64."""
+    """Copy rows into a block of the same shape; each value becomes the nearest float64."""
     if rows.strides[0] == rows.itemsize < rows.strides[1] and rows.dtype.char in "fd" and rows.dtype.isnative:
         numba_kernels.turn(rows.T, block)
     else:
-        with np.errstate(over="ignore"):  # what exceeds a float64 becomes infinite, and is treated as such
+        with np.errstate(over="ignore"):  # values beyond float64 become infinite, and are treated as such
             block[:] = rows
 
 
 def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
-    """Write rows into a block of the same shape, as C-ordered floats in the user's units."""
+    """Copy rows into a block of the same shape, as C-ordered floats in the user's units."""
     copy_as_floats(rows, block)
     if domain.strict and not np.isfinite(those_that_count(block, domain)[:, domain.strict]).all():
         refuse_missing()
 
 
 def which_count(block: Floats, domain: Domain) -> NDArray[np.bool_]:
-    """Return which rows have a value wherever a missing one leaves the row out; each is looked at by itself."""
+    """Return which rows are complete: finite in every column where a missing value drops the row.
+
+    The result for a row depends on that row only.
+    """
     counted = np.empty(len(block), dtype=np.bool_)
     numba_kernels.find_those_that_count(_fixed(block), np.array(domain.dropped, dtype=np.int64), counted)
     return counted
 
 
 def those_that_count(block: Floats, domain: Domain) -> Floats:
-    """Return the rows that count; most often that is the block itself."""
+    """Return the complete rows; usually this is the block itself."""
     if not domain.dropped:
         return block
     counted = which_count(block, domain)
@@ -85,7 +89,7 @@ def those_that_count(block: Floats, domain: Domain) -> Floats:
 
 
 def grouped(rows: Floats, domain: Domain) -> list[numba_kernels.Rows]:
-    """Return C-ordered rows as loops take them: in groups that they map, and a smaller group that is left over."""
+    """Return C-ordered rows in the form that loops accept: groups of equal size, then the smaller rest."""
     lines, rows, (n, d) = domain.lines, _fixed(rows), rows.shape
     if len(lines) == 1:
         return [(rows, lines, rows, _NOTHING, rows)]
@@ -98,20 +102,20 @@ def grouped(rows: Floats, domain: Domain) -> list[numba_kernels.Rows]:
 
 
 def _group(rows: Floats, lines: Floats, block: Floats, domain: Domain) -> numba_kernels.Rows:
-    """Return rows in groups of the size of a block, which may be written later."""
+    """Return rows in groups of the size of a block; the block is scratch memory for a loop."""
     wide, line, block = rows.reshape(-1, block.size), block.reshape(1, -1), _fixed(block)
     return wide, lines, block, line, rows if domain.maps_last else block
 
 
 def _fixed(rows: Floats) -> Floats:
-    """Return rows as what cannot be written: then loops are compiled for one type."""
+    """Return a read-only view of rows, so that loops are compiled for one type only."""
     fixed = rows.view()
     fixed.flags.writeable = False
     return fixed
 
 
 def run(loop: Callable[..., bool], domain: Domain, block: Floats, *arguments: object) -> None:
-    """Run a compiled loop over a block in the user's units; a value that is not finite ends it, unless imputed."""
+    """Run a compiled loop over a block in the user's units; refuse non-finite values unless they are imputed."""
     for some in grouped(block, domain):
         run_group(loop, domain, some, *arguments)
 
@@ -126,11 +130,11 @@ def run_group(loop: Callable[..., bool], domain: Domain, some: numba_kernels.Row
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """A question to all rows, and the domain through which they are seen. ``dpmean`` makes it, and an engine runs it.
+    """A public query and the domain of the rows. ``dpmean`` creates it, and an engine runs it on blocks of rows.
 
     Attributes:
-        question: What is asked of all rows, which is public.
-        domain: How rows are brought within the bound, which is public.
+        question: The query to be answered over all rows. It is public.
+        domain: The rule that brings each row within the bound. It is public.
 
     """
 
@@ -153,15 +157,15 @@ class Kernel:
                 return (self.question.distances.points + 1 + 2 * len(self.question.radii) * self.domain.d,)
 
     def zeros(self) -> Ints:
-        """Return what no rows at all give."""
+        """Return the total over zero rows: an array of zeros."""
         return np.zeros(self.shape, dtype=np.int64)
 
     def add(self, rows: NDArray[Any], total: Ints) -> None:
-        """Add what a block of rows gives to a total.
+        """Add the contribution of a block of rows to a total.
 
         Args:
-            rows: A block of rows, an (any number, d) array of real numbers.
-            total: The total, an array as ``zeros`` returns it. It is changed in place.
+            rows: A block of rows: an array of real numbers with d columns and any number of rows.
+            total: The total so far, which begins as ``zeros()``. It is changed in place.
 
         """
         if not isinstance(rows, np.ndarray):
@@ -170,11 +174,11 @@ class Kernel:
             self.add_block(block, total)
 
     def add_block(self, block: Floats, total: Ints) -> None:
-        """Add what a block of rows gives that loops can read as it is.
+        """Add the contribution of a block that compiled loops can read without conversion.
 
         Args:
             block: A C-ordered block of floats, in the user's units.
-            total: The total, which is changed in place.
+            total: The total so far. It is changed in place.
 
         """
         asked, every = self.question, block
@@ -202,10 +206,10 @@ class Kernel:
                 run(numba_kernels.add_bins, self.domain, block, asked.centre, edge, low, *bins)
 
     def total(self, found: Ints) -> Histogram | Ints | ShellSums | BinSums:
-        """Return the exact total that the sum over all rows stands for.
+        """Return the exact answer to the query.
 
         Args:
-            found: The sum of what all blocks gave.
+            found: The sum of the totals of all blocks.
 
         """
         match self.question:
@@ -232,13 +236,13 @@ class Kernel:
 
 
 def bin_parts(bins: Bins, total: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return counts, rows and directions, as they lie one after another in the answer to ``Bins``."""
+    """Split the flat answer to ``Bins`` into counts, sums of rows and sums of directions."""
     counts, sums = np.split(total, [bins.distances.points + 1])
     inner, outer = sums.reshape(2, len(bins.radii), -1)
     return counts, inner, outer
 
 
 def bin_sums(bins: Bins, total: Ints) -> BinSums:
-    """Return the answer to ``Bins`` for a trust model."""
+    """Return the answer to ``Bins`` in the form that a trust model uses."""
     counts, inner, outer = bin_parts(bins, total)
     return BinSums(Histogram(np.cumsum(counts)[np.newaxis]), inner, outer)

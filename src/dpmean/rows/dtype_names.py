@@ -1,4 +1,4 @@
-"""What arrays and columns hold, in words: an exact type may tell of a single row."""
+"""General names for the types of arrays and columns, for error messages: an exact type may reveal a single row."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ KINDS = {
     "V": "records",
     "O": "objects",
 }
-"""What arrays of NumPy hold, and no more: an exact type tells how long the longest text is."""
+"""General names for the types of NumPy arrays: an exact type would reveal the length of the longest text."""
 
 
 def in_words(kind: Any) -> str:
-    """Return what a column holds, and no more: its exact type may tell of a single row."""
+    """Return a general name for the type of a column: its exact type may reveal a single row."""
     import pyarrow.types as kinds
 
     while kinds.is_dictionary(kind):
@@ -43,14 +43,14 @@ def in_words(kind: Any) -> str:
 
 
 def is_list(kind: Any) -> bool:
-    """Whether a type of Arrow is one of vectors."""
+    """Whether an Arrow type is a list type, which holds vectors."""
     import pyarrow.types as kinds
 
     return bool(kinds.is_fixed_size_list(kind) or kinds.is_list(kind) or kinds.is_large_list(kind))
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a type is one of numbers, binary or decimal; that of a column all of which is missing is as good."""
+    """Whether an Arrow type holds numbers, binary or decimal; the null type of an all-missing column counts as one."""
     import pyarrow.types as kinds
 
     tests = (kinds.is_integer, kinds.is_floating, kinds.is_decimal, kinds.is_boolean, kinds.is_null)

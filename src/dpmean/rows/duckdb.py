@@ -1,6 +1,6 @@
-"""Relations of DuckDB: streamed in batches of Arrow.
+"""DuckDB relations: streamed as Arrow batches.
 
-A relation is a query that runs anew for every pass, and DuckDB promises an order for some queries only.
+A relation is a query that runs again in every pass, and DuckDB guarantees the order of rows for some queries only.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from dpmean.rows.tables.dataframes import FrameTable
 
 _BATCH_ROWS = 1 << 16
 _CURE = (
-    'store the result of the query in a table, with X.create("name"), and give that table; nobody may write to it '
-    "meanwhile, and preserve_insertion_order must be true, as it is by default"
+    'store the result of the query in a table, with X.create("name"), and pass that table; do not write to it during '
+    "the call, and keep preserve_insertion_order at true (the default)"
 )
-"""What to do when passes over a relation do not agree."""
+"""The cure if two passes over a relation differ."""
 
 
 def open_source(X: Any, selection: Selection) -> Streamed:
-    """Choose columns of a relation, and count its rows."""
+    """Choose the columns of a relation, and count its rows."""
     query, columns = _choose(X, selection)
     n = int(_run(lambda: query.relation().aggregate("count(*)").fetchall())[0][0])
     width = find_width(columns, _first_vectors(query))
@@ -35,7 +35,7 @@ def open_source(X: Any, selection: Selection) -> Streamed:
 
 
 def open_table(X: Any, selection: Selection) -> FrameTable:
-    """Read coordinates and keys in one pass, so that every row has its own key whatever the order is."""
+    """Read coordinates and keys in one pass, so that each row keeps its own key in any order of rows."""
     query, columns = _choose(X, selection)
     return FrameTable(_run(query.table), columns)
 
@@ -48,10 +48,10 @@ class _Query:
     source: Any
     names: tuple[str, ...]
     casts: tuple[str, ...]
-    """Of every column of the relation, how it is read, where {} stands for its value."""
+    """The SQL that reads each column of the relation; {} stands for its value."""
 
     def relation(self) -> Any:
-        """Return a new relation, which has not run: columns by their position, as names differ in capitals at times."""
+        """Return a new relation, not yet run; it finds columns by position, as names may differ in case only."""
         found = self.source.columns
         if len(found) != len(self.casts):
             raise DataError(CHANGED)
@@ -61,15 +61,15 @@ class _Query:
         return self.source.project(", ".join(chosen))
 
     def table(self) -> Any:
-        """Return all rows as a table of Arrow."""
+        """Return all rows as an Arrow table."""
         return _as_table(self.relation())
 
     def schema(self) -> Any:
-        """Return the types of the columns in Arrow; no row is read."""
+        """Return the Arrow schema of the columns, without reading a row."""
         return _as_table(self.relation().limit(0)).schema
 
     def reader(self) -> Any:
-        """Return a reader of batches of Arrow, which DuckDB makes as they are read."""
+        """Return a reader of Arrow batches, which DuckDB produces one at a time."""
         relation = self.relation()
         old = not hasattr(type(relation), "to_arrow_reader")
         return relation.fetch_arrow_reader(_BATCH_ROWS) if old else relation.to_arrow_reader(_BATCH_ROWS)
@@ -81,9 +81,9 @@ def _as_table(relation: Any) -> Any:
 
 
 def _choose(X: Any, selection: Selection) -> tuple[_Query, Columns]:
-    """Find the columns to read, coordinates and keys, and which of them are coordinates."""
+    """Return the query for the columns to read, coordinates and keys, and the columns that are coordinates."""
     if type(X).__name__ == "DuckDBPyConnection":
-        raise ArgumentTypeError('X is a DuckDB connection: give a relation, connection.sql("SELECT ..."), say')
+        raise ArgumentTypeError('X is a DuckDB connection: give a relation, such as connection.sql("SELECT ...")')
     if type(X).__name__ != "DuckDBPyRelation":
         raise ArgumentTypeError(f"X must be a DuckDB relation, got {type(X).__name__}")
     names, kinds = _run(lambda: (tuple(X.columns), [str(kind) for kind in X.types]))
@@ -107,7 +107,7 @@ def _first_vectors(query: _Query) -> Iterator[Any]:
 
 
 def _run(work: Callable[[], Any]) -> Any:
-    """Let DuckDB work; what it says of an error may quote a row, so it is not passed on."""
+    """Run DuckDB code, and hide its error messages, which may quote a row."""
     try:
         return work()
     except DataError:
@@ -115,6 +115,6 @@ def _run(work: Callable[[], Any]) -> Any:
     except Exception as error:
         kind = type(error).__name__
     raise DataError(
-        f"DuckDB could not run the query ({kind}), so nothing was released: run it by itself to see why; no other "
-        "result may be open on its connection"
+        f"DuckDB could not run the query ({kind}), so nothing was released: run it alone to see why; close other "
+        "results that are open on its connection"
     )

@@ -1,4 +1,4 @@
-"""Columns of DuckDB in SQL, as types that Arrow has: different keys stay different, and numbers are rounded once."""
+"""SQL that converts DuckDB columns to Arrow types: different keys stay different, and numbers are rounded once."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import re
 from dpmean.rows.tables.key_encoding import refuse
 
 _WIDE_INTEGER = re.compile(r"U?HUGEINT(?P<vector>\[\d*\])?")
-"""Integers of 128 bits, and vectors of them: Arrow has no type for them, and DuckDB sends decimals, of which those from
-2^127 on are negative."""
+"""128-bit integers, and vectors of them. Arrow has no such type; DuckDB sends decimals instead, and turns values of
+2^127 or more into negative ones."""
 _EXACT = 2**53
-"""Up to here every integer is a float64."""
+"""Every integer up to this one is exact in float64."""
 _ZONED_TIME = ("TIME WITH TIME ZONE", "TIMETZ")
-"""Times that DuckDB sends without their time zone, so that different ones become the same."""
+"""Types of times that DuckDB sends without their time zone: different times would become equal."""
 
 
 def read_coordinate(kind: str) -> str:
-    """Return how to read a coordinate or a vector, {} in SQL: a 128-bit integer becomes the nearest float64, by itself.
+    """Return the SQL that reads a coordinate or a vector from {}: each 128-bit integer becomes the nearest float64.
 
-    DuckDB rounds twice where it makes a float of one: each of its two halves, and their sum. Text is rounded once, but
-    takes ten times as long, so it is used beyond 2^53 only: up to there nothing is rounded.
+    DuckDB's own conversion rounds twice: it rounds the two halves, then their sum. Conversion through text rounds once,
+    but takes ten times as long. So text is used beyond 2^53 only; smaller integers are exact.
     """
     wide = _WIDE_INTEGER.fullmatch(kind)
     if wide is None:
@@ -32,7 +32,7 @@ def read_coordinate(kind: str) -> str:
 
 
 def read_key(name: str, kind: str) -> str:
-    """Return how to read a column of keys, {} in SQL: an integer and its text are the same key."""
+    """Return the SQL that reads a column of keys from {}: an integer and its text are the same key."""
     if kind in _ZONED_TIME:
         refuse(f"column {name!r}", "times with a time zone")
     return "{}::VARCHAR" if kind in ("HUGEINT", "UHUGEINT") else "{}"

@@ -1,4 +1,4 @@
-"""Rows that are read again for every question: an engine needs two verbs, and this makes them into rows."""
+"""Rows that are read again for every query: an engine provides two methods, and this module builds rows from them."""
 
 from __future__ import annotations
 
@@ -34,42 +34,42 @@ from dpmean.rows.memory import MemoryRows
 
 
 class Source(Protocol):
-    """Rows somewhere, before anybody has said how large they may be."""
+    """Rows in any storage, before a domain is applied to them."""
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """What the columns are called, if they have names."""
+        """The names of the columns, if they have names."""
         ...
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         ...
 
     def rows(self, domain: Domain) -> Rows:
-        """Return the rows as they are seen through a domain."""
+        """Return the rows with a domain applied."""
         ...
 
 
 class Engine(Protocol):
-    """What can read rows that outgrow this process: two verbs."""
+    """The interface of an engine: it reads rows that need not fit in memory. It has two methods."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         ...
 
     def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
-        """Read all rows once: return the sum of what blocks of them give, and how many rows there were.
+        """Read all rows once, and return the sum of the totals of all blocks, and the number of rows that were read.
 
         Args:
-            kernel: What to compute from blocks of rows, wherever they are. It can be pickled.
+            kernel: The computation to run on each block of rows. It can be pickled, to run on other machines.
 
         """
         ...
 
     def gather(self, positions: Ints) -> NDArray[Any]:
-        """Return the rows at some positions.
+        """Return the rows at the given positions.
 
         Args:
             positions: The positions, in ascending order.
@@ -81,7 +81,7 @@ class Engine(Protocol):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Streamed:
-    """The rows that an engine reads: give it to ``dpmean.mean`` as ``X``.
+    """The rows that an engine reads: pass it to ``dpmean.mean`` as ``X``.
 
     Attributes:
         engine: The engine that reads the rows.
@@ -94,14 +94,14 @@ class Streamed:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         return self.engine.shape
 
     def rows(self, domain: Domain) -> StreamedRows:
-        """Return the rows as they are seen through a domain.
+        """Return the rows with a domain applied.
 
         Args:
-            domain: The bound, and what to do with values that are not finite.
+            domain: The bound, and the rule for non-finite values.
 
         """
         return StreamedRows(self.engine, domain)
@@ -110,27 +110,27 @@ class Streamed:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamedRows:
-    """All rows of an engine, seen through a domain; nothing but a public subset is ever collected."""
+    """All rows of an engine with a domain applied; only rows at public positions are ever collected."""
 
     engine: Engine
     domain: Domain
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.engine.shape[0]
 
     @property
     def d(self) -> int:
-        """How many coordinates a row has."""
+        """The number of coordinates of a row."""
         return self.engine.shape[1]
 
     def through(self, domain: Domain) -> StreamedRows:
-        """Return the same rows, seen through another domain."""
+        """Return the same rows with another domain."""
         return StreamedRows(self.engine, domain)
 
     def take(self, positions: Ints) -> MemoryRows:
-        """Collect the rows at the given positions; for none of them no engine is asked."""
+        """Collect the rows at the given positions; for an empty list the engine is not called."""
         if not len(positions):
             return MemoryRows(np.empty((0, self.d)), self.domain)
         order = np.argsort(positions, kind="stable")
@@ -156,7 +156,7 @@ class StreamedRows:
     @overload
     def answer(self, query: Bins) -> BinSums: ...
     def answer(self, query: Query) -> Total:
-        """Return the exact total over all rows that a query asks for."""
+        """Return the exact answer to a query over all rows."""
         match query:
             case Coordinates() | Columns() | Pairs() | Octaves() | Squares() | BallSquares():
                 return self.held().answer(query)
@@ -174,10 +174,10 @@ class StreamedRows:
 
 
 def _check_total(found: object, kernel: Kernel) -> tuple[Ints, int]:
-    """Refuse what is not a total and a number of rows; no error tells a shape or a number, which may be private."""
+    """Check that an engine returned a total and a number of rows; errors show neither, as both may be private."""
     if not isinstance(found, tuple) or len(found) != 2:
         raise ArgumentTypeError(
-            "add_up of the engine must return the total and the number of rows, got "
+            "add_up of the engine must return the total and the number of rows as a tuple, got "
             f"{'a tuple of another length' if isinstance(found, tuple) else type(found).__name__}: return total, count"
         )
     total, seen = found
@@ -185,7 +185,7 @@ def _check_total(found: object, kernel: Kernel) -> tuple[Ints, int]:
         right = isinstance(total, np.ndarray) and total.dtype == np.int64
         raise ArgumentTypeError(
             "add_up of the engine must return a total of int64 in the shape kernel.shape, got "
-            f"{'another shape' if right else _kind(total)}: begin with kernel.zeros(), and merge totals by +"
+            f"{'another shape' if right else _kind(total)}: begin with kernel.zeros(), and add totals with +"
         )
     if isinstance(seen, bool) or not isinstance(seen, int | np.integer):
         raise ArgumentTypeError(
@@ -196,27 +196,27 @@ def _check_total(found: object, kernel: Kernel) -> tuple[Ints, int]:
 
 
 def _check_gathered(found: object, d: int) -> NDArray[Any]:
-    """Refuse what is not an array of rows; no error tells how many there are."""
+    """Check that an engine returned an array of rows; errors do not show how many."""
     if isinstance(found, np.ndarray) and found.dtype.kind in "biuf" and found.ndim == 2 and found.shape[1] == d:
         return found
     numbers = isinstance(found, np.ndarray) and found.dtype.kind in "biuf"
     raise ArgumentTypeError(
-        "gather of the engine must return an array of numbers with a line for each position and all columns, got "
+        "gather of the engine must return an array of numbers with one row per position and all columns, got "
         f"{'another shape' if numbers else _kind(found)}: return a NumPy array of shape (len(positions), d)"
     )
 
 
 def _kind(found: object) -> str:
-    """Return what an engine returned, and no more: an exact type may tell of a single row."""
+    """Return a general name for what an engine returned: an exact type may reveal a single row."""
     if not isinstance(found, np.ndarray):
         return type(found).__name__
     return f"an array of {'floats' if found.dtype.kind == 'f' else KINDS.get(found.dtype.kind, 'objects')}"
 
 
 CHANGED = (
-    "the rows changed while they were read, so nothing was released: wait until nobody writes to them any more, "
-    "or read a copy"
+    "the rows changed while they were read, so nothing was released: wait until writing to them has finished, or read "
+    "a copy"
 )
-"""What is said when passes over the rows do not agree on what is there."""
+"""The error if two passes over the rows differ."""
 _MISCOUNTED = f"{CHANGED}; an engine of your own must read each row exactly once"
-"""The same where the engine may be the caller's own."""
+"""The same error where the engine may have been written by the caller."""

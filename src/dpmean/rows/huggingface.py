@@ -1,4 +1,4 @@
-"""Datasets of Hugging Face: batches of their Arrow tables, in the order of their indices; nothing is copied whole."""
+"""Hugging Face datasets: batches of their Arrow tables, in the order of their indices, without a complete copy."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dpmean.rows.registry import Selection
 from dpmean.rows.tables.dataframes import FrameTable
 
 _BATCH_ROWS, _BATCH_NUMBERS = 1 << 16, 1 << 20
-_CURE = "wait until nobody writes to the files of the dataset any more, or read a copy"
+_CURE = "wait until writing to the files of the dataset has finished, or read a copy"
 
 
 def open_source(X: Any, selection: Selection) -> Streamed:
-    """Choose columns of a dataset; rows are read where they are, in memory or in files that are mapped."""
+    """Choose the columns of a dataset; rows are read in place, from memory or from memory-mapped files."""
     data, columns = _choose(X, selection)
     width = _read(lambda: find_width(columns, (batch.column(0) for batch in _batches(data, _BATCH_ROWS))))
     rows = max(1, min(_BATCH_ROWS, _BATCH_NUMBERS // width))
@@ -38,14 +38,14 @@ def open_table(X: Any, selection: Selection) -> FrameTable:
 
 
 def _choose(X: Any, selection: Selection) -> tuple[Any, Columns]:
-    """Return the columns to read of a dataset, coordinates and keys, as Arrow; and which of them are coordinates."""
+    """Return a dataset of the columns to read, coordinates and keys, as Arrow; and the columns that are coordinates."""
     from datasets import Dataset
 
     if isinstance(X, dict):
-        raise ArgumentTypeError(f"X is several datasets, {', '.join(map(repr, X))}: give one, X['train'], say")
+        raise ArgumentTypeError(f"X is several datasets, {', '.join(map(repr, X))}: give one, such as X['train']")
     if not isinstance(X, Dataset):
         raise ArgumentTypeError(
-            f"X must be a Dataset, which can be read again and again, got {type(X).__name__}: load it without "
+            f"X must be a Dataset, which can be read several times, got {type(X).__name__}: load it without "
             "streaming=True"
         )
     for name in selection.keys:
@@ -57,17 +57,17 @@ def _choose(X: Any, selection: Selection) -> tuple[Any, Columns]:
 
 
 def _batches(data: Any, rows: int) -> Iterator[Any]:
-    """Yield rows, some at a time, in one piece also where indices choose them one by one."""
+    """Yield rows, some at a time; each batch is contiguous even if indices select its rows one by one."""
     for table in data.iter(rows):
         yield from table.combine_chunks().to_batches()
 
 
 def _read(work: Callable[[], Any]) -> Any:
-    """Read from a dataset; what its library says of an error may quote a row, so it is not passed on."""
+    """Read from a dataset, and hide the error messages of its library, which may quote a row."""
     try:
         return work()
     except DataError:
         raise
     except Exception as error:
         kind = type(error).__name__
-    raise DataError(f"the dataset cannot be read ({kind}), so nothing was released: check that its files are whole")
+    raise DataError(f"the dataset cannot be read ({kind}), so nothing was released: check that its files are complete")

@@ -1,4 +1,4 @@
-"""Rows in memory: cache-sized blocks of an array, on all cores, never copied whole."""
+"""Rows in memory: an array is read in cache-sized blocks, on all cores, without a complete copy."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ from dpmean.rows.missing_values import refuse_missing
 from dpmean.rows.row_places import RowPlaces
 from dpmean.rows.threads import each, threads_to_use
 
-_SPAN_BYTES = 1 << 20  # less than this is not worth a thread's turn
+_SPAN_BYTES = 1 << 20  # fewer bytes are not worth a separate task of a thread
 
 
 class Pieces(Protocol):
-    """What is as good as an array: it gives some of its rows as one."""
+    """An array-like object that returns some of its rows as an array."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         ...
 
     def __len__(self) -> int: ...
@@ -63,7 +63,7 @@ class Pieces(Protocol):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryRows:
-    """The rows of a two-dimensional array, or those at some positions, seen through a domain."""
+    """The rows of a two-dimensional array, or those at some positions, with a domain applied."""
 
     array: NDArray[Any] | Pieces
     domain: Domain
@@ -73,21 +73,21 @@ class MemoryRows:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.array) if self.positions is None else len(self.positions)
 
     @property
     def d(self) -> int:
-        """How many coordinates a row has."""
+        """The number of coordinates of a row."""
         return int(self.array.shape[1])
 
     def take(self, positions: Ints) -> MemoryRows:
-        """Return the rows at the given positions, without copying them, and without those that do not count."""
+        """Return the complete rows among those at the given positions, without copying them."""
         chosen = positions if self.positions is None else self.positions[positions]
         return replace(self, positions=chosen).counted()
 
     def counted(self) -> MemoryRows:
-        """Return the rows that count, in the same order."""
+        """Return the complete rows, in the same order."""
         if not self.domain.dropped:
             return self
 
@@ -102,11 +102,11 @@ class MemoryRows:
         return replace(self, positions=places if self.positions is None else self.positions[places])
 
     def through(self, domain: Domain) -> MemoryRows:
-        """Return the same rows, seen through another domain."""
+        """Return the same rows with another domain."""
         return replace(self, domain=domain)
 
     def held(self) -> MemoryRows:
-        """Return these rows: they are in memory."""
+        """Return these rows, which are in memory."""
         return self
 
     @overload
@@ -120,7 +120,7 @@ class MemoryRows:
     @overload
     def answer(self, query: Bins) -> BinSums: ...
     def answer(self, query: Query) -> Total:
-        """Return the exact total over all rows that a query asks for."""
+        """Return the exact answer to a query over all rows."""
         match query:
             case Coordinates():
                 return self.counted()._by_coordinate(query)
@@ -139,7 +139,7 @@ class MemoryRows:
                 return self._sum(query)
 
     def values(self) -> Floats:
-        """Return the rows in working units and within the bound, in floats: for peers that work on them as they are."""
+        """Return the rows as floats, within the bound and in working units, for baselines that compute in floats."""
         rows = np.concatenate([block.copy() for _, block in self._blocks(range(self.n))])
         if not self.domain.impute and not np.isfinite(rows).all():
             refuse_missing()
@@ -169,7 +169,7 @@ class MemoryRows:
         return sum(each(added, self._spans(self.n), self.threads), start=np.zeros(self.d, dtype=np.int64))
 
     def _pairs(self, loop: Callable[..., bool], shape: tuple[int, ...], *arguments: object) -> Ints:
-        """Add up what a loop writes of pairs: row i and row i + n / 2."""
+        """Add up the totals of a loop over pairs: row i and row i + n / 2."""
         half = self.n // 2
 
         def added(span: range) -> Ints:
@@ -211,13 +211,13 @@ class MemoryRows:
     # --- blocks and threads ----------------------------------------------------------------------------------
 
     def _spans(self, count: int) -> list[range]:
-        """Divide the rows, or pairs, among the threads, each getting several turns so that they finish together."""
+        """Divide the rows, or pairs, into several tasks per thread, so that the threads finish together."""
         rows = self.span_rows or max(-(-count // (8 * self.threads)), _SPAN_BYTES // (8 * self.d))
         rows = -(-rows // numba_kernels.LANES) * numba_kernels.LANES
         return [range(start, min(start + rows, count)) for start in range(0, count, rows)]
 
     def _blocks(self, span: range) -> Iterator[tuple[int, Floats]]:
-        """Yield the rows of a span in the user's units, as C-ordered float64 blocks, with their first position."""
+        """Yield the rows of a span as C-ordered float64 blocks in the user's units, each with its first position."""
         if self.positions is None and isinstance(self.array, np.ndarray) and as_it_is(self.array, self.domain):
             yield span.start, self.array[span.start : span.stop]
             return

@@ -1,11 +1,11 @@
-"""The hot loops: what happens to one block of rows, in whole numbers, row by row.
+"""The compiled loops over blocks of rows: they process each row separately, in integers.
 
-Whatever a row becomes depends on that row and on public numbers alone. Reals turn into whole numbers in a unit of
-the row's own: a power of two that gives its largest coordinate ``bits`` bits, so that the sum of squares is exact
-in 64 bits and a distance has the same relative precision near the centre and far away. A sum of whole numbers has
-no order, so neither blocks nor threads can show in a result.
+The result for a row depends on that row and on public numbers only. Each row is converted to integers in its own unit:
+a power of two in which its largest coordinate has ``bits`` bits. So the sum of squares is exact in 64 bits, and a
+distance has the same relative precision near the centre and far away. A sum of integers does not depend on the order,
+so results are the same for any division into blocks and threads.
 
-This is one file because compiled loops are cached on disk by file, and inlined into each other.
+This is one file because compiled loops are inlined into each other, and cached on disk per file.
 """
 
 from __future__ import annotations
@@ -20,21 +20,27 @@ from dpmean.queries.queries import Floats, Ints
 Scratch = NDArray[np.int32]
 Indices = NDArray[np.int32]
 Rows = tuple[Floats, Floats, Floats, Floats, Floats]
-"""Rows, a group of them in a line; the lines of their domain; a block, of which loops read a group in working units;
-the same block in one line, to be written; and the rows as they are where they are shortened: those of all groups in
-the user's units, or the block itself. Without a map the rows are the block, and nothing is written.
+"""The rows of one call to a loop, as five arrays:
+
+1. the rows, one group of rows per line, in the user's units;
+2. the lines of their domain;
+3. a block that holds one group in working units: loops read from it;
+4. the same block as one line: loops write to it;
+5. the rows that are shortened: all groups in the user's units, or the block itself.
+
+Without a map, the rows are the block, and nothing is written.
 """
 Entry = tuple[float, bool, int, bool]
-"""How long rows may be, whether to impute, ``bits``, and whether rows are mapped after they are shortened."""
+"""The largest norm of a row, whether to impute, ``bits``, and whether rows are mapped after they are shortened."""
 
 LANES = 16  # rows that are rotated together
 
-_MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # a float's bits without its sign: ordered like its magnitude
+_MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # the bits of a float without its sign: they order like its magnitude
 _INFINITY = 0x7FF0000000000000
 _SMALLEST_EXPONENT = -900  # differences below 2^-900 count as zero
 BELOW_ALL_RUNGS = -(1 << 40)
 RUNGS = np.append(squared_rungs(), 1 << 62)  # those of one octave, and the first of the next
-# By the leading 8 bits of a number in [2^60, 2^62): how many squared rungs lie below all numbers with these bits. At
+# For the leading 8 bits of a number in [2^60, 2^62): the number of squared rungs below all numbers with these bits. At
 # most one more can lie below the number itself, as squared rungs are 2.2 % apart and such numbers at most 1.6 %.
 FIRST_RUNG = np.searchsorted(RUNGS, np.arange(256, dtype=np.int64) << 54)
 
@@ -63,7 +69,7 @@ def count_present(block: Floats, counts: Ints) -> None:
 
 @compiled
 def find_those_that_count(block: Floats, columns: Ints, counted: NDArray[np.bool_]) -> int:
-    """Write for each row whether it has a finite value in all of some columns; return how many do."""
+    """Write for each row whether it is finite in all of the given columns; return the number of such rows."""
     found = 0
     for i in range(block.shape[0]):
         farthest = np.int64(0)
@@ -82,11 +88,11 @@ def find_those_that_count(block: Floats, columns: Ints, counted: NDArray[np.bool
 def _own_unit(block: Floats, i: int, centre: Floats, bits: int, guess: int) -> tuple[int, int]:
     """Return (total, exponent): row i is sqrt(total) * 2^(exponent - bits + 1) away from the centre.
 
-    The exponent is that of the largest difference, 1024 if one is not finite. ``guess`` saves a second look at the
-    row when it is right, and has no influence on what is returned.
+    The exponent is that of the largest difference, or 1024 if one is not finite. A correct ``guess`` of the exponent
+    saves a second pass over the row; it does not change the result.
     """
     scale = _power(bits - 1 - guess)
-    limit = _power(bits) - 1.0  # what is not finite ends here: d of them must stay below 2^62 as well
+    limit = _power(bits) - 1.0  # non-finite values become this limit: d such squares must stay below 2^62, too
     farthest = np.int64(0)
     total = np.int64(0)
     for j in range(block.shape[1]):
@@ -126,9 +132,9 @@ def _rung(total: int, exponent: int, bits: int) -> int:
 
 @compiled
 def _enter(raw: Floats, i: int, lines: Floats, entry: Entry, origin: Floats, inside: Floats) -> int:
-    """Bring row i within the bound: UNCHANGED, or MOVED to ``inside``, or UNUSABLE (not finite, not to be imputed).
+    """Bring row i within the bound: return UNCHANGED, MOVED (to ``inside``), or UNUSABLE (not finite, not imputed).
 
-    What is written to ``inside`` is in working units.
+    The row in ``inside`` is in working units.
     """
     longest, impute, bits, maps_last = entry
     d = raw.shape[1]
@@ -141,7 +147,7 @@ def _enter(raw: Floats, i: int, lines: Floats, entry: Entry, origin: Floats, ins
             x = raw[i, j]
             inside[0, j] = x if _magnitude(x) < _INFINITY else lines[0, j]
         total, exponent = _own_unit(inside, 0, origin, bits, 0)
-    # In units of 2^exponent, applied in two halves: neither the largest nor the smallest floats overflow.
+    # Scale by 2^-exponent in two halves, so that neither the largest nor the smallest floats overflow.
     first, second = _power(-(exponent >> 1)), _power(-(exponent - (exponent >> 1)))
     norm = np.sqrt(np.float64(total)) * _power(1 - bits)
     limit = longest * first * second
@@ -159,15 +165,16 @@ def _enter(raw: Floats, i: int, lines: Floats, entry: Entry, origin: Floats, ins
 
 @compiled
 def _place(group: int, i: int, block: Floats, raw: Floats) -> int:
-    """Return where row i of a group is among the rows that are shortened: those of all groups, or the block."""
+    """Return the index of row i of a group among the rows that are shortened: those of all groups, or the block."""
     return min(group * block.shape[0], raw.shape[0] - block.shape[0]) + i
 
 
 @compiled
 def _rescale(wide: Floats, group: int, lines: Floats, line: Floats) -> None:
-    """Write a group in working units: finite values clamped to the box, minus the middle, over the scale; others as is.
+    """Write a group in working units: finite values are clamped to the box and scaled around its middle.
 
-    ``np.divide`` is an IEEE division and nothing else, so that the loop uses wide registers; ``/`` looks for zeros.
+    Non-finite values stay as they are. ``np.divide`` is a plain IEEE division, so the loop is vectorised; ``/`` also
+    checks for zeros.
     """
     for j in range(wide.shape[1]):
         x = wide[group, j]
@@ -185,9 +192,9 @@ def count_distances(
     low: int,
     counts: Ints,
 ) -> bool:
-    """Count rows by the rung of their distance from the centre; the last count is for rows beyond the ladder.
+    """Count rows by the rung of their distance from the centre; the last count is of rows beyond the ladder.
 
-    A row up to rung ``inner`` is within the bound for certain; the others are looked at.
+    A row up to rung ``inner`` is certainly within the bound; only the others are checked.
     """
     wide, lines, block, line, raw = given
     bits = entry[2]
@@ -243,7 +250,7 @@ def count_sides(given: Rows, entry: Entry, centre: Floats, low: int, counts: Int
 def _apart(
     given: Rows, partners_given: Rows, group: int, i: int, entry: Entry, origin: Floats, inside: Floats, apart: Floats
 ) -> bool:
-    """Write row i of a group minus its partner, both brought within the bound."""
+    """Write row i of a group minus its partner to ``apart``, both brought within the bound."""
     _, lines, block, _, raw = given
     _, _, partners, _, partners_raw = partners_given
     d = block.shape[1]
@@ -285,7 +292,7 @@ def count_pairs(given: Rows, entry: Entry, partners_given: Rows, low: int, count
 
 @compiled
 def _in_units(block: Floats, i: int, centre: Floats, per_unit: float, limit: float, whole: Scratch) -> int:
-    """Write row i minus the centre in whole units, rounded towards zero; return its squared length."""
+    """Write row i minus the centre as integers in the given unit, rounded towards zero; return its squared norm."""
     length = np.int64(0)
     for j in range(block.shape[1]):
         units = np.int32(_within((block[i, j] - centre[j]) * per_unit, limit))
@@ -296,7 +303,7 @@ def _in_units(block: Floats, i: int, centre: Floats, per_unit: float, limit: flo
 
 @compiled
 def _shrink(block: Floats, i: int, centre: Floats, bits: int, radius: int, whole: Scratch) -> None:
-    """Shorten row i to the radius: whole numbers, rounded towards zero, checked in whole numbers."""
+    """Shorten row i to the radius: its integers are rounded towards zero, and its norm is checked in integers."""
     total, exponent = _own_unit(block, i, centre, bits, 0)
     factor = np.float64(radius) / np.sqrt(np.float64(total))
     shrink_by(factor, block, i, centre, _power(bits - 1 - exponent), radius, whole)
@@ -304,7 +311,7 @@ def _shrink(block: Floats, i: int, centre: Floats, bits: int, radius: int, whole
 
 @compiled
 def shrink_by(factor: float, block: Floats, i: int, centre: Floats, scale: float, radius: int, whole: Scratch) -> None:
-    """Multiply row i by the factor, or by less, if whole numbers say that it would still be too long."""
+    """Multiply row i by the factor, or by a smaller one if its integers would still be too long."""
     square = np.int64(radius) * np.int64(radius)
     while True:
         length = np.int64(0)
@@ -327,9 +334,9 @@ def add_clipped(
     radius: int,
     sums: Ints,
 ) -> bool:
-    """Add up rows minus the centre, each in whole units and of norm at most ``radius`` of them.
+    """Add up rows minus the centre, each as integers of norm at most ``radius`` in the given unit.
 
-    If the ball is ``roomy``, all of it is within the bound, and only rows outside it are looked at.
+    If the ball is ``roomy``, all of it is within the bound, and only rows outside of the ball are checked.
     """
     wide, lines, block, line, raw = given
     bits = entry[2]
@@ -371,7 +378,7 @@ def add_ball_squares(
 ) -> bool:
     """Add up the squares of rows minus the centre, column by column, in units of 2^shift square units, rounded down.
 
-    Rows are clipped as by ``add_clipped``: the squares of a row add up to ``radius^2 >> shift`` at most.
+    Rows are clipped as in ``add_clipped``: the squares of a row add up to at most ``radius^2 >> shift``.
     """
     wide, lines, block, line, raw = given
     bits = entry[2]
@@ -402,7 +409,7 @@ def add_ball_squares(
 
 @compiled
 def _stretch(squared: int, length: int) -> int:
-    """Return the largest whole factor that leaves a vector of this squared norm no longer than ``length``, or less."""
+    """Return an integer factor, almost the largest, by which a vector of this squared norm stays within ``length``."""
     norm = np.int64(np.sqrt(np.float64(squared)))
     while norm * norm < squared:
         norm += 1
@@ -421,11 +428,11 @@ def add_shells(
     inner: Ints,
     outer: Ints,
 ) -> bool:
-    """Add up rows minus the centre in whole units, and their directions, by the number of balls they lie in.
+    """Add up rows minus the centre, and their directions, as integers, by the number of balls that contain the row.
 
-    A row belongs to a ball if its whole numbers say so. A direction is a whole multiple of the row, of norm ``length``
-    or little less. Rows outside all balls count by direction alone (shortened first, to the largest ball), rows
-    inside all of them by themselves alone, others by both.
+    Whether a row lies in a ball is decided by its integers. A direction is an integer multiple of the row, of norm
+    ``length`` or slightly less. Rows outside of all balls add their direction only (shortened to the largest ball
+    first), rows inside all of them add themselves only, and the others add both.
     """
     wide, lines, block, line, raw = given
     bits = entry[2]
@@ -486,10 +493,10 @@ def add_bins(
     inner: Ints,
     outer: Ints,
 ) -> bool:
-    """Count rows by the rung of their distance, and add them up, and their directions, bin by bin.
+    """Count rows by the rung of their distance, and add up the rows and their directions in each bin.
 
-    A row belongs to a bin if its whole numbers, in the unit of that bin, say so; one that is too long for the last is
-    shortened to it. Directions are as those of ``add_shells``; those of the first bin are not needed.
+    The bin of a row is decided by its integers in the unit of the bin; a row that is too long for the last bin is
+    shortened to it. Directions are those of ``add_shells``; the first bin needs none.
     """
     wide, lines, block, line, raw = given
     bits = entry[2]
@@ -556,11 +563,11 @@ def index_rotated(
     indices: Indices,
     column: int,
 ) -> bool:
-    """Rotate rows and store, for each of some rotated coordinates, the first point of the line not below it.
+    """Rotate rows and store, for each selected rotated coordinate, the first point of the line that is not below it.
 
-    All numbers are whole and below 2^53, so floats carry them exactly in any order. With ``size`` coordinates from
-    ``first`` on, H = H_blocks (x) H_size: blocks of the row are first combined with the signs of one row of
-    H_blocks, then transformed; LANES rows go side by side.
+    All numbers are integers below 2^53, so sums of floats are exact in any order. The ``size`` coordinates from
+    ``first`` on need only a part of the transform H = H_blocks (x) H_size: the blocks of a row are added up with the
+    signs of one row of H_blocks, then transformed with H_size. LANES rows are transformed side by side.
     """
     wide, lines, block, line, raw = given
     mapped, d, size = len(lines) > 1, block.shape[1], indices.shape[0]
@@ -600,7 +607,7 @@ def index_rotated(
 
 @compiled
 def combining(signs: Floats, d: int, size: int, which: int) -> Floats:
-    """Return the signs of D, times those with which line ``which`` of H_blocks adds up the blocks of a row."""
+    """Return the signs of D, times the signs with which line ``which`` of H_blocks adds up the blocks of a row."""
     factors = signs[:d].copy()
     for j in range(d):
         shared = (j // size) & which
@@ -612,7 +619,7 @@ def combining(signs: Floats, d: int, size: int, which: int) -> Floats:
 
 @compiled
 def _hadamard(lanes: Floats) -> None:
-    """Transform every lane in place, two levels at a time."""
+    """Apply the Hadamard transform to every lane in place, two levels at a time."""
     size = lanes.shape[0]
     half = 1
     while 4 * half <= size:
@@ -647,7 +654,7 @@ def count_at_most(indices: Indices | Ints, limits: Ints, counts: Ints) -> None:
 
 @compiled
 def turn(columns: Floats, block: Floats) -> None:
-    """Write columns, one after another in memory, as rows: some columns at a time, a cache line of every row."""
+    """Transpose columns that are contiguous in memory, eight at a time: one cache line of every row."""
     d, n = columns.shape
     for first in range(0, d, 8):
         last = min(first + 8, d)
@@ -658,7 +665,7 @@ def turn(columns: Floats, block: Floats) -> None:
 
 @compiled
 def count_octaves(given: Rows, entry: Entry, partners_given: Rows, low: int, counts: Ints) -> bool:
-    """Count pairs by the octave of their difference, column by column; differences below the first do not count."""
+    """Count pairs by the octave of their difference, column by column; smaller differences are not counted."""
     wide, lines, block, line, _ = given
     others, _, _, partners_line, _ = partners_given
     d = block.shape[1]
@@ -681,7 +688,7 @@ def count_octaves(given: Rows, entry: Entry, partners_given: Rows, low: int, cou
 
 @compiled
 def add_squares(given: Rows, entry: Entry, partners_given: Rows, length: int, sums: Ints) -> bool:
-    """Add up the squares of the differences in each pair, as a vector of norm ``length`` or little less."""
+    """Add up the squared differences of each pair, scaled to a vector of norm ``length`` or slightly less."""
     wide, lines, block, line, _ = given
     others, _, _, partners_line, _ = partners_given
     bits, d = entry[2], block.shape[1]
@@ -712,7 +719,7 @@ def add_squares(given: Rows, entry: Entry, partners_given: Rows, length: int, su
 
 @compiled
 def _shorten(squares: Floats, factor: float, length: int, whole: Ints) -> None:
-    """Multiply numbers by the factor and round them down; by less, if integers say that they are too long."""
+    """Multiply by the factor and round down; take a smaller factor if the integers are too long."""
     while True:
         total = np.int64(0)
         for j in range(len(squares)):
@@ -733,7 +740,7 @@ def index_columns(
     indices: Ints,
     first: int,
 ) -> bool:
-    """Store for each value the first point of its column's line that is not below it, at most the last one."""
+    """Store for each value the index of the first point of its column that is not below it, or of the last point."""
     wide, lines, block, line, raw = given
     mapped, d = len(lines) > 1, block.shape[1]
     inside, origin = np.empty((1, d)), np.zeros(d)

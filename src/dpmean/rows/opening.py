@@ -1,4 +1,4 @@
-"""Where rows come from: an input of the caller as a source, opened by the engine that recognises it."""
+"""Opening rows: find the engine that recognises the caller's input, and let it open a source of rows."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class InMemory:
     names: tuple[str, ...] | None = None
     positions: Ints | None = None
     unit: str | None = None
-    """What everything that one person contributed is known by; each is one row here. None: a row is a row."""
+    """The name of the key column if each row here is the mean of one person's rows; None if rows are single records."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         n, d = self.array.shape
         return n if self.positions is None else len(self.positions), d
 
     def rows(self, domain: Domain) -> MemoryRows:
-        """Return the rows as they are seen through a domain."""
+        """Return the rows with a domain applied."""
         return MemoryRows(self.array, domain, self.positions)
 
 
@@ -48,7 +48,7 @@ def open_source(X: Any, selection: Selection) -> Source | None:
 
 
 def refuse_names(X: Any) -> None:
-    """Refuse several names of files, as text in a list would be taken for rows; and releases, which are none."""
+    """Refuse lists of file names, which would be read as rows of text, and other objects that are not rows."""
     if isinstance(X, Release | GroupedRelease):
         raise ArgumentTypeError(f"X is a {type(X).__name__}, which is private already: give the rows")
     if type(X).__module__.startswith("torch.utils.data"):

@@ -1,4 +1,4 @@
-"""Rows that count how often they are read, so that a release can tell."""
+"""Rows that count how often they are read, so that a release can report it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpmean.queries.queries import Ints, Query
 @final
 @dataclass(slots=True)
 class Reads:
-    """How often all rows were read, and how many were read by their position."""
+    """The number of passes over all rows, and of rows that were read by their position."""
 
     passes: int = 0
     sampled: int = 0
@@ -22,51 +22,51 @@ class Reads:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class PassCounter:
-    """Other rows, and how they were read so far, through whatever domain."""
+    """A wrapper around rows that counts how often they were read, with any domain."""
 
     rows: Rows
     reads: Reads = field(default_factory=Reads)
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.rows.n
 
     @property
     def d(self) -> int:
-        """How many coordinates a row has."""
+        """The number of coordinates of a row."""
         return self.rows.d
 
     @property
     def domain(self) -> Domain:
-        """Through what the rows are seen."""
+        """The domain that is applied to the rows."""
         return self.rows.domain
 
     @property
     def passes(self) -> int:
-        """How often all rows were read."""
+        """The number of passes over all rows."""
         return self.reads.passes
 
     @property
     def sampled(self) -> int:
-        """How many rows were read by their position."""
+        """The number of rows that were read by their position."""
         return self.reads.sampled
 
     def through(self, domain: Domain) -> PassCounter:
-        """Return the same rows, seen through another domain; what is asked of those counts here, too."""
+        """Return the same rows with another domain; reading them is counted here, too."""
         return replace(self, rows=self.rows.through(domain))
 
     def take(self, positions: Ints) -> Rows:
-        """Return the rows at the given positions; what is asked of those does not count."""
+        """Return the rows at the given positions; reading these is not counted."""
         self.reads.sampled += len(positions)
         return self.rows.take(positions)
 
     def held(self) -> Rows:
-        """Return all rows where they can be read again and again; what is asked of those does not count."""
+        """Return all rows in memory or on their device; reading these is not counted."""
         self.reads.passes += 1
         return self.rows.held()
 
     def answer(self, query: Query) -> Any:
-        """Return the answer of the other rows, which read all of them once for it."""
+        """Return the answer of the wrapped rows, which takes one pass over all of them."""
         self.reads.passes += 1
         return self.rows.answer(query)

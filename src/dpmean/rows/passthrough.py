@@ -1,4 +1,4 @@
-"""Sources that somebody opened before: they are taken as they are."""
+"""Sources that the caller has opened already: they are used unchanged."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def open_source(X: Source, selection: Selection) -> Source:  # noqa: ARG001  one
 
 
 def open_table(X: Any, selection: Selection) -> ArrayTable:  # noqa: ARG001
-    """Return the rows of an array as a table; of other sources nobody knows how to read them in order."""
+    """Return the rows of an array as a table; other sources cannot be read in order."""
     if not isinstance(X, InMemory):
         raise ArgumentTypeError(
-            f"people and groups cannot be told apart in an opened source, got {type(X).__name__}: average each "
+            f"an opened source cannot be divided by person or group, got {type(X).__name__}: average each "
             'person\'s rows beforehand, with neighbours="add-or-remove-one" (the default)'
         )
     return ArrayTable(X.array, X.names)

@@ -1,4 +1,4 @@
-"""Places that nobody knows: drawn like noise, and never shown."""
+"""Secret random orders and samples of rows: drawn like noise, and never shown."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ import numpy as np
 from dpmean.queries.interfaces import Noise
 from dpmean.queries.queries import Ints
 
-_FURTHEST = 256  # rows that one word can pass over
-_AT_ONCE = 1 << 20  # words, so that they need little memory
+_FURTHEST = 256  # the largest number of rows that one word can skip
+_AT_ONCE = 1 << 20  # words drawn at a time, to use little memory
 
 
 def shuffled(n: int, noise: Noise, step: str) -> Ints:
-    """Return all of n positions in a random order, all orders being equally likely."""
+    """Return n positions in a random order; all orders are equally likely."""
     attempt = 0
     while True:
         words = noise.at(f"{step}, try {attempt}" if attempt else step).words(n)
         order: Ints = np.argsort(words, kind="stable")
-        if np.all(words[order[1:]] != words[order[:-1]]):  # equal ones would keep the order they had
+        if np.all(words[order[1:]] != words[order[:-1]]):  # equal words would keep their old order
             return order
         attempt += 1
 
 
 def sampled(n: int, share: Fraction, noise: Noise, step: str) -> Ints:
-    """Return which of n rows are taken, ascending: each with probability ``share``, independently of all others.
+    """Return the positions of a random sample of n rows, ascending: each row with probability ``share``, independently.
 
-    Rows are decided from the first on. A uniform real V, one word of it and more where that does not settle it, tells
-    how many rows are passed over before one is taken: at least k if V < (1 - share)^k, for k up to ``_FURTHEST``; if
-    so many are passed over, the next real goes on from there. So the next rows come out as any given way with the
-    product of their chances. More rows at the end change nothing for those before.
+    Rows are decided from the first to the last. A uniform real number V gives the number of rows to skip before the
+    next one is taken: at least k if V < (1 - share)^k, for k up to ``_FURTHEST``. If ``_FURTHEST`` rows are skipped,
+    the next real number continues from there. One word of V is drawn; more bits follow if that word does not decide.
+    So each row is taken independently, with exactly the right probability, and rows added at the end change nothing
+    for the rows before them.
     """
     if not 0 < share < 1:
         return np.arange(n if share >= 1 else 0, dtype=np.int64)
@@ -61,7 +62,7 @@ def _chances(share: Fraction) -> list[int]:
 
 
 def _exactly_passed(word: int, share: Fraction, noise: Noise, step: str) -> int:
-    """Return how many rows a real passes over of which a word is the first 64 bits, drawing more bits as needed."""
+    """Return the number of rows that a real number skips; a word is its first 64 bits, and more are drawn as needed."""
     real, bits = word, 64
     for passed in range(_FURTHEST):
         chance = (1 - share) ** (passed + 1)

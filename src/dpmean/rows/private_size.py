@@ -1,4 +1,4 @@
-"""Rows whose number is private: what everybody may know in its place is a noisy count."""
+"""Rows whose number is private: a noisy count is public in its place."""
 
 from __future__ import annotations
 
@@ -34,38 +34,38 @@ from dpmean.rows.permutation import sampled, shuffled
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateSizeRows:
-    """Other rows, of which there are about ``n``; one row more or less changes every answer by one row at most.
+    """A wrapper around about ``n`` rows; adding or removing one row changes every answer by at most that row.
 
-    Counts at or below a point are told as ``n`` minus the exact number beyond it, so that the last one, all rows, is
-    public.
+    A count of rows at or below a point is returned as ``n`` minus the exact number of rows beyond the point. So the
+    last count, of all rows, is public.
     """
 
     rows: Rows
     n: int
     noise: Noise
     depth: int = 0
-    """These are all rows, a sample of them, a sample of a sample, ..."""
+    """0 for all rows, 1 for a sample of them, 2 for a sample of a sample, and so on."""
 
     @property
     def d(self) -> int:
-        """How many coordinates a row has."""
+        """The number of coordinates of a row."""
         return self.rows.d
 
     @property
     def domain(self) -> Domain:
-        """Through what the rows are seen."""
+        """The domain that is applied to the rows."""
         return self.rows.domain
 
     def through(self, domain: Domain) -> PrivateSizeRows:
-        """Return the same rows, seen through another domain."""
+        """Return the same rows with another domain."""
         return replace(self, rows=self.rows.through(domain))
 
     def take(self, positions: Ints) -> PrivateSizeRows:
-        """Return about as many rows as there are positions, in an order that nobody knows.
+        """Return a sample of about as many rows as there are positions, in a secret random order.
 
-        A position among ``n`` rows means nothing where one row more would shift all others. So each row is taken or
-        not, whatever becomes of others, and put in its place by coins that are never shown. A sample of a sample has
-        coins of its own.
+        Public positions cannot be used: one additional row would shift the positions of all others. So each row is
+        sampled independently, and the sample is put in a random order; both are secret. A sample of a sample uses
+        randomness of its own.
         """
         share, which = Fraction(len(positions), max(self.n, 1)), f" {self.depth + 1}" if self.depth else ""
         taken = sampled(self.rows.n, share, self.noise, f"places{which}")
@@ -73,7 +73,7 @@ class PrivateSizeRows:
         return replace(self, rows=self.rows.take(taken[order]), n=len(positions), depth=self.depth + 1)
 
     def held(self) -> PrivateSizeRows:
-        """Return all rows where they can be read again and again."""
+        """Return all rows in memory or on their device."""
         return replace(self, rows=self.rows.held())
 
     @overload
@@ -87,12 +87,12 @@ class PrivateSizeRows:
     @overload
     def answer(self, query: Bins) -> BinSums: ...
     def answer(self, query: Query) -> Total:
-        """Return the exact total that a query asks for, with the public number in place of the private one.
+        """Return the exact answer to a query, with the public number of rows in place of the private one.
 
-        Pairs are made of samples alone: in an order that is known, one row more would change all of them.
+        Pairs are formed in samples only: in a public order, one additional row would change all pairs.
         """
         if not self.depth and isinstance(query, PairQuery):
-            raise ArgumentError("where the number of rows is private, ask a sample about pairs: take one first")
+            raise ArgumentError("where the number of rows is private, pairs are formed in a sample: take one first")
         match query:
             case Distances() | Sides():
                 return _ending_at(self.n, self.rows.answer(query))
@@ -106,5 +106,5 @@ class PrivateSizeRows:
 
 
 def _ending_at(public: int, histogram: Histogram) -> Histogram:
-    """Let the last count, which everybody may know, be the public number."""
+    """Shift the counts so that the last one is the public number of rows."""
     return Histogram(histogram.counts - histogram.counts[:, -1:] + public)

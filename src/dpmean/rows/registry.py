@@ -1,4 +1,4 @@
-"""The engines that read rows, by the input that they recognise; an engine is one module and one entry here."""
+"""The list of engines. To add one, write its module and add an entry here."""
 
 from __future__ import annotations
 
@@ -20,50 +20,50 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which columns of an input are the coordinates, which are keys, and how text is written."""
+    """Which columns of an input are coordinates, which are keys, and the dialect of text files."""
 
     columns: Sequence[str] | None = None
     vector_column: str | None = None
     dialect: Dialect = USUAL
     keys: tuple[str, ...] = ()
-    """Columns that tell persons or groups apart, and so are no coordinates."""
+    """Columns that identify persons or groups, and so are not coordinates."""
     width: int | None = None
-    """How many coordinates a vector has, if an argument says so: then no row has to."""
+    """The number of coordinates of a vector, if an argument gives it: then it need not be read from the rows."""
 
 
 class EngineModule(Protocol):
-    """What the module of an engine has to offer; ``open_table`` only if its entry says ``keys=True``."""
+    """The interface of an engine's module; ``open_table`` is needed only if its entry has ``keys=True``."""
 
     def open_source(self, X: Any, selection: Selection) -> Source:
         """Open an input as a source of rows."""
         ...
 
     def open_table(self, X: Any, selection: Selection) -> Table:
-        """Open an input as a table whose keys tell persons or groups apart."""
+        """Open an input as a table with keys of persons or groups."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class EngineEntry:
-    """An engine: what it is called, which inputs are its own, where its code is, and what it can do."""
+    """An engine: its name, the inputs that it reads, its module, and what it supports."""
 
     name: str
     words: str
-    """What its inputs are called, for people."""
+    """The name of its inputs in messages."""
     recognises: Callable[[Any], bool]
-    """Whether an input is its own; this imports no library that the caller has not imported."""
+    """Whether it reads an input; this imports no library that the caller has not imported."""
     _: KW_ONLY
     module: str | None = None
-    """An ``EngineModule``, imported when an input is recognised. None: an array, which is read with the arguments."""
+    """An ``EngineModule``, imported when an input is recognised. None for arrays, which are read with the arguments."""
     columns: bool = False
-    """Whether its inputs are tables, of which ``columns=`` and ``vector_column=`` choose the coordinates."""
+    """Whether its inputs are tables, whose coordinates ``columns=`` and ``vector_column=`` choose."""
     text: bool = False
-    """Whether its inputs may be text, for which ``sep=``, ``newlines=`` and such say how it is written."""
+    """Whether its inputs may be text files, whose dialect ``sep=``, ``newlines=`` and similar arguments describe."""
     keys: bool = False
-    """Whether it can tell persons and groups apart (``privacy_unit=``, ``mean_by``)."""
+    """Whether it supports keys of persons and groups (``privacy_unit=``, ``mean_by``)."""
     extra: str | None = None
-    """What to install, ``pip install 'dpmean[extra]'``; None: nothing."""
+    """The extra to install, as in ``pip install 'dpmean[extra]'``; None if none is needed."""
 
     def load(self) -> EngineModule | None:
         """Import the module of the engine."""
@@ -76,7 +76,7 @@ def _package(X: Any) -> str:
 
 
 def comes_from(*packages: str) -> Callable[[Any], bool]:
-    """Return a function that recognises what comes from one of some packages."""
+    """Return a function that recognises objects of the given packages."""
     return lambda X: _package(X) in packages
 
 
@@ -164,12 +164,12 @@ ENGINES: list[EngineEntry] = [
 
 
 def find_engine(X: Any, selection: Selection, *, keys: bool = False) -> EngineEntry:
-    """Return the engine that reads an input, and insist that it can do what is asked of it.
+    """Return the engine that reads an input, and check that it supports the arguments.
 
     Args:
-        X: What the caller gives as rows.
-        selection: Which columns are asked for.
-        keys: Whether rows are to be told apart by person or group.
+        X: The caller's rows.
+        selection: Which columns to read.
+        keys: Whether rows belong to persons or groups, so that keys must be read.
 
     """
     entry = next((one for one in ENGINES if one.recognises(X)), None)
@@ -180,7 +180,7 @@ def find_engine(X: Any, selection: Selection, *, keys: bool = False) -> EngineEn
         raise ArgumentError(f"{selection.dialect.given[0]} is for CSV files, got {kind}: leave it out")
     if keys and not entry.keys:
         raise ArgumentTypeError(
-            f"people and groups are told apart in {_list_words('and', keys=True)}, got {_in_words(X)}: average each "
+            f"persons and groups are supported for {_list_words('and', keys=True)}, got {_in_words(X)}: average each "
             'person\'s rows there first, with neighbours="add-or-remove-one" (the default)'
         )
     if not entry.columns and (selection.columns is not None or selection.vector_column is not None):
@@ -195,6 +195,6 @@ def _in_words(X: Any) -> str:
 
 
 def _list_words(last: str, *, keys: bool = False) -> str:
-    """Return what can be read, or what can be read and has keys."""
+    """Return a list of the inputs that can be read, or of those that support keys."""
     words = [entry.words for entry in ENGINES if entry.name != "opened" and (entry.keys or not keys)]
     return f"{', '.join(words[:-1])} {last} {words[-1]}"

@@ -1,4 +1,4 @@
-"""Where the values of rows in memory lie among points: what searches of many counts ask again and again."""
+"""Positions of values on a line of candidate points: a noisy search counts them many times."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from dpmean.queries.queries import Ints
 from dpmean.rows import numba_kernels
 from dpmean.rows.threads import each
 
-_BUSY_BYTES = 8 << 20  # less than this is not worth several threads
+_BUSY_BYTES = 8 << 20  # fewer bytes are not worth several threads
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RowPlaces:
-    """For many values of each row, the first point not below it: one line of ``indices`` per value."""
+    """For several values per row, the index of the first point that is not below it: one line of ``indices`` each."""
 
     indices: NDArray[Any]
     threads: int
 
     def count_at_most(self, index: Ints) -> Ints:
-        """Count in every line."""
+        """Count, in every line, the entries at or below its index."""
         counts = np.empty(len(index), dtype=np.int64)
 
         def count(lines: slice) -> None:

@@ -1,4 +1,4 @@
-"""Sparse matrices of scipy: rows are made dense block by block, and no more than a block at a time."""
+"""SciPy sparse matrices: rows are made dense one block at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpmean.rows.registry import Selection
 def open_source(matrix: Any, selection: Selection) -> SparseSource:  # noqa: ARG001  one signature for all engines
     """Read a sparse matrix or array of any format."""
     if matrix.dtype.kind not in "fiub":
-        raise ArgumentTypeError(f"X must hold real numbers, got {matrix.dtype}: convert it, with X.astype(float)")
+        raise ArgumentTypeError(f"X must hold real numbers, got {matrix.dtype}: convert it with X.astype(float)")
     if matrix.ndim != 2 or not matrix.shape[1]:
         raise DataError(f"X must have shape (n, d) with at least one column, got {matrix.ndim} dimensions")
     return SparseSource(_by_row(matrix))
@@ -35,20 +35,20 @@ class SparseSource:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         return int(self.matrix.shape[0]), int(self.matrix.shape[1])
 
     def rows(self, domain: Domain) -> MemoryRows:
-        """Return the rows as they are seen through a domain."""
+        """Return the rows with a domain applied."""
         return MemoryRows(Dense(self.matrix), domain)
 
 
 def _by_row(matrix: Any) -> Any:
-    """Return the matrix row by row, the entries of each row in the order they had.
+    """Return the matrix in CSR format, the entries of each row in their original order.
 
-    For coordinates, scipy would add up entries of one place in an order that depends on whether all rows are sorted,
-    unless it takes them for sorted; they are added up when a row is made dense. Places outside the matrix are refused:
-    scipy would take a column number that is too large for one in the next row.
+    In COO format SciPy adds up duplicate entries in an order that depends on whether all rows are sorted. Declaring
+    the entries canonical avoids this: duplicates are then added up when a row is made dense. Entries outside the matrix
+    are refused: SciPy would put a column number that is too large into the next row.
     """
     with suppress(ValueError, IndexError):
         if matrix.format == "coo":
@@ -59,19 +59,19 @@ def _by_row(matrix: Any) -> Any:
         found = matrix.tocsr()
         found.check_format(full_check=True)
         return found
-    raise DataError("X has an entry outside of its rows and columns, so nothing was released: build the matrix again")
+    raise DataError("X has an entry outside of its shape, so nothing was released: build the matrix again")
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Dense:
-    """A sparse matrix that gives dense rows when asked for some."""
+    """A sparse matrix that returns the rows it is indexed with as a dense array."""
 
     matrix: Any
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         return int(self.matrix.shape[0]), int(self.matrix.shape[1])
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The threads of this process, and how many of them to use."""
+"""The threads of this process, and the number of threads to use."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ _Result = TypeVar("_Result")
 
 
 def threads_to_use() -> int:
-    """Return the number of cores this process may use, or what DPMEAN_THREADS says."""
+    """Return the value of DPMEAN_THREADS, or else the number of cores that this process may use."""
     asked = os.environ.get("DPMEAN_THREADS", "")
     if not asked:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if not asked.isdecimal() or int(asked) < 1:
-        raise ArgumentError(f"DPMEAN_THREADS must be a whole number of at least 1, got {asked!r}")
+        raise ArgumentError(f"DPMEAN_THREADS must be a positive integer, got {asked!r}")
     return int(asked)
 
 
 @lru_cache(maxsize=1)
 def _pool(threads: int, process: int) -> ThreadPoolExecutor:  # noqa: ARG001  a forked process has no threads yet
-    """Return the threads of this process; starting them anew for every question would cost more than the work."""
+    """Return the threads of this process; starting new ones for every query would take longer than the work."""
     return ThreadPoolExecutor(threads, thread_name_prefix="dpmean")
 
 
 def each(work: Callable[[_Part], _Result], parts: list[_Part], threads: int) -> list[_Result]:
-    """Do the work on every part, on so many threads; results come in the order of the parts."""
+    """Run the work on every part, on the given number of threads; results are in the order of the parts."""
     if threads == 1 or len(parts) == 1:
         return [work(part) for part in parts]
     return list(_pool(threads, os.getpid()).map(work, parts))
 
 
 def shared_out(work: Callable[[Iterable[_Part]], _Result], parts: list[_Part], threads: int) -> list[_Result]:
-    """Let every thread work on parts as they come, until none is left: one result for each thread, not for each part.
+    """Let every thread take parts until none is left; return one result per thread, not per part.
 
-    When one fails, the others stop after the part at hand.
+    If one fails, the others stop after their current part.
     """
     left = iter(parts)
 

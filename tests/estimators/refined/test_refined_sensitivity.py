@@ -231,7 +231,7 @@ def test_the_bias_gap_is_not_paid_for_too_dearly():
 
 def test_mean_weights_are_bounded():
     curator = Answering(Zcdp(1), seeded(1))
-    with pytest.raises(ArgumentError, match="between zero and one"):
+    with pytest.raises(ArgumentError, match="weights must lie between 0 and WEIGHT_ONE"):
         curator.mean_weights(histogram(1, 2), np.full((1, 41), WEIGHT_ONE + 1), Fraction(1, 2), "shrinkage")
 
 
@@ -239,7 +239,7 @@ def test_the_filter_is_never_overdrawn_and_no_step_is_asked_twice():
     curator = Answering(Zcdp(1), seeded(1))
     counts = histogram(1, 2, 3)
     curator.count_beyond(counts, 2, Fraction(3, 4), "alarm")
-    with pytest.raises(OverspendError, match="radius costs 1/2, and 1/4 of the budget is left"):
+    with pytest.raises(OverspendError, match="radius costs 1/2, but 1/4 of the budget is left"):
         curator.upper_end(counts, 0, 0, 1.0, Fraction(1, 2), "radius")
     with pytest.raises(AssertionError, match="its noise would be used twice"):
         curator.count_beyond(counts, 2, Fraction(1, 8), "alarm")
@@ -564,7 +564,7 @@ def test_answers_are_about_the_line_that_is_asked_for():
     weights = np.arange(6)[np.newaxis]
     found, _ = curator.mean_weights(TWO_LINES, weights, much, "weights")
     assert found * 12 * WEIGHT_ONE == pytest.approx(4 + 5, abs=0.5)
-    with pytest.raises(ArgumentError, match="between zero and one"):
+    with pytest.raises(ArgumentError, match="weights must lie between 0 and WEIGHT_ONE"):
         curator.mean_weights(TWO_LINES, np.full_like(weights, -1), much, "more weights")
     assert all(receipt.exact for receipt in curator.receipts)
 

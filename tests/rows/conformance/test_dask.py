@@ -104,7 +104,7 @@ def test_vectors_that_became_text_and_single_columns_are_told(monkeypatch):
         patch.setattr(engine, "_computed", lambda _: pytest.fail("told before anything is read"))
         with pytest.raises(ArgumentTypeError, match=r"column 'v' holds text: .*convert-string to False"):
             release(some, "clipped", 2, vector_column="v")
-        with pytest.raises(ArgumentTypeError, match=r'X is one column: give the frame, with columns=\["c0"\]'):
+        with pytest.raises(ArgumentTypeError, match=r'X is one column: give the data frame, with columns=\["c0"\]'):
             release(dd.from_pandas(frame, npartitions=3, sort=False)["c0"], "clipped", 2)
     hidden = framed(rows("float64", FEW)).map_partitions(as_text, meta={"v": object})
     with pytest.raises(DataError, match="column 'v' must hold vectors of real numbers") as caught:

@@ -146,7 +146,7 @@ def test_what_is_no_dataset_of_numbers_is_refused():
         dpmean.mean(source, **settings)
     with pytest.raises(ArgumentError, match="there is no column 'y': there are x, t"):
         dpmean.mean(source, columns="y", **settings)
-    with pytest.raises(ArgumentTypeError, match=r"several datasets, 'train', 'test': give one, X\['train'\]"):
+    with pytest.raises(ArgumentTypeError, match=r"several datasets, 'train', 'test': give one, such as X\['train'\]"):
         dpmean.mean(datasets.DatasetDict({"train": source, "test": source}), columns="x", **settings)
     with pytest.raises(ArgumentTypeError, match="got IterableDataset: load it without streaming=True"):
         dpmean.mean(source.to_iterable_dataset(), columns="x", **settings)
@@ -163,5 +163,5 @@ def test_files_that_change_while_they_are_read_are_refused(tmp_path):
     with open(file, "r+b") as writer:
         writer.seek(place)
         writer.write(np.float64(1.0).tobytes())
-    with pytest.raises(DataError, match=r"the rows changed or came in another order .* files of the dataset"):
+    with pytest.raises(DataError, match=r"the rows changed, or changed their order, .* files of the dataset"):
         engine.gather(some)

@@ -202,7 +202,9 @@ def test_what_cannot_be_read_is_refused():
         release(torch.zeros(3, 3).to_sparse(), "clipped", 2)
     with pytest.raises(ArgumentTypeError, match=r"got torch.float8_e4m3fn: use X.to\(torch.float32\)"):
         release(torch.zeros(3, 3).to(torch.float8_e4m3fn), "clipped", 2)
-    with pytest.raises(DataError, match=r"got 3 dimensions: flatten each row with X.reshape\(len\(X\), -1\)"):
+    with pytest.raises(
+        DataError, match=r"got 3 dimensions: flatten each row, for example with X.reshape\(len\(X\), -1\)"
+    ):
         release(torch.zeros(3, 3, 3), "clipped", 2)
     with pytest.raises(DataError, match="at least one row"):
         release(torch.zeros(0, 3), "clipped", 2)
@@ -245,18 +247,20 @@ def test_keys_that_would_be_merged_or_are_not_beside_rows_are_refused():
     X, settings = torch.zeros(3, 2), {"rho": 1.0, "norm_bound": 1.0}
     for keys, error, words in (
         (torch.tensor([2.0**24, 1.0, 2.0]), DataError, r"holds floats of 2\^24 or more"),
-        (torch.tensor([1.0, 2.0, 3.0]).bfloat16(), ArgumentTypeError, "to tell rows apart, got bfloat16 numbers"),
-        (torch.ones(3).to_sparse(), ArgumentTypeError, "to tell rows apart, got a sparse_coo tensor"),
-        (torch.ones(3).to(torch.float8_e5m2), ArgumentTypeError, "to tell rows apart, got torch.float8_e5m2"),
-        (torch.ones(3).to(torch.complex64).conj(), ArgumentTypeError, "to tell rows apart, got torch.complex64"),
-        (torch.ones(3, device="meta"), ArgumentTypeError, "to tell rows apart, got a meta tensor"),
+        (torch.tensor([1.0, 2.0, 3.0]).bfloat16(), ArgumentTypeError, "Enum members as keys, got bfloat16 numbers"),
+        (torch.ones(3).to_sparse(), ArgumentTypeError, "Enum members as keys, got a sparse_coo tensor"),
+        (torch.ones(3).to(torch.float8_e5m2), ArgumentTypeError, "Enum members as keys, got torch.float8_e5m2"),
+        (torch.ones(3).to(torch.complex64).conj(), ArgumentTypeError, "Enum members as keys, got torch.complex64"),
+        (torch.ones(3, device="meta"), ArgumentTypeError, "Enum members as keys, got a meta tensor"),
         (torch.tensor([1, 2]), ArgumentError, "as many keys as X has rows, in one dimension"),
         (torch.ones(3, 1), ArgumentError, "as many keys as X has rows, in one dimension"),
         ("who", ArgumentError, "there is no column 'who': X is an array; pass one key per row"),
     ):
         with pytest.raises(error, match=words):
             dpmean.mean(X, privacy_unit=keys, **settings)
-    with pytest.raises(ArgumentTypeError, match=r"told apart on a CPU, got a tensor on meta: give X.cpu\(\)"):
+    with pytest.raises(
+        ArgumentTypeError, match=r"persons and groups need a tensor on a CPU, got a tensor on meta: give X.cpu\(\)"
+    ):
         dpmean.mean(X.to("meta"), privacy_unit=[1, 2, 3], **settings)
 
 

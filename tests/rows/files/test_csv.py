@@ -332,7 +332,7 @@ def test_semicolons_without_names_are_told(tmp_path):
 
 def test_semicolons_beside_commas_are_no_delimiters(tmp_path):
     (tmp_path / "t.csv").write_text("age;height,x\n1,2\n")
-    with pytest.raises(DataError, match=r"a name must not begin with a digit, nor contain ; or \|"):
+    with pytest.raises(DataError, match=r"rename columns that begin with a digit or contain ; or \|"):
         TextReader.open(tmp_path / "t.csv", None)
 
 

@@ -203,7 +203,7 @@ def saying(path, columns, **given):
     return rows_of(reader).tolist(), [str(one.message) for one in caught]
 
 
-SAID = "t.csv is read with {}, judging by its first line alone: give {} to confirm it"
+SAID = "t.csv is read with {}, judging by its first line only: give {} to confirm it"
 
 
 def test_what_the_first_line_decided_is_said_and_can_be_confirmed(tmp_path):
@@ -230,9 +230,9 @@ def test_tabs_are_assumed_only_if_columns_are_named(tmp_path):
 
 
 NO_TABLES = [
-    (b"sep=;\nx;y\n1;2\n", 'says what stands between columns, and names none: remove it, and give sep=";"'),
-    (b'"sep=,"\r\nx,y\r\n1,2\r\n', 'names none: remove it, and give sep=","'),
-    ("sep=\t\nx\ty\n1\t2\n".encode("utf-16"), r'names none: remove it, and give sep="\\t"'),
+    (b"sep=;\nx;y\n1;2\n", 'declares the separator, and names no columns: remove it, and give sep=";"'),
+    (b'"sep=,"\r\nx,y\r\n1,2\r\n', 'names no columns: remove it, and give sep=","'),
+    ("sep=\t\nx\ty\n1\t2\n".encode("utf-16"), r'names no columns: remove it, and give sep="\\t"'),
     (b"", "is empty, and names no columns"),
     (b"\nx,y\n1,2\n", "is empty, and names no columns"),
     (b" \r\nx,y\n1,2\n", "is empty, and names no columns"),
@@ -347,7 +347,7 @@ def test_an_archive_is_read_as_often_as_it_takes_or_refused(kind, encoding, tmp_
     worse = [whole[:500] + b"x" * 40 + whole[540:]] * (kind == ".csv.gz")  # zstd has a checksum only if asked for one
     for damaged in (b"", whole[:-1], whole[: len(whole) // 2], whole + b"x" * 9, b"a,b\n1,2\n", *worse):
         path.write_bytes(damaged)
-        with pytest.raises(DataError, match="check that they are whole"):
+        with pytest.raises(DataError, match="check that they are complete"):
             dpmean.mean(path, **settings, encoding=encoding)
 
 
@@ -372,7 +372,7 @@ def test_marks_that_contradict_are_refused(tmp_path):
         saying(path, ["a"])
     assert saying(path, ["a"], encoding="utf-16-le") == ([[1.0]], [])
     path.write_bytes(b"\xff\xfea\0\n\x001\0\n\0x")
-    with pytest.raises(DataError, match="check that they are whole"):
+    with pytest.raises(DataError, match="check that they are complete"):
         saying(path, ["a"])
 
 

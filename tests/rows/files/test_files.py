@@ -377,7 +377,7 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         ("nothing.npy", "there is no file .*: give a file, a folder, or a pattern"),
         ("*.nothing", "there is no file .*: give a file, a folder, or a pattern"),
         ("empty", "there is no file .*: give a file, a folder, or a pattern"),
-        ("rows.xlsx", "give a file that ends in .npy"),
+        ("rows.xlsx", "give a file whose name ends in .npy"),
         ("text.npy", "one array of real numbers"),
         ("cube.npy", "got 3 dimensions"),
         ("*.npy", "one .npy file at a time"),
@@ -445,7 +445,7 @@ LISTS = [[1.0, 2.0]] * 50
 )
 def test_files_with_other_columns_are_refused_and_no_file_is_named(columns, tmp_path):
     folder = written(tmp_path / "people", *columns)
-    with pytest.raises(DataError, match="column 'v' is not in all files, or does not hold numbers in all") as caught:
+    with pytest.raises(DataError, match="column 'v' is not in all files, or has different types in them") as caught:
         dpmean.mean(folder, **SETTINGS)
     assert "patient" not in str(caught.value)
     folder = written(tmp_path / "others", columns[0], columns[0], names=["v", "w"])
@@ -499,7 +499,7 @@ def test_vectors_that_differ_between_files_are_refused(method, tmp_path):
     "vectors", [pa.nulls(9), pa.nulls(9, pa.list_(pa.float64())), pa.array([], pa.list_(pa.int8()))]
 )
 def test_vectors_that_are_all_missing_are_refused_like_none_at_all(vectors, tmp_path):
-    with pytest.raises(DataError, match="no row has a vector, and nothing says how many columns there are"):
+    with pytest.raises(DataError, match="no row has a vector, and the number of columns is not declared"):
         dpmean.mean(written(tmp_path / "people", vectors), vector_column="v", **SETTINGS)
 
 
@@ -625,7 +625,7 @@ def test_a_damaged_column_of_keys_is_told_as_such(tmp_path):
     at = whole.index(np.arange(61, dtype="<i4").tobytes())
     for place in (at + 3, at + 4 * 30 + 3, at + 4 * 60 + 3):
         path.write_bytes(whole[:place] + b"\x7f" + whole[place + 1 :])
-        with pytest.raises(DataError, match="check that they are whole"):
+        with pytest.raises(DataError, match="check that they are complete"):
             dpmean.mean(path, columns=["x"], privacy_unit="who", **SETTINGS)
 
 

@@ -17,7 +17,7 @@ LISTS = pa.list_(pa.float64())
 SETTINGS = {"rho": 5.0, "vector_column": "v", "allow_few_rows": True}
 NORM, BOX = {"norm_bound": 100.0}, {"bounds": ([0.0, 0.0], [9.0, 9.0])}
 FORMS = ["pyarrow", "pandas", "polars", "parquet", "arrow", "duckdb"]
-UNKNOWN = "no row has a vector, and nothing says how many columns there are"
+UNKNOWN = "no row has a vector, and the number of columns is not declared"
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpmean.TooFewRowsWarning")
 
@@ -125,7 +125,9 @@ def test_bounds_for_each_column_say_how_many_there_are(form, vectors, tmp_path):
     found = dpmean.mean_by(X, **settings, by="place", groups=["A", "B"], privacy_unit="who")
     assert [one.d for one in found.released.values()] == [2, 2]
     odd = given_as(form, visits([[1.0, 2.0, 3.0]] * 9, ["A"] * 9), tmp_path)
-    refused_at_no_cost(lambda ledger: dpmean.mean(odd, **settings, ledger=ledger), "bounds has another number")
+    refused_at_no_cost(
+        lambda ledger: dpmean.mean(odd, **settings, ledger=ledger), "or from the number of columns in bounds"
+    )
 
 
 def test_a_declared_length_goes_before_bounds():

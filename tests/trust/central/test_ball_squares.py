@@ -192,7 +192,7 @@ def test_what_is_put_aside_cannot_be_spent_before_it_is_taken_back():
     )
     curator.put_aside(Fraction(1, 4))
     assert curator.left == Fraction(3, 4)
-    with pytest.raises(OverspendError, match="costs 1, and 3/4 of the budget is left"):
+    with pytest.raises(OverspendError, match="costs 1, but 3/4 of the budget is left"):
         curator.ball_squares(curator.rows, query, Fraction(1), "too much")
     curator.ball_squares(curator.rows, query, curator.left, "mean")
     assert curator.left == 0
@@ -216,5 +216,5 @@ def test_a_ball_of_squares_needs_no_order_of_rows():
 
 
 def test_a_curator_says_what_squares_are_refused():
-    with pytest.raises(ArgumentError, match="a ball of squares has a radius below"):
+    with pytest.raises(ArgumentError, match="radius must be below"):
         BallSquares(np.zeros(2), 1.0, 0, 0)

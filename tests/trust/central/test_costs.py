@@ -12,7 +12,7 @@ from dpmean.trust.central.costs import left_for_mean, variance_at
 def test_an_answer_must_cost_something():
     assert variance_at(4, Fraction(1, 2)) == 4
     for cost in (Fraction(0), Fraction(-1, 2), Fraction(-1)):
-        with pytest.raises(OverspendError, match="an answer must cost something"):
+        with pytest.raises(OverspendError, match="the cost of an answer must be positive"):
             variance_at(4, cost)
 
 

@@ -123,18 +123,18 @@ def test_portions_of_coordinates_are_those_that_are_paid_for():
     (view,) = rotation.views(4)
     for views, width in (([view, view], 4), ([view], 2), ([dataclasses.replace(view, first=1)], 8)):
         asked = curator_of(rows)
-        with pytest.raises(ArgumentError, match="portions of coordinates must follow each other"):
+        with pytest.raises(ArgumentError, match="views must cover the coordinates in order"):
             asked.coordinate_medians(asked.rows, views, width, Fraction(1, 2), "medians")
 
 
 def test_shells_that_grow_are_refused():
     """What a sum may move by is the radius that is asked for, where smaller balls lie within larger ones."""
     for radii, slack in (((1, 100), 0), ((3, -1), 0), ((3, 2), -1)):
-        with pytest.raises(ArgumentError, match="radii of shells must not grow"):
+        with pytest.raises(ArgumentError, match="radii must be in descending order"):
             Shells(np.zeros(2), 1.0, radii, 1 << 10, slack)
 
 
 def test_peers_in_floats_take_replaced_rows_only():
     rows = MemoryRows(np.zeros((10, 2)), Domain.within_norm(2, 1.0, impute=False))
-    with pytest.raises(ArgumentError, match="peers in floats charge for a replaced row"):
+    with pytest.raises(ArgumentError, match="baselines in floats need neighbours"):
         FloatCurator(rows, Zcdp(1), seeded(1), Neighbours.ADD_OR_REMOVE_ONE)

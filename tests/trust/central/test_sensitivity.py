@@ -141,7 +141,7 @@ def test_a_counter_adds_its_noise_and_refuses_one_question_too_many():
     for question in range(counter.questions):
         drawn = seeded(1).at(f"radius/{question}").gaussian(variance, 1)
         assert counter.count_at_most(index) == exact + drawn
-    with pytest.raises(OverspendError, match="questions that were paid for are answered"):
+    with pytest.raises(OverspendError, match="queries that were paid for have been answered"):
         counter.count_at_most(index)
 
 

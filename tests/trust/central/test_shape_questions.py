@@ -210,7 +210,7 @@ def test_only_an_interval_has_an_outside(last):
     for neighbours in Neighbours:
         curator = Curator(seen(np.zeros((9, 3))), Zcdp(1), seeded(1), neighbours)
         view = Columns(np.full(3, -1.0), np.full(3, 2.0), np.array(last))
-        with pytest.raises(ArgumentError, match="an interval needs a line of three points in every column"):
+        with pytest.raises(ArgumentError, match="every column needs a line of three points"):
             curator.count_outside(curator.rows, view, Fraction(1, 2), "outside")
         assert curator.left == 1
         assert curator.receipts == ()
@@ -239,7 +239,7 @@ def test_far_pairs_are_counted_in_samples_only_where_the_number_of_rows_is_priva
     noise = RecordingNoise(seeded(1))
     hidden = PrivateSizeRows(seen(rows), 40, noise)
     curator = Curator(hidden, Zcdp(1), noise, Neighbours.ADD_OR_REMOVE_ONE)
-    with pytest.raises(ArgumentError, match="ask a sample about pairs"):
+    with pytest.raises(ArgumentError, match="pairs are formed in a sample"):
         curator.count(curator.rows, pairs)
     drawn = curator.take(np.arange(40))
     for sample in (drawn, curator.through(drawn, Domain.within_norm(1, REACH, impute=True))):
@@ -437,7 +437,7 @@ def test_pairs_in_an_order_that_is_known_are_refused_where_the_number_is_private
     rows[::2] = rows[::2, ::-1]
     hidden = PrivateSizeRows(seen(rows), 40, seeded(1))
     for unmixed in (hidden, hidden.through(domains_of(2)[1]), hidden.held()):
-        with pytest.raises(ArgumentError, match="ask a sample about pairs"):
+        with pytest.raises(ArgumentError, match="pairs are formed in a sample"):
             unmixed.answer(query)
     drawn = hidden.take(np.arange(40))
     for mixed in (drawn, drawn.through(domains_of(2)[1]), drawn.take(np.arange(9)), drawn.held()):

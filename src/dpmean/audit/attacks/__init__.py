@@ -1,1 +1,1 @@
-"""What the audit attacks: for each mechanism, two neighbouring data sets and a score that ought to tell them apart."""
+"""The attacks of the audit: for each mechanism, two neighbouring datasets and a score that should distinguish them."""

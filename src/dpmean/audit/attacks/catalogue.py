@@ -1,4 +1,4 @@
-"""Everything that is attacked, by name."""
+"""The catalogue of all attacks, by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpmean.privacy.budgets import PureDp, Zcdp
 
 
 def targets(make_noise: MakeNoise = repeatable) -> dict[str, Target]:
-    """Return each private step, and each whole estimator and collection."""
+    """Return the attacks on each private step, and on each whole estimator and collection."""
     return {
         "noisy sum": release_step(REPLACED, make_noise),
         "noisy sum, private number": release_step(UNCOUNTED, make_noise),

@@ -24,16 +24,16 @@ from dpmean.trust.central.noisy_counter import count_rows
 
 REACH = 1.0
 REPLACED, UNCOUNTED = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
-"""The number of rows is public, or private."""
+"""Neighbours with a public number of rows, and with a private one."""
 
 
 def rows_of(array: Floats, reach: float = REACH) -> MemoryRows:
-    """Return rows as estimators see them, within a norm."""
+    """Return rows within a bound on the norm, as estimators use them."""
     return MemoryRows(array, Domain.within_norm(array.shape[1], reach, impute=False), threads=1)
 
 
 def release_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> Target:
-    """Attack the noisy sum: one row sits at one end of the ball or at the other, or else is not there."""
+    """Attack the noisy sum: one row is at one end of the ball or at the other, or is absent."""
     claim = Zcdp(Fraction(1, 2))
     ball = Ball(np.zeros(1), 2.0**-20, 2**20)
     absent = neighbours is UNCOUNTED
@@ -47,7 +47,7 @@ def release_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> 
 
 
 def number_step(make_noise: MakeNoise = repeatable) -> Target:
-    """Attack the number of rows, where it is private."""
+    """Attack the private number of rows."""
     claim = Zcdp(Fraction(1, 2))
 
     def score(run: int, neighbour: bool) -> float:
@@ -57,7 +57,7 @@ def number_step(make_noise: MakeNoise = repeatable) -> Target:
 
 
 def radius_step(make_noise: MakeNoise = repeatable) -> Target:
-    """Attack the search for the radius: one row is near the centre or far away, and the rank lies between."""
+    """Attack the search for the radius: one row is near the centre or far away, so that it decides every comparison."""
     claim = Zcdp(Fraction(1, 2))
     view = Distances(np.zeros(1), low=-63, points=64)
     near, far = np.full((40, 1), 0.5), np.full((40, 1), 1.0)
@@ -74,7 +74,7 @@ def radius_step(make_noise: MakeNoise = repeatable) -> Target:
 
 
 def choice_step(make_noise: MakeNoise = repeatable) -> Target:
-    """Attack the choice of a radius: of two, with one row beyond the smaller or none, and odds that lie between."""
+    """Attack the choice between two radii: one row is beyond the smaller one, or none is."""
     claim = Zcdp(Fraction(1, 2))
     view = Distances(np.zeros(1), low=0, points=2)
     sides = [rows_of(np.array([[end]]), 2 * REACH) for end in (1.0, 1.005)]
@@ -89,7 +89,7 @@ def choice_step(make_noise: MakeNoise = repeatable) -> Target:
 
 
 def gap_step(make_noise: MakeNoise = repeatable) -> Target:
-    """Attack the bias gap: one row lies beyond the larger radius on one side or on the other, where others are."""
+    """Attack the bias gap: one row lies beyond the larger radius, on one side or on the side of the others."""
     claim = Zcdp(Fraction(1, 2))
     shells = Grid(2.0**-20, REACH, 1).shells(np.zeros(1), [0.5, 0.25], 3)
     sides = [rows_of(np.array([[0.9], [0.9], [end]])) for end in (-0.9, 0.9)]
@@ -103,9 +103,9 @@ def gap_step(make_noise: MakeNoise = repeatable) -> Target:
 
 
 def bins_step(make_noise: MakeNoise = repeatable) -> Target:
-    """Attack the sum that one pass puts together from bins: one row sits beyond the radius on one side or on the other.
+    """Attack the sum that one pass combines from bins: one row is beyond the radius, on one side or on the other.
 
-    Others lie in bins of other units, within the radius and beyond it.
+    Other rows lie in bins with other units, within the radius and beyond it.
     """
     claim = Zcdp(Fraction(1, 2))
     bins = Grid(2.0**-20, REACH, 1).bins(np.zeros(1), 2.0**-6, 4)
@@ -121,10 +121,10 @@ def bins_step(make_noise: MakeNoise = repeatable) -> Target:
 
 
 def squares_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> Target:
-    """Attack the squares of differences: the one row turns the direction of one pair by a right angle.
+    """Attack the squared differences: the one row turns the direction of one pair by a right angle.
 
-    If it is not there, that pair is made of others, all of which differ along one column. Their number is even, so the
-    one row is rarely left over.
+    If it is absent, the pair consists of other rows, which all differ along one column. Their number is even, so the
+    one row is rarely unpaired.
     """
     claim, squares, absent = Zcdp(Fraction(1, 2)), Squares(1 << 20), neighbours is UNCOUNTED
     others = np.stack((np.linspace(-0.1, 0.1, 20 if absent else 1), np.zeros(20 if absent else 1)), axis=1)
@@ -142,7 +142,7 @@ def squares_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> 
 
 
 def variances_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> Target:
-    """Attack the squares of rows in a ball: the one row is at the end of one column or of another, or is not there."""
+    """Attack the squares of rows in a ball: the one row is at the end of one column or of another, or is absent."""
     claim, squares = Zcdp(Fraction(1, 2)), BallSquares(np.zeros(2), 2.0**-20, 2**20, 10)
     absent, end = neighbours is UNCOUNTED, [[0.0, 1.0]]
     others = np.full((2, 2), 0.1)
@@ -170,7 +170,7 @@ def octaves_step(make_noise: MakeNoise = repeatable) -> Target:
 
 
 def outside_step(neighbours: Neighbours, make_noise: MakeNoise = repeatable) -> Target:
-    """Attack the counts of rows outside of an interval: the one row is outside in all, or inside or absent."""
+    """Attack the counts of rows outside of an interval: the one row is outside in all columns, or inside or absent."""
     claim, d, absent = Zcdp(Fraction(1, 2)), 8, neighbours is UNCOUNTED
     view = Columns(np.full(d, -0.1), np.full(d, 0.2), np.full(d, 2))
     others = np.zeros((9, d))

@@ -1,4 +1,4 @@
-"""Attacks on whole collections of the local and the shuffle model: on what the analyzer gets to see of one client."""
+"""Attacks on whole collections in the local and the shuffle model, using all that the analyzer sees of one client."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ CLIENTS = 1000
 
 
 def _local(budget: Budget, make_noise: MakeNoise) -> Target:
-    """Attack a client that is asked for its vector, in a collection that is played to its end.
+    """Attack a client that is asked for its vector, in a complete simulated collection.
 
-    Others send messages of their own: its message is all that depends on its row, and the adversary knows the centre
-    and the radius that it was asked with.
+    The messages of others do not depend on its row. The adversary sees its message, and knows the centre and the radius
+    of the query.
     """
     pair, name = Pair.around(circle(CLIENTS)), COINS.digest()
     setup = setup_for(name, CLIENTS + 1, 2, FAR, budget, few_rounds=True)
-    client = int(np.argmax(hashed_all(name, np.arange(CLIENTS + 1), TICKET)))  # the last ones are asked for vectors
+    client = int(np.argmax(hashed_all(name, np.arange(CLIENTS + 1), TICKET)))  # the last clients are asked for vectors
     sides = [np.roll(rows, client + 1, axis=0) for rows in pair.sides]
     rows = tuple(side[client] for side in sides)
 
@@ -60,7 +60,7 @@ def _sent(lines: Lines, task: Task, client: int) -> Floats:
 
 
 def _odds_of_vector(sent: Floats, task: Task, budget: Budget, rows: tuple[Floats, ...]) -> float:
-    """Return how much likelier a message is with the second of two rows, as a logarithm."""
+    """Return the log-likelihood ratio of a message for the second of two rows against the first."""
     moved = [np.ldexp(row, -task.step) - np.array(task.centre) for row in rows]
     lengths = [float(np.linalg.norm(row)) for row in moved]
     if isinstance(budget, Zcdp):
@@ -72,7 +72,7 @@ def _odds_of_vector(sent: Floats, task: Task, budget: Budget, rows: tuple[Floats
 
 
 def _shuffle(rounds: str, make_noise: MakeNoise) -> Target:
-    """Attack the mean of a shuffled collection, if all clients are honest and no noise is to spare."""
+    """Attack the mean of a shuffled collection in which all clients are honest, so that there is no excess noise."""
     pair, budget = Pair.around(circle(300)), ApproxDp(6, Fraction(1, 10**5))
     users = len(pair.sides[0])
     plan = design(users, 2, budget, Fraction(1), few_rounds=rounds == "few")
@@ -87,7 +87,7 @@ def _shuffle(rounds: str, make_noise: MakeNoise) -> Target:
 
 
 def whole_collections(make_noise: MakeNoise) -> dict[str, Target]:
-    """Return collections of the local and the shuffle model."""
+    """Return attacks on collections of the local and the shuffle model."""
     return {
         "local, zCDP": _local(Zcdp(1), make_noise),
         "local, pure": _local(PureDp(1), make_noise),

@@ -1,4 +1,4 @@
-"""Attacks on what devices send: a single answer of the local model, a round of the shuffle model."""
+"""Attacks on the messages of devices: a single answer in the local model, a round in the shuffle model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpmean.trust.shuffle.simulation import Crowd
 
 
 def local_step(question: Question, budget: Budget, make_noise: MakeNoise = repeatable) -> Target:
-    """Attack the single answer of a device, whose row is at one end of the bound or at the other."""
+    """Attack the single answer of a device whose row is at one end of the bound or at the other."""
     asked = {"version": VERSION, "name": "0" * 16, "round": 0, "tickets": (0, TICKETS), "d": 1, "step": -20}
     place = {
         "reach": 1 << 20,
@@ -45,9 +45,9 @@ def local_step(question: Question, budget: Budget, make_noise: MakeNoise = repea
 
 
 def shuffle_step(stage: Stage, make_noise: MakeNoise = repeatable) -> Target:
-    """Attack one shuffled round of thirty clients, one of whom is near the centre or far away, or on either side.
+    """Attack one shuffled round of thirty clients, one of which is near the centre or far away, or on either side.
 
-    All messages are made and mixed; the attack looks at what they add up to.
+    All messages are made and mixed; the attack uses their sums.
     """
     users = 30
     collection = Collection(
@@ -71,4 +71,4 @@ SHUFFLED: dict[str, Stage] = {
     "shuffled counts": Counters("radius", 1, 2, (0,), 10),
     "shuffled sum": Sums(8, 400, 12, 1, 1, 16),
 }
-"""Rounds to attack."""
+"""The rounds that are attacked."""

@@ -1,4 +1,4 @@
-"""Noise for attacks: drawn bit after bit, as for a release, but from a seed, so that every run can be repeated."""
+"""Noise for attacks: drawn sequentially, as for a release, but from a seed, so that every run is repeatable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpmean.queries.queries import Ints
 
 @final
 class RepeatableNoise:
-    """The noise of one run. It has no addresses: steps draw in the order in which they are asked, as in a release."""
+    """The noise of one run. It has no addresses: steps draw in the order of their queries, as in a release."""
 
     seeded = False
 

@@ -1,7 +1,7 @@
-"""What an adversary makes of a release who knows all rows but one, and two values that this one may have.
+"""The score of an adversary who knows all rows except one, and two values that this row may have.
 
-Odds are the logarithm of how much likelier an answer is with the second of two neighbouring data sets. No other score
-tells them apart as well, and those of independent answers add up.
+Odds are the log-likelihood ratio of an answer for the second of two neighbouring datasets against the first. No other
+score distinguishes them better, and the odds of independent answers add up.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from dpmean.trust.central.costs import count_std
 Count = Callable[[int], int]
 """The exact count of rows at or below a point."""
 COINS = PublicCoins("attacks")
-"""With these, a row far on the other side is the lowest in every rotated coordinate: counts there tell of it."""
+"""With these coins, a row far on the other side is the lowest in every rotated coordinate, so all counts reveal it."""
 FAR = 8.0
-"""The bound; others have norm 1. One row lies there, on one side or on the other, and is clipped at any radius."""
+"""The bound. One row lies there, on one side or on the other, and is clipped at any radius; others have norm 1."""
 
 ROUNDED = 8
-"""A centre is rounded to the grid, and tells of a search by so many points only."""
+"""A centre is rounded to the grid, so it reveals the result of a search only up to this many points."""
 
 
 def circle(n: int) -> Floats:
-    """Return rows all around zero, so that the radius is found there and clipping them changes nothing."""
+    """Return rows on a circle around zero, so that the radius is found there and clipping does not change them."""
     turns = np.linspace(0, 2 * np.pi, n, endpoint=False)
     return np.stack((np.cos(turns), np.sin(turns)), axis=1)
 
 
 def lumps(n: int, low: int) -> Floats:
-    """Return rows in two lumps, the first ``low`` of them in the lower one.
+    """Return rows in two lumps, with the first ``low`` rows in the lower lump.
 
-    If that is half of all, every comparison between the lumps, in a search for the median, hangs on one row.
+    If this is half of all rows, one row decides every comparison between the lumps in a search for the median.
     """
     rows = np.zeros((n, 2))
     rows[:low, 0], rows[low:, 0] = -1.0, 1.0
@@ -52,21 +52,21 @@ def lumps(n: int, low: int) -> Floats:
 @final
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two neighbouring data sets, the last row of which is on one side, or not there, or on the other side."""
+    """Two neighbouring datasets, whose last row is on one side, or absent, or on the other side."""
 
     sides: tuple[Floats, Floats]
 
     @staticmethod
     def around(others: Floats, *, replaced: bool = True, far: float = FAR) -> Pair:
-        """Return others with a row far on one side, or without it, and with a row far on the other side."""
+        """Return the others with a row far on one side, or without it, and with a row far on the other side."""
         away = np.zeros((1, others.shape[1]))
         away[0, 0] = far
         return Pair((np.vstack((others, away)) if replaced else others, np.vstack((others, -away))))
 
     def odds_of_mean(self, found: Estimate, n: int) -> float:
-        """Return the odds of a mean, by centre, radius and noise, if the sum was divided by ``n``.
+        """Return the odds of a mean, given its centre, radius and noise, if the sum was divided by ``n``.
 
-        Working units may be chosen on the way, and are released as well.
+        The estimator may choose working units, which are released as well.
         """
         domain = found.domain
         sides = self.sides if domain is None or not domain.is_mapped else [domain.enter(side) for side in self.sides]
@@ -78,7 +78,7 @@ class Pair:
 
 @final
 class Medians:
-    """The rotated coordinates of those rows of both neighbours that find the centre: it is their private median."""
+    """The rotated coordinates of the rows that find the centre, for both neighbours: the centre is their median."""
 
     def __init__(self, sides: Sequence[Floats], grid: Grid) -> None:
         self._rotation = Rotation.draw(grid, COINS)
@@ -87,7 +87,7 @@ class Medians:
         self._sorted = [np.sort(rows @ self._turn, axis=0).T.tolist() for rows in sides]
 
     def odds(self, found: Estimate, n: int, budget: Zcdp) -> float:
-        """Return the odds of a centre: of all comparisons that led to it, if the rank was half of ``n``."""
+        """Return the odds of all comparisons that led to a centre, if the rank was half of ``n``."""
         rotation, total = self._rotation, 0.0
         std = count_std(rotation.points, rotation.width, budget)
         places = found.centre @ self._turn / rotation.spacing + rotation.half_points + 0.5
@@ -104,7 +104,7 @@ class Medians:
 def odds_of_search(found: int, points: int, counts: Sequence[Count], rank: float, std: float, known: int = 1) -> float:
     """Return the odds of all comparisons that led a binary search to a point, given the exact counts of both sides.
 
-    If the point is only known roughly, the comparisons that led to fewer than ``known`` points are left out.
+    If the point is known only up to ``known`` points, later comparisons are left out.
     """
     left, right, odds = 0, points - 1, 0.0
     while right - left >= known:
@@ -118,5 +118,5 @@ def odds_of_search(found: int, points: int, counts: Sequence[Count], rank: float
 
 
 def _beyond(value: float) -> float:
-    """Return the chance that a normal number is at least this, away from 0 and 1."""
+    """Return the probability that a normal number is at least ``value``, kept away from 0 and 1."""
     return min(max(math.erfc(value / math.sqrt(2)) / 2, 1e-9), 1 - 1e-9)

@@ -1,4 +1,4 @@
-"""A mechanism under attack, and the attack itself: many runs on each of two neighbours."""
+"""The target of an attack, and the attack itself: many runs on each of two neighbours."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ MakeNoise = Callable[[int], Noise]
 @final
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A mechanism under attack: run number and neighbour (False or True) in, score out."""
+    """The target of an attack: a function from the run number and the neighbour (False or True) to a score."""
 
     score: Callable[[int, bool], float]
     claim: Budget | Renyi
     whole: bool = False
-    """Whether a run is a whole estimator, which takes longer."""
+    """Whether a run is that of a whole estimator, which takes longer."""
     more: int = 1
-    """How many times as many runs as others it takes to notice 0.7 of the noise."""
+    """A factor for the number of runs: more are needed to detect noise of 0.7 times the right size."""
 
 
 LONGER = 4
-"""A whole estimator takes longer than one step of it, and gets so many times fewer runs."""
+"""Whole estimators take longer than single steps, so their number of runs is divided by this."""
 
 
 def runs_of(target: Target, runs: int) -> int:
-    """Return how often a mechanism is run on either side, if single steps get so many runs."""
+    """Return the number of runs of a mechanism on each neighbour, given that of single steps."""
     return target.more * (max(runs // LONGER, 8) if target.whole else runs)
 
 
 def attack(target: Target, runs: int, after_each: Callable[[], None] = lambda: None) -> Finding:
-    """Run a mechanism so many times on each of two neighbours, and judge what can be told from it."""
+    """Run a mechanism on each of two neighbours, and judge the scores."""
     scores: tuple[list[float], list[float]] = ([], [])
     for neighbour in (False, True):
         for run in range(runs_of(target, runs)):

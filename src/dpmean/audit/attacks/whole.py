@@ -1,4 +1,4 @@
-"""Attacks on whole estimators of the central model, on all that a release tells."""
+"""Attacks on whole estimators of the central model: they use all numbers of a release."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLAIM = Zcdp(1)
 GRID = Grid(2.0**-20, FAR, 2)
 BALL = Domain.within_norm(2, FAR, impute=False)
 BOX = Domain.within_box(np.array([-80.0, -1.0]), np.array([80.0, 1.0]), impute=False)
-"""A table of two columns, whose ranges differ as much as what is in them."""
+"""The domain of a table of two columns, whose ranges differ as much as their values."""
 
 
 def _estimator(method: str, grid: Grid) -> Estimator:
@@ -41,13 +41,13 @@ def _estimator(method: str, grid: Grid) -> Estimator:
 
 
 def finders(n: int) -> Ints:
-    """Return which of n rows find the centre of the shifted mean: all of them, or a public sample."""
+    """Return the positions of the rows that find the centre of the shifted mean: all, or a public sample."""
     (for_centre, _), rotation = split(CLAIM, 1, 3), Rotation.draw(GRID, COINS)
     return COINS.sample(n, centre_rows(n, rotation, for_centre))
 
 
 def halves(n: int) -> Floats:
-    """Return all of n rows but the last, in lumps: as many finders of the centre in the lower one as elsewhere."""
+    """Return n - 1 rows in two lumps, each with half of the rows that find the centre."""
     found = finders(n)
     return lumps(n - 1, int(found[len(found) // 2]))
 
@@ -61,10 +61,10 @@ def _whole(
     domain: Domain = BALL,
     far: float = FAR,
 ) -> Target:
-    """Attack a whole estimator by its mean, its centre, and its number of rows if that is private.
+    """Attack a whole estimator through its mean, its centre, and its number of rows if that is private.
 
-    Which rows find a centre is public, and the one row is among them. If the number of rows is private, so is the
-    sample; then all rows stand for it, since it leaves out few.
+    The rows that find a centre are public, and the one row is among them. If the number of rows is private, so is the
+    sample: all rows are used in its place, as it leaves out few.
     """
     private = neighbours is UNCOUNTED
     pair = Pair.around(others, replaced=not private, far=far)
@@ -92,19 +92,19 @@ def _whole(
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RadiusAttack:
-    """The worst case for the radius of the clipped mean: every comparison of its search hangs on the one row.
+    """The worst case for the radius of the clipped mean: one row decides every comparison of its search.
 
-    As many rows as are searched for are zero, the others lie at the bound, and one is here or there. The ladder has
-    2^7 radii, the fewest of which a search wastes no question: all comparisons show in the radius that is found.
+    As many rows as the rank are zero, the others lie at the bound, and one row is at either place. The ladder has 2^7
+    radii, so the search uses all of its queries, and the radius reveals every comparison.
     """
 
     sides: tuple[MemoryRows, MemoryRows]
     distances: Distances
     rank: float
     std: float
-    """Of the noise on each count."""
+    """The standard deviation of the noise on each count."""
     claim: Zcdp
-    """What the receipt says was paid for the radius, a quarter of the budget."""
+    """The cost of the radius in its receipt: a quarter of the budget."""
     grid: Grid
 
     @staticmethod
@@ -122,11 +122,11 @@ class RadiusAttack:
         return RadiusAttack((one, other), distances, rank, std, claim, grid)
 
     def counts(self) -> list[list[int]]:
-        """Return how many rows each radius holds, on both sides."""
+        """Return the number of rows within each radius, for both neighbours."""
         return [side.answer(self.distances).counts[0].tolist() for side in self.sides]
 
     def target(self, make_noise: MakeNoise) -> Target:
-        """Attack it."""
+        """Return the attack as a target."""
         estimator = ClippedMean(self.grid, COINS)
         counts = [found.__getitem__ for found in self.counts()]
 
@@ -140,9 +140,9 @@ class RadiusAttack:
 
 
 def whole_estimators(make_noise: MakeNoise) -> dict[str, Target]:
-    """Return every method, for both kinds of neighbours, in two passes and in one; and a radius alone.
+    """Return attacks on every method, for both kinds of neighbours, in two passes and in one; and on a radius.
 
-    Of refined also rows whose columns differ in scale: then it finds a shape.
+    For refined, there are also rows whose columns differ in scale, so that it finds a shape.
     """
     made, uneven = {}, circle(2000) * [1.0, 0.01]
     for about in (REPLACED, UNCOUNTED):
@@ -154,7 +154,7 @@ def whole_estimators(make_noise: MakeNoise) -> dict[str, Target]:
         made[f"refined, {about}"] = _whole("refined", circle(2000), about, make_noise)
         made[f"clipped in one pass, {about}"] = _whole("clipped in one pass", circle(300), about, make_noise)
         made[f"refined in one pass, {about}"] = _whole("refined in one pass", circle(17_000), about, make_noise)
-    fewest = halves(FEWEST_ROWS + 1)  # of which a sample leaves out one, or about one
+    fewest = halves(FEWEST_ROWS + 1)  # a sample leaves out one of these rows, or about one
     return {
         **made,
         "shifted in one pass, replace-one": _whole("shifted in one pass", fewest, REPLACED, make_noise),

@@ -1,1 +1,1 @@
-"""The refined mean, and its plan."""
+"""The refined mean: its steps, and the plan that divides its budget."""

@@ -1,4 +1,4 @@
-"""The second step of the refined mean: clipped means around the centre so far, until it is near enough."""
+"""The second step of the refined mean: release clipped means around the current centre until it is accurate enough."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dpmean.numerics.grid import Grid
 from dpmean.queries.queries import Floats
 
 SAME_RADIUS, SAME_RADIUS_OF_FEW = 0.85, 0.95
-"""Releases that clip at less than this part of the last one's radius do not enter the mean. With few columns, nobody
-measures the bias of what was clipped at less."""
+"""Releases that clip at less than this part of the last radius do not enter the mean. The limit is higher with few
+columns, where the bias of clipping at smaller radii is not measured."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Partial:
-    """A release of the mean, made on the way."""
+    """An intermediate release of the mean."""
 
     centre: Floats
     moved: Floats
@@ -31,31 +31,31 @@ class Partial:
 
     @property
     def mean(self) -> Floats:
-        """The mean that was found around the centre."""
+        """The released mean: the centre plus the released shift."""
         return self.centre + self.moved
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Centre:
-    """A centre, how far it may be from the mean, and the releases that led to it."""
+    """A centre, its distance from the mean (predicted), and the releases that led to it."""
 
     at: Floats
     error: float
     left: Fraction
-    """What is left of the budget for this step."""
+    """The remaining budget for this step."""
     releases: tuple[Partial, ...] = field(default=())
 
     def alike(self, radius: float) -> list[Partial]:
-        """Return the releases that did not clip at less than this radius."""
+        """Return the releases that clipped at this radius or a larger one."""
         return [release for release in self.releases if release.radius >= radius]
 
 
 def locate(problem: Problem, start: Centre, spread: float, until: float, width: float = 0.0) -> Centre:
-    """Release clipped means around the centre so far, until its error is below ``until`` spreads.
+    """Release clipped means around the current centre until its error is below ``until`` spreads.
 
-    ``width`` is the distance at which rows were found, if that is already known; it replaces the spread then, and
-    earlier releases that clipped at much less no longer count.
+    ``width`` is the distance at which rows were found, if it is known already. It then replaces the spread, and earlier
+    releases that clipped at a much smaller radius are dropped.
     """
     n, m, budget, unit, found = problem.n, problem.some.n, start.left, width or spread, start
     for step in plan.rounds(n, m, problem.d, problem.as_if_replaced(budget), start.error / unit)[:-1]:
@@ -74,7 +74,7 @@ def locate(problem: Problem, start: Centre, spread: float, until: float, width: 
 
 
 def combine(releases: list[Partial]) -> tuple[Floats, Floats, float]:
-    """Return the mean of releases, weighed by their precision, how far it moved from their centres, and its noise."""
+    """Return the precision-weighted mean of releases, its shift from their centres, and its noise."""
     least = min(release.std for release in releases)
     weights = [(least / release.std) ** 2 for release in releases]
     mean = sum(release.mean * (weight / sum(weights)) for release, weight in zip(releases, weights, strict=True))

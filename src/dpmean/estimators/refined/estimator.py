@@ -1,8 +1,7 @@
-"""The refined mean: shape, extent, centre, radius, release. Nothing to tune, no rotation, near the oracle.
+"""The refined mean: shape, extent, centre, radius, release. It has no parameters to tune, and needs no rotation.
 
-Every number it uses comes from the curator, who answers with noise and keeps the receipts; budgets and queries depend
-on earlier answers, and the curator's filter bounds what they cost together. Each step returns what it found, and the
-next one goes on from there.
+All numbers come from the curator, which answers with noise and keeps the receipts. Budgets and queries depend on
+earlier answers, and the curator's filter bounds their total cost. Each step returns its result to the next one.
 """
 
 from __future__ import annotations
@@ -41,24 +40,24 @@ from dpmean.release.estimate import Estimate
 from dpmean.trust.central.curator import Curator
 
 NEAR = 0.6
-"""In spreads: a centre is near enough to look at distances from it."""
+"""The error of a centre, in spreads, that is small enough to measure distances from it."""
 ASTRAY = 0.25
-"""In distances at which rows end, if that is far: a centre found from clipped rows may be so far from the mean."""
+"""The possible error of a centre found from clipped rows, as a part of the distance at which rows end."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RefinedMean:
-    """Clip rows around a centre and at a radius that are both refined step by step."""
+    """The mean of rows that are clipped around a centre and at a radius which are refined step by step."""
 
     grid: Grid
     coins: PublicCoins
     one_pass: bool = False
-    """Whether to read all rows once instead of twice, where a sample finds the centre; see ``Bins``."""
+    """Whether to read all rows once instead of twice, if a sample finds the centre; see ``Bins``."""
     shaping: OrderedScales = Shaping.AUTO
-    """Whether to ask for the scales of columns, or what they are, in the user's units."""
+    """Whether to find the scales of columns, or the scales in the user's units."""
     population: bool = False
-    """Whether to ask for the variances of columns, too."""
+    """Whether to find the variances of columns as well."""
     name = "refined"
 
     def __call__(self, curator: Curator) -> Estimate:
@@ -81,15 +80,15 @@ class RefinedMean:
         return found if shape is None else in_shape(found, shape, extent.spread)
 
     def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
-        """Return how many rows this takes."""
+        """Return the number of rows that this estimator needs."""
         return rows_needed(self.grid.d, budget, neighbours)
 
 
 def rows_needed(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:
-    """Return how many rows the refined mean takes.
+    """Return the number of rows that the refined mean needs.
 
-    With few columns, no fewer are tried than are recommended: where many rows are equal, ends may be missed, and no
-    margin of error would tell. Both ends of an interval are harder to find than the radius of a ball.
+    With few columns, the minimum is the recommended number: if many rows are equal, the ends may be missed, and no
+    margin of error would show it. Both ends of an interval are harder to find than the radius of a ball.
     """
     need, root = rows_for_radius_and_mean(d, budget, neighbours), math.sqrt(budget.rho)
     if d > plan.FEW:
@@ -99,7 +98,7 @@ def rows_needed(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:
 
 
 def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
-    """Find the radius, in two steps with more locating in between, and release the mean of the clipped rows."""
+    """Find the radius in two steps, refine the centre in between, and release the mean of the clipped rows."""
     shares, few = problem.shares, problem.d <= plan.FEW
     least = extent.spread / 4 if few else extent.spread / 2
     steep = STEEP if few else 10 + 2 * math.sqrt(problem.d)
@@ -130,9 +129,9 @@ def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
 
 
 def _lumps(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
-    """For rows most of which are equal, or nearly so: search all distances for where the others end.
+    """Release the mean of rows most of which are almost equal: search all distances for where the others end.
 
-    If nothing is found, and the lump is far out, as zeros are within bounds of 0 and 1: clip nothing.
+    If no others are found, and the lump is far from the origin (such as zeros with bounds 0 and 1), clip nothing.
     """
     grid, d, cost = problem.grid, problem.d, min(plan.part(problem.rho, 0.25), centre.left / 3)
     seen = None
@@ -154,7 +153,7 @@ def _lumps(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
         if seen is None:
             return release_interval_from(problem, extent, centre, (up.radius, down.radius))
         return release_from(problem, extent, centre, seen, farthest)
-    nothing = replace(down, unseen=2 * down.unseen)  # the search may miss as many as it leaves
+    nothing = replace(down, unseen=2 * down.unseen)  # the search may also miss as many rows as it leaves
     if seen is None or (d < plan.LADDER_FROM and not problem.one_pass):
         return release_in_ball(problem, extent, centre, centre.at, farthest, nothing)
     release = release_on_ladder if d >= plan.LADDER_FROM else release_in_bins

@@ -1,4 +1,4 @@
-"""The first step of the refined mean: how far rows are from each other, and from the origin."""
+"""The first step of the refined mean: the distances between rows, and from the origin."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 from dpmean.estimators.refined.problem import Problem
 
 LUMPY = 16
-"""If the largest distances in pairs are so many times the typical ones, rows come in lumps, and have no one scale."""
+"""If the largest distances in pairs exceed the typical ones by this factor, rows form lumps without a common scale."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far rows are from each other, and from the origin."""
+    """The typical distance of rows from each other (``spread``), and from the origin (``reach``)."""
 
     spread: float
     reach: float
     error: float
-    """How far the mean may be from the origin."""
+    """The largest likely distance of the mean from the origin."""
     lumpy: bool
-    """Whether rows come in lumps."""
+    """Whether most rows are almost equal."""
 
 
 def find_extent(problem: Problem) -> Extent:
-    """Find the spread from the distances in random pairs of rows, and how far the mean may be from the origin."""
+    """Find the spread from distances in random pairs of rows, and the likely distance of the mean from the origin."""
     curator, shares, half = problem.curator, problem.shares, problem.drawn.n // 2
     pairs = curator.count(problem.drawn, problem.grid.pairs())
     std = curator.quantile_std(pairs, shares.spread)

@@ -1,4 +1,4 @@
-"""How much an error counts: working units are chosen for the noise, and errors count in units of their own."""
+"""The metric of errors: working units are chosen for the noise, and errors are measured in other units."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from dpmean.queries.queries import Floats
 @final
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """How much an error of one working unit counts: in the direction of the noise, of a typical row, and at most."""
+    """The error of one working unit, in the units of errors: for noise, along a typical row, and at most."""
 
     noise: float = 1.0
-    """In a random direction, as noise is the same in all columns: the root mean square over these."""
+    """In a random direction, which noise has: the root mean square over all columns."""
     typical: float = 1.0
     """In the direction of a typical row, in multiples of ``noise``."""
     longest: float = 1.0
-    """In the column where it counts most, in multiples of ``noise``."""
+    """In the column with the largest weight, in multiples of ``noise``."""
 
     @staticmethod
     def of(weights: Floats, stds: Floats) -> Metric:
-        """Weigh columns whose standard deviations, in working units, are these."""
+        """Return the metric for the given weights of columns, and their standard deviations in working units."""
         noise = math.hypot(*weights) / math.sqrt(len(weights))
         length = math.hypot(*stds)
         along = math.hypot(*(weights * stds)) / length if length else noise

@@ -1,6 +1,6 @@
-"""The plan of the refined estimator: how to divide a budget, computed from public numbers alone.
+"""The plan of the refined estimator: the division of the budget, computed from public numbers only.
 
-N1 = sqrt(2 d / rho) / n is the noise on the mean of rows in a unit ball, in the l2 norm: the yardstick of everything.
+N1 = sqrt(2 d / rho) / n, the noise on the mean of rows in a unit ball in the l2 norm, is the unit of all errors here.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from dpmean.noise.jit import compiled
 from dpmean.queries.queries import Floats
 
 FEW = 16
-"""With so many columns or fewer, margins of error matter more than the last part of the noise (see few_columns.py)."""
+"""Up to this number of columns, tight margins of error matter more than the least noise (see few_columns.py)."""
 LADDER_FROM = 5
-"""With so many columns or more, radii below the end are tried where that pays."""
+"""From this number of columns on, smaller radii are tried as well if that can reduce the error."""
 ROUNDS = 8
 GROWTH = (1.0, 1.2, 1.4, 1.7, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 40.0, 80.0, 200.0, 500.0, 2000.0, 1e4)
-CREDIT = 0.95  # for the precision of earlier rounds: the last may clip at another radius, and do without them
+CREDIT = 0.95  # the weight of earlier rounds, which are not used if the last one clips at another radius
 _SHARE_UNIT = 1 << 30
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What the steps may cost; the releases of the mean get the rest."""
+    """The budgets of the steps; the releases of the mean get the rest."""
 
     spread: Fraction
     extremes: Fraction
@@ -40,18 +40,18 @@ class Shares:
     shrinkage: Fraction
     gaps: Fraction
     profile: Fraction
-    """Of two counts, of which the second is not always asked."""
+    """The budget of two counts; the second one is not always needed."""
 
     @property
     def total(self) -> Fraction:
-        """All of them together."""
+        """The sum of all shares."""
         return sum((getattr(self, field.name) for field in fields(self)), start=Fraction(0))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One release of the mean: its part of the budget, the radius at which to clip, and the error, in spreads."""
+    """One release of the mean: its part of the budget, its clipping radius, and its error, in spreads."""
 
     share: float
     radius: float
@@ -59,7 +59,7 @@ class Round:
 
 
 def noise(n: int, d: int, rho: float) -> float:
-    """Return N1."""
+    """Return N1, the noise on the mean of n rows in a unit ball."""
     return math.sqrt(2 * d / rho) / n
 
 
@@ -70,10 +70,10 @@ def part(rho: Fraction, share: float) -> Fraction:
 
 @lru_cache(maxsize=64)
 def divide(rho: Fraction, n: int, m: int, d: int) -> Shares:
-    """Divide the budget, if m of n rows find spread and centre.
+    """Divide the budget, given that m of n rows find spread and centre.
 
-    Counts are cheap when there are many rows, and noise on the radius matters less in many dimensions. With few, it
-    takes more to know what is beyond it. What is not spent in the end is left for the mean.
+    Counts are cheap if there are many rows, and noise on the radius matters less in many dimensions. In few dimensions,
+    more of the budget is needed to learn about rows beyond the radius. Unspent shares are used for the mean.
     """
     some, all_rows = float(rho) * m * m, float(rho) * n * n
     few = d <= FEW
@@ -93,27 +93,27 @@ def divide(rho: Fraction, n: int, m: int, d: int) -> Shares:
 
 
 def rows_to_locate(n: int, d: int, rho: float) -> int:
-    """Return how many rows find spread and centre: all, or a sample for which a fiftieth of the budget is plenty."""
+    """Return the number of rows that find spread and centre: all, or a sample that needs only 2 % of the budget."""
     enough = math.ceil(max(8192, 1000 / math.sqrt(rho), 70 * math.sqrt(2 * d / rho)))
     return n if n <= 2 * enough else enough
 
 
 def ladder(n: int, d: int, rho: float) -> tuple[int, ...]:
-    """Return the radii to try: the ceiling divided by 2^(1/4) to these powers.
+    """Return the radii to try, as powers k: the ceiling divided by 2^(k / 4).
 
-    Clipping more rows moves their mean by a part of its sampling error, which is about 1 / sqrt(n) spreads. When the
-    noise is far below that, only the first step down can pay.
+    Clipping more rows moves their mean by a part of its sampling error, which is about 1 / sqrt(n) spreads. If the
+    noise is far below that, only the first smaller radius can reduce the error.
     """
     return (0, 1, 2, 4, 8) if noise(n, d, rho) * math.sqrt(n) >= 0.03 else (0, 1)
 
 
 def rounds(n: int, m: int, d: int, rho: float, error: float) -> list[Round]:
-    """Plan releases that bring the error of the centre down from ``error``; all lengths are in spreads of the rows.
+    """Plan releases that reduce the error of the centre, which is ``error`` now; all lengths are in spreads.
 
-    All but the last are made from m of the n rows, and then know the mean only up to sampling. Each clips at the
-    distance that rows have from the centre so far, and all are combined by their precision. The plan minimises the
-    error that is left after the last one, over the number of rounds and the growth of their budgets. Earlier
-    rounds count a little less than the last: of plans that promise the same, the one that keeps most for the end wins.
+    All but the last use m of the n rows, so they have a sampling error. Each clips at the distance of rows from the
+    current centre, and all are combined by precision. The plan minimises the error after the last round over the number
+    of rounds and the growth of their budgets. Earlier rounds have slightly less weight than the last, so of equally
+    good plans the one with the largest last budget is chosen.
     """
     promised = _last_errors(n, m, d, rho, error)
     best = int(np.argmin(promised))
@@ -121,7 +121,7 @@ def rounds(n: int, m: int, d: int, rho: float, error: float) -> list[Round]:
 
 
 def _plans() -> Floats:
-    """Return the shares of all plans, a line each, the last round in the last column."""
+    """Return the shares of all plans, one line each, with the last round in the last column."""
     lines = [[1.0]]
     for number in range(2, ROUNDS + 1):
         for growth in GROWTH:
@@ -134,7 +134,7 @@ _PLANS = _plans()
 
 
 def _last_errors(n: int, m: int, d: int, rho: float, error: float) -> list[float]:
-    """Predict the errors that all plans leave in the end, as ``_follow`` does for one."""
+    """Predict the final errors of all plans, as ``_follow`` does for one plan."""
     found = np.empty(len(_PLANS))
     caution = 1 + 2 / math.sqrt(d)
     _predict(_PLANS, 1 / m - 1 / n, caution, noise(m, d, rho) ** 2, noise(n, d, rho) ** 2, float(error), found)
@@ -146,7 +146,7 @@ def _last_errors(n: int, m: int, d: int, rho: float, error: float) -> list[float
 def _predict(
     plans: Floats, sampling: float, caution: float, some: float, every: float, error: float, found: Floats
 ) -> None:
-    """Write the last error of each plan; the squared noise is that of some rows, and of every row at last."""
+    """Write the final error of each plan; ``some`` and ``every`` are the squared noise for the sample and all rows."""
     for p in range(len(plans)):
         precision, last = 0.0, error
         for share in plans[p, :-1]:
@@ -161,7 +161,7 @@ def _predict(
 
 
 def _follow(shares: list[float], n: int, m: int, d: int, rho: float, error: float) -> list[Round]:
-    """Predict what a plan does."""
+    """Predict the rounds of one plan."""
     sampling = 1 / m - 1 / n
     precision, plan = 0.0, []
     caution = 1 + 2 / math.sqrt(d)

@@ -1,4 +1,4 @@
-"""Before the first step of the refined mean: which rows are asked, and in which working units."""
+"""The preparation of the refined mean: choose samples of rows, and working units."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from dpmean.trust.central.handles import Sample
 @final
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Rows that are asked before all of them are."""
+    """The samples that answer queries before all rows do."""
 
     for_shape: Sample
-    """In a random order: pairs of them tell the scales of columns."""
+    """Rows in a random order: pairs of them reveal the scales of columns."""
     in_pairs: Sample
-    """In a random order: pairs of them tell distances."""
+    """Rows in a random order: pairs of them reveal distances."""
     for_centre: Sample
-    """Those that find the centre; all rows, if there are few."""
+    """The rows that find the centre; all rows if there are few."""
 
 
 def draw_samples(curator: Curator, coins: PublicCoins, shaping: OrderedScales) -> Samples:
-    """Draw the samples; few rows are held, as many queries follow."""
+    """Draw the samples; if there are few rows, all are loaded into memory, as many queries follow."""
     n, d, rho, domain = curator.rows.n, curator.rows.d, float(curator.left), curator.rows.domain
     m = plan.rows_to_locate(n, d, rho)
     if m == n:
@@ -50,12 +50,12 @@ def draw_samples(curator: Curator, coins: PublicCoins, shaping: OrderedScales) -
 
 
 def _has_shape(domain: Domain) -> bool:
-    """Whether columns can have scales of their own; public."""
+    """Whether columns can have separate scales; public."""
     return domain.d > 1 and takes_shape(domain)
 
 
 def find_shape(curator: Curator, samples: Samples, shaping: OrderedScales, grid: Grid) -> Shape | None:
-    """Find the scales of the columns, or take those that are given; None: nothing is asked, or nothing to be had."""
+    """Find the scales of the columns, or use the given ones; None if scales are not requested or cannot be found."""
     domain = curator.rows.domain
     if shaping is Shaping.ROUND or not _has_shape(domain):
         return None
@@ -68,7 +68,7 @@ def find_shape(curator: Curator, samples: Samples, shaping: OrderedScales, grid:
 
 
 def pose(curator: Curator, samples: Samples, shape: Shape | None, grid: Grid, *, one_pass: bool) -> Problem:
-    """Pose the problem to be solved with what is left of the budget, in working units of the shape."""
+    """Return the problem to be solved with the remaining budget, in the working units of the shape."""
     all_rows, some, rho = curator.rows, samples.for_centre, curator.left
     shares = plan.divide(rho, all_rows.n, some.n, all_rows.d)
     one_pass = one_pass and some.n < all_rows.n
@@ -76,5 +76,5 @@ def pose(curator: Curator, samples: Samples, shape: Shape | None, grid: Grid, *,
         return Problem(grid, curator, all_rows, some, samples.in_pairs, Metric(), shares, rho, one_pass)
     finer = grid_through(grid, all_rows.domain, shape.domain)
     rows, pairs = (curator.through(each, shape.domain) for each in (all_rows, samples.in_pairs))
-    centre = rows if some is all_rows else pairs  # the sample that finds the centre is the one in pairs
+    centre = rows if some is all_rows else pairs  # the same sample is used in pairs and for the centre
     return Problem(finer, curator, rows, centre, pairs, shape.metric, shares, rho, one_pass)

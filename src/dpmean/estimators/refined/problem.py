@@ -1,4 +1,4 @@
-"""What the steps of the refined mean share: whom they ask, about which rows, with which shares of the budget."""
+"""The data that all steps of the refined mean share: the curator, the rows, and the shares of the budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpmean.trust.central.handles import Counts, Sample
 @final
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A mean to be found; all of it is public."""
+    """The problem of the refined mean; all of it is public."""
 
     grid: Grid
     curator: Curator
@@ -38,36 +38,36 @@ class Problem:
 
     @property
     def n(self) -> int:
-        """How many rows there are, as everybody may know."""
+        """The public number of rows."""
         return self.rows.n
 
     @property
     def d(self) -> int:
-        """How many coordinates a row has."""
+        """The number of coordinates of a row."""
         return self.rows.d
 
     @property
     def all_find_the_centre(self) -> bool:
-        """Whether no sample is needed."""
+        """Whether all rows find the centre, so that no sample is needed."""
         return self.some.n == self.rows.n
 
     @property
     def harmless(self) -> float:
-        """How many rows are best clipped."""
+        """The optimal number of rows to clip."""
         return rows_to_clip(self.d, Zcdp(self.rho), self.curator.neighbours) / self.metric.typical
 
     def as_if_replaced(self, rho: Fraction) -> float:
-        """Return the budget that gives a sum as much noise if neighbours replace a row, as plans take them to do."""
+        """Return the budget that gives the same noise if neighbours replace a row, which plans assume."""
         return float(rho * 4 / self.curator.neighbours.contributions**2)
 
     def radius(self, index: int) -> float:
-        """Return the radius of a rung of the ladder that rows are counted on."""
+        """Return the radius of a rung of the ladder on which rows are counted."""
         return radius_at(self.grid.lowest + index)
 
     def index(self, radius: float, counts: Counts) -> int:
-        """Return the rung of a radius among those that rows are counted on."""
+        """Return the rung of a radius on the ladder on which rows are counted."""
         return min(max(radius_index(radius) - self.grid.lowest, 0), counts.points - 1)
 
     def farthest(self, centre: Floats) -> float:
-        """How far from a centre a row can be."""
+        """Return the largest possible distance of a row from a centre."""
         return self.grid.reach + float(np.linalg.norm(centre))

@@ -1,4 +1,4 @@
-"""The shape of the rows: a scale for every column, so that noise follows it."""
+"""The shape of the rows: a scale for every column, which the noise follows."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from dpmean.release.estimate import Estimate
 from dpmean.release.scales import SILENT, Scales
 
 OrderedScales: TypeAlias = Shaping | tuple[float, ...]
-"""A word, or the scale of each column in order."""
+"""The argument ``shape``: a keyword, or the scale of each column in order."""
 FINEST = 2.0**-60
-"""Of scales: a column is never seen in smaller units, in lengths that columns of even scale have."""
+"""The smallest working unit of a column, relative to the unit with even scales."""
 EXTREME = 2.0**400
-"""Bounds beyond it have no shape."""
+"""With bounds beyond this, no scales are found."""
 _FINE = 2.0**-20
-"""The step of a table, in units of its columns, however loose their ranges are."""
+"""The largest step of the grid for a table, in units of its columns, however loose the bounds are."""
 _DIGITS = 2.0**10
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """How rows are seen from now on: public once it was found."""
+    """The scales of columns, and the domain and metric that use them: public after they were found."""
 
     domain: Domain
     metric: Metric
     stds: Floats
     """The standard deviations of the columns in the user's units; up to a common factor if ``relative``."""
     errors: Floats
-    """The standard error of each, as a part of it."""
+    """The relative standard error of each."""
     kind: ScaleKind
     relative: bool = False
     unseen: NDArray[np.bool_] | None = None
-    """Columns in which hardly any rows differ: they are told to be in the middle, unless the noise says otherwise."""
+    """Columns in which almost all rows are equal: their mean is reported at the middle unless it clearly differs."""
 
     @property
     def radius_unit(self) -> str:
-        """Words to follow a radius."""
+        """The text that follows a radius."""
         return "" if self.domain.lower is None else " standard deviations"
 
     def scales(self, spread: float) -> Scales:
-        """Return the scales as a release has them, where rows are so far from their mean in working units."""
+        """Return the scales for a release; ``spread`` is that of the rows in working units."""
         length = math.hypot(*(self.stds / self.domain.scale))
         by = spread / length if self.relative and length else 1.0
         return Scales(
@@ -63,7 +63,7 @@ class Shape:
 
 
 def shortened(values: Floats) -> Floats:
-    """Return numbers rounded to ten binary digits: these are the same on all machines, whatever sums round to there."""
+    """Round numbers to ten binary digits, so that they are equal on all machines despite different rounding of sums."""
     digits, exponents = np.frexp(values)
     found: Floats = np.ldexp(np.rint(digits * _DIGITS) / _DIGITS, exponents)
     return found
@@ -72,7 +72,7 @@ def shortened(values: Floats) -> Floats:
 def takes_shape(domain: Domain) -> bool:
     """Whether a domain can be reshaped to scales down to ``FINEST``, whichever they are; public.
 
-    Otherwise it would depend on the rows whether a call is refused.
+    If it could not, whether a call is refused would depend on the rows.
     """
     ends = (domain.ball,) if domain.ball is not None else domain.box
     far = all(np.all(np.abs(end) <= EXTREME) for end in (*ends, domain.middle))
@@ -80,9 +80,9 @@ def takes_shape(domain: Domain) -> bool:
 
 
 def in_shape(estimate: Estimate, shape: Shape, spread: float) -> Estimate:
-    """Return an estimate with the scales of a shape, and lengths as errors count.
+    """Return an estimate with the scales of a shape, and its errors in the metric of that shape.
 
-    In a column that hardly varies noise tells nothing: its mean is taken to be at the middle, if it may be there.
+    The mean of a column in which almost all rows are equal is set to the middle, unless it clearly differs from it.
     """
     mean, found, scales = estimate.mean, estimate.found, shape.scales(spread)
     if shape.unseen is not None:
@@ -97,7 +97,7 @@ def in_shape(estimate: Estimate, shape: Shape, spread: float) -> Estimate:
 
 
 def grid_through(old: Grid, before: Domain, after: Domain) -> Grid:
-    """Return a grid for rows in new working units, in no column coarser than the old one."""
+    """Return a grid for rows in new working units that is at least as fine as the old one in every column."""
     if after is before:
         return old
     finest = float(np.min(before.scale / after.scale)) * old.step

@@ -1,8 +1,8 @@
-"""The last question of the refined mean, if intervals of a population are asked for: the variances of the columns.
+"""The last query of the refined mean, if population intervals are requested: the variances of the columns.
 
-The squares of the rows around the released centre are added up, column by column, each row clipped at the ceiling. The
-rows are those that find the centre, which are in memory: no row is read once more for it. What it costs is put aside
-before anything else is asked.
+The squared coordinates of the rows around the released centre are added up, column by column, with rows clipped at the
+ceiling. The rows are those that found the centre: they are in memory, so no row is read again. The cost is reserved
+before any other query.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ from dpmean.release.variances import STEP, Variances
 from dpmean.trust.central.curator import Curator
 
 LEAST, MOST = 0.01, 0.1
-"""What part of the budget the variances take, at least and at most."""
+"""The smallest and the largest part of the budget for the variances."""
 WIDER = 0.02
-"""A population's interval may be longer by half of this, as its variance has noise, if ``MOST`` allows."""
+"""Noise on the variance may make a population interval longer by half of this part, if ``MOST`` allows."""
 
 
 def share(n: int, d: int, rho: float) -> float:
-    """Return what part of the budget the variances take; public.
+    """Return the part of the budget for the variances; public.
 
-    Rows end at about sqrt(2 d) standard deviations, or sqrt(12) in one dimension. Their square is the noise on the sum
-    of squares, but for 1 / sqrt(2 rho'); the noise matters beside the error of the mean and that of sampling.
+    Rows are clipped at about sqrt(2 d) standard deviations, or sqrt(12) in one dimension. The square of this radius,
+    times 1 / sqrt(2 rho'), is the noise on the sum of squares. It is compared with the errors of the mean and of
+    sampling.
     """
     m, radius = max(plan.rows_to_locate(n, d, rho), 1), 12.0 if d == 1 else 2.0 * d
-    sampled = 2 * rho * n / (2 * rho * n + radius)  # what part of the squared error is due to sampling
+    sampled = 2 * rho * n / (2 * rho * n + radius)  # the part of the squared error that is due to sampling
     squared = (sampled * radius / m) ** 2 / (2 * rho)  # the relative variance, for the whole budget
     return min(MOST, max(LEAST, 1.21 * squared / WIDER))
 
 
 def price(n: int, d: int, rho: Fraction) -> Fraction:
-    """Return what the variances cost, of a budget of rho; public."""
+    """Return the cost of the variances, given a budget of rho; public."""
     return plan.part(rho, share(n, d, float(rho)))
 
 
 def put_aside(curator: Curator) -> None:
-    """Keep what the variances cost, so that the steps before share the rest."""
+    """Reserve the cost of the variances, so that the earlier steps share the rest."""
     curator.put_aside(price(curator.rows.n, curator.rows.d, curator.left))
 
 
@@ -60,7 +61,7 @@ def with_variances(problem: Problem, estimate: Estimate, cost: Fraction) -> Esti
     sampling = np.zeros(d) if problem.all_find_the_centre else np.sqrt(values / some.n)
     counted = 0.0
     if not problem.all_find_the_centre and curator.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
-        counted = 1 / math.sqrt(some.n)  # a secret sample is not exactly as large as it was to be
+        counted = 1 / math.sqrt(some.n)  # the size of a secret sample is random
     errors = np.hypot(np.hypot(std, 2 * np.abs(moved) * np.hypot(noise, sampling)), counted * np.abs(squares))
     clipped = _clipped(problem, estimate, float(values.sum()))
     found = Variances(tuple(values.tolist()), tuple(errors.tolist()), some.n, clipped)
@@ -68,10 +69,10 @@ def with_variances(problem: Problem, estimate: Estimate, cost: Fraction) -> Esti
 
 
 def _clipped(problem: Problem, estimate: Estimate, variance: float) -> float:
-    """Return how much the rows beyond the ceiling may add to the variance, as a part of it.
+    """Return how much the rows beyond the ceiling may add to the variance, as a part of the variance.
 
-    A row at x beyond the ceiling C adds x^2 - C^2, which is 2 C (x - C) and more; what all x - C add up to is the tail,
-    an upper bound. They are taken to divide among the columns as the variance does.
+    A row at distance x beyond the ceiling C adds x^2 - C^2, which is about 2 C (x - C). The tail is an upper bound on
+    the sum of all x - C. The sum is divided among the columns in proportion to their variances.
     """
     if estimate.found is None or not variance > 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Rows on a Dask cluster: arrays and data frames; workers add up, and a tree of sums brings one total home."""
+"""Rows on a Dask cluster, as arrays or data frames: workers add up blocks, and a tree of sums merges the totals."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _FAN_IN = 8
 
 
 def open_source(X: Any, selection: Selection) -> Streamed:
-    """Read which blocks a Dask array or data frame is made of; no row is read."""
+    """Read the blocks of a Dask array or data frame."""
     columns, vector_column = selection.columns, selection.vector_column
     if hasattr(X, "to_frame"):  # a series or an index
-        raise ArgumentTypeError(f'X is one column: give the frame, with columns=["{X.name}"]')
+        raise ArgumentTypeError(f'X is one column: give the data frame, with columns=["{X.name}"]')
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
         engine = _open_frame(X, columns, vector_column)
         names = X.columns if columns is None else columns
@@ -35,10 +35,10 @@ def open_source(X: Any, selection: Selection) -> Streamed:
     if not hasattr(X, "chunks") or not hasattr(X, "dtype"):
         raise ArgumentTypeError(f"X must be a Dask array or data frame, got {type(X).__name__}")
     if columns is not None or vector_column is not None:
-        raise ArgumentError("columns and vector_column are for data frames, got a Dask array: select beforehand")
+        raise ArgumentError("columns and vector_column are for data frames, got a Dask array: select columns first")
     if X.dtype.kind not in "fiub":
         kind = KINDS.get(X.dtype.kind, "something else")
-        raise ArgumentTypeError(f"X must hold real numbers, got {kind}: convert it, with X.astype(float)")
+        raise ArgumentTypeError(f"X must hold real numbers, got {kind}: convert it with X.astype(float)")
     if X.ndim not in (1, 2):
         raise DataError(f"X must have shape (n, d), or (n,) for one dimension, got {X.ndim} dimensions")
     array = X[:, None] if X.ndim == 1 else X
@@ -59,17 +59,17 @@ def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | 
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, frame.columns[:20]))}")
         if vector_column is None and not _is_number(frame.dtypes[name]):
             raise ArgumentTypeError(
-                f"column {name!r} must hold real numbers, got {frame.dtypes[name]}: name the columns to use, "
-                "columns=[...], or the one that holds vectors, vector_column=..."
+                f"column {name!r} must hold real numbers, got {frame.dtypes[name]}: name the columns to use with "
+                "columns=[...], or the one that holds vectors with vector_column=..."
             )
     if vector_column is not None and issubclass(getattr(frame.dtypes[vector_column], "type", object), str):
         raise ArgumentTypeError(
-            f"column {vector_column!r} holds text: Dask turned the vectors into strings; set dataframe.convert-string "
-            "to False, or read Parquet"
+            f"column {vector_column!r} holds text, as Dask turned the vectors into strings: set "
+            "dataframe.convert-string to False, or read Parquet"
         )
     chosen = frame if names == list(frame.columns) else frame[names]
     blocks = chosen.to_delayed()
-    counted = _computed([frame[names[:1]].map_partitions(len)])[0]  # of a file, one column is read
+    counted = _computed([frame[names[:1]].map_partitions(len)])[0]  # one column is read from a file
     sizes = tuple(int(size) for size in counted) if len(counted) == len(blocks) else _lengths(blocks)
     width = len(names) if vector_column is None else _width(blocks, sizes, vector_column)
     return DaskEngine(blocks, sizes, width, vector_column)
@@ -78,7 +78,7 @@ def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class DaskEngine:
-    """The blocks of an array or data frame, where the scheduler keeps or makes them."""
+    """The blocks of an array or data frame, as tasks of the Dask scheduler."""
 
     blocks: list[Any]
     sizes: tuple[int, ...]
@@ -87,11 +87,11 @@ class DaskEngine:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         return sum(self.sizes), self.width
 
     def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
-        """Read all rows once, on the workers, and merge what they give on the way home."""
+        """Read all rows once, on the workers, and merge their totals in a tree."""
         from dask import delayed
 
         line = [delayed(_block_partial)(kernel, block, self.vector_column, self.width) for block in self.blocks]
@@ -101,7 +101,7 @@ class DaskEngine:
         return _as_partial(found).answer()
 
     def gather(self, positions: Ints) -> NDArray[Any]:
-        """Return the rows at some positions."""
+        """Return the rows at the given positions."""
         from dask import delayed
 
         stops = np.array(list(accumulate(self.sizes)))
@@ -122,7 +122,7 @@ class DaskEngine:
 
 
 def _block_partial(kernel: Kernel, block: Any, vector_column: str | None, width: int) -> Partial:
-    """Do this on a worker."""
+    """Return the total of a block; runs on a worker."""
     try:
         rows = _as_rows(block, vector_column, width)
     except Exception as error:
@@ -131,7 +131,7 @@ def _block_partial(kernel: Kernel, block: Any, vector_column: str | None, width:
 
 
 def _picked(block: Any, vector_column: str | None, width: int, places: Ints, size: int) -> NDArray[Any] | Partial:
-    """Do this on a worker."""
+    """Return some rows of a block; runs on a worker."""
     try:
         rows = _as_rows(block, vector_column, width)
         return rows[places] if len(rows) == size else Partial(None, 0, CHANGED)
@@ -140,25 +140,25 @@ def _picked(block: Any, vector_column: str | None, width: int, places: Ints, siz
 
 
 def _as_rows(block: Any, vector_column: str | None, width: int) -> NDArray[Any]:
-    """Return a block as an array: it is one, or a part of a data frame."""
+    """Return a block, which is an array or a part of a data frame, as an array."""
     if vector_column is not None:
         return _vectors(block[vector_column].tolist(), width)
     kinds = list(block.dtypes) if hasattr(block, "columns") else [block.dtype]
     if not all(map(_is_number, kinds)):
-        raise DataError("X must hold real numbers, so nothing was released: a block holds something else than it says")
+        raise DataError("X must hold real numbers, so nothing was released: a block has another type than it declares")
     plain = all(isinstance(kind, np.dtype) for kind in kinds)
     found: NDArray[Any] = np.asarray(block) if plain else block.to_numpy(dtype=np.float64, na_value=np.nan)
     return found
 
 
 def _is_number(kind: Any) -> bool:
-    """Whether a type of pandas or NumPy is one of numbers, binary or decimal."""
+    """Whether a pandas or NumPy type holds numbers, binary or decimal."""
     arrow = getattr(kind, "pyarrow_dtype", None)
     return getattr(kind, "kind", "O") in "fiub" if arrow is None else is_number(arrow)
 
 
 def _vectors(given: list[Any], width: int) -> NDArray[Any]:
-    """Return vectors as the rows of an array; one that is missing is missing in all coordinates."""
+    """Return vectors as the rows of an array; a missing vector becomes NaN in all coordinates."""
     missing = np.full(width, np.nan)
     vectors = [missing if is_missing(one) else vector(one) for one in given]
     if any(len(one) != width for one in vectors):
@@ -178,7 +178,7 @@ def _width(blocks: list[Any], sizes: tuple[int, ...], vector_column: str) -> int
 
     first = next((block for block, size in zip(blocks, sizes, strict=True) if size), None)
     if first is None:
-        raise DataError("the data frame has no rows, and so nothing says how many columns there are")
+        raise DataError("the data frame has no rows, so the number of columns is unknown: give at least one row")
     (width,) = _computed([delayed(_first_width)(first, vector_column)])
     if not width:
         raise DataError(f"column {vector_column!r} must hold vectors of real numbers, so nothing was released")
@@ -186,7 +186,7 @@ def _width(blocks: list[Any], sizes: tuple[int, ...], vector_column: str) -> int
 
 
 def _first_width(block: Any, vector_column: str) -> int:
-    """Do this on a worker: zero for what is no vector of numbers."""
+    """Return the length of the first vector, 0 if it is not a vector of numbers; runs on a worker."""
     try:
         first = np.asarray(block[vector_column].iloc[0])
         return len(first) if first.ndim == 1 and first.dtype.kind in "fiub" else 0
@@ -195,7 +195,7 @@ def _first_width(block: Any, vector_column: str) -> int:
 
 
 def _computed(tasks: list[Any]) -> tuple[Any, ...]:
-    """Let the scheduler work; what it says of an error may quote a row, so it is not passed on."""
+    """Run tasks, and hide the error messages of Dask, which may quote a row."""
     import dask
 
     try:
@@ -204,10 +204,10 @@ def _computed(tasks: list[Any]) -> tuple[Any, ...]:
         kind = type(error).__name__
     else:
         return found
-    raise DataError(f"the Dask cluster failed ({kind}), so nothing was released: look at its own logs")
+    raise DataError(f"the Dask cluster failed ({kind}), so nothing was released: see its own logs")
 
 
 def _as_partial(found: Any) -> Partial:
     if not isinstance(found, Partial):
-        raise DataError("the Dask cluster gave back something else than was asked for")
+        raise DataError("the Dask cluster returned an object of another type than requested, so nothing was released")
     return found

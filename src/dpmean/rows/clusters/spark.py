@@ -1,4 +1,4 @@
-"""Rows on a Spark cluster: data frames through ``mapInArrow``; executors add up, the driver adds noise once."""
+"""Rows on a Spark cluster: executors add up data frames through ``mapInArrow``, and the driver adds noise once."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from dpmean.rows.engine import CHANGED, Streamed
 from dpmean.rows.files.arrow import Columns
 from dpmean.rows.registry import Selection
 
-_SMALL = 1 << 22  # bytes of partial totals that a driver takes as they are; more are added up on the cluster
+_SMALL = 1 << 22  # bytes of partial totals that the driver collects; more are added up on the cluster
 _ID, _ROW = "dpmean_position", "dpmean_row"
-_ID_SHIFT = 33  # Spark numbers rows by partition and place in it: partition * 2^33 + place
+_ID_SHIFT = 33  # Spark numbers rows by partition and position in it: partition * 2^33 + position
 _NUMBERS = {"byte", "short", "integer", "long", "float", "double", "decimal", "boolean"}
 
 
 def open_source(frame: Any, selection: Selection) -> Streamed:
-    """Read which columns a data frame has, and count the rows of its partitions."""
+    """Read the columns of a data frame, and count the rows of its partitions."""
     from pyspark.sql import functions
 
     columns, vector_column = selection.columns, selection.vector_column
@@ -43,30 +43,30 @@ def open_source(frame: Any, selection: Selection) -> Streamed:
     counted = _ran(chosen.groupBy(functions.spark_partition_id().alias("part")).count().collect)
     sizes = {int(row["part"]): int(row["count"]) for row in counted}
     if not sizes and vector_column is not None:
-        raise DataError("the data frame has no rows, and so nothing says how many columns there are")
+        raise DataError("the data frame has no rows, so the number of columns is unknown: give at least one row")
     if vector_column is None:
         engine = SparkEngine(chosen, Columns((_ROW,), True, None), sizes, len(names), _together(chosen))
         return Streamed(engine, tuple(names))
     first = _ran(chosen.select(functions.size(chosen.columns[0]).alias("width")).first)
     width = int(first["width"] or 0)
-    if width < 1:  # of a vector that is missing, Spark says nothing or -1
+    if width < 1:  # for a missing vector, Spark returns null or -1
         raise DataError(f"column {vector_column!r} must hold vectors of real numbers, so nothing was released")
     return Streamed(SparkEngine(chosen, Columns((vector_column,), True, width), sizes, width))
 
 
 def _insist_on_a_frame(X: Any) -> None:
-    """Refuse what is no data frame of Spark; a column has every attribute that one asks for, so its type must tell."""
+    """Refuse objects other than Spark data frames, by their type: a Spark column seems to have every attribute."""
     kind = type(X)
     if kind.__name__ in ("Column", "Series"):
-        raise ArgumentTypeError('X is one column: give the frame, with columns=["a"], say')
+        raise ArgumentTypeError('X is one column: give the data frame, and name the column, such as columns=["a"]')
     if kind.__module__.startswith("pyspark.pandas"):
-        raise ArgumentTypeError("X is a frame of pandas on Spark: pass X.to_spark()")
+        raise ArgumentTypeError("X is a pandas-on-Spark frame: pass X.to_spark()")
     if kind.__name__ != "DataFrame":
         raise ArgumentTypeError(f"X must be a Spark data frame, got {kind.__name__}")
 
 
 def _together(frame: Any) -> Any:
-    """Return columns of numbers as one column of vectors, which Spark hands over with less work than many columns."""
+    """Return columns of numbers as one column of vectors, which Spark transfers faster than many columns."""
     from pyspark.sql import functions
 
     return functions.array(*[frame[name].cast("double") for name in frame.columns]).alias(_ROW)
@@ -92,26 +92,26 @@ def _column(frame: Any, name: str, *, is_vector: bool) -> Any:
         return frame[name]
     wanted = "arrays of real numbers" if is_vector else "real numbers"
     raise ArgumentTypeError(
-        f"column {name!r} must hold {wanted}, got {word}: name the columns to use, columns=[...], or the one that "
-        "holds vectors, vector_column=..."
+        f"column {name!r} must hold {wanted}, got {word}: name the columns to use with columns=[...], or the one that "
+        "holds vectors with vector_column=..."
     )
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkEngine:
-    """The partitions of a data frame; a row's position is its place in them, one after another."""
+    """The partitions of a data frame; the position of a row counts through all partitions in order."""
 
     frame: Any
     columns: Columns
     sizes: dict[int, int]
     width: int
     together: Any = None
-    """The columns as one, if there are several."""
+    """The columns as one column of vectors, if there are several."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         return sum(self.sizes.values()), self.width
 
     def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
@@ -127,7 +127,7 @@ class SparkEngine:
         return total.answer()
 
     def _add_up_there(self, kernel: Kernel) -> tuple[Ints, int]:
-        """Large totals are added up on the cluster, entry by entry; negative slots count the rows of partitions."""
+        """Add up large totals on the cluster, entry by entry; negative slots hold the row counts of partitions."""
         schema = "slot long, value long, fault string"
         entries = self._rows(self.frame).mapInArrow(bound(_entries, kernel, self.columns), schema)
         found = _ran(entries.groupBy("slot").agg({"value": "sum", "fault": "max"}).collect)
@@ -145,7 +145,7 @@ class SparkEngine:
         return total, sum(seen.values())
 
     def gather(self, positions: Ints) -> NDArray[Any]:
-        """Return the rows at some positions; Spark filters them before anything goes to Python."""
+        """Return the rows at the given positions; Spark filters them before it passes rows to Python."""
         from pyspark.sql import functions
 
         numbers, starts = sorted(self.sizes), np.cumsum([0, *(self.sizes[number] for number in sorted(self.sizes))])
@@ -170,7 +170,7 @@ class SparkEngine:
         return values.reshape(-1, self.width)[order]
 
     def _rows(self, frame: Any, *more: str) -> Any:
-        """Return a data frame with the vectors, and some other columns."""
+        """Return a data frame with the vectors and the named columns."""
         return frame if self.together is None else frame.select(self.together, *more)
 
     def _check(self, seen: Counter[int]) -> None:
@@ -185,14 +185,14 @@ def _unpacked(row: Any, kernel: Kernel) -> Partial:
 
 
 def _ran(job: Callable[[], Any]) -> Any:
-    """Run a job; what Spark says of an error may quote a row, so it is not passed on."""
+    """Run a job, and hide the error messages of Spark, which may quote a row."""
     try:
         return job()
     except Exception as error:
         kind = type(error).__name__
     raise DataError(
-        f"the Spark job failed ({kind}), so nothing was released: look at its own logs "
-        "(can the workers import dpmean? see PYSPARK_PYTHON)"
+        f"the Spark job failed ({kind}), so nothing was released: see Spark's own logs, and check that the workers can "
+        "import dpmean (PYSPARK_PYTHON)"
     )
 
 
@@ -213,7 +213,7 @@ def _batch(**columns: Any) -> Any:
 
 
 def _totals(kernel: Kernel, columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
-    """Give the total of a partition as one row."""
+    """Yield the total of a partition as one row."""
     import pyarrow as pa
 
     found = partial(kernel, (columns.block(batch) for batch in batches))
@@ -223,7 +223,7 @@ def _totals(kernel: Kernel, columns: Columns, batches: Iterable[Any]) -> Iterato
 
 
 def _entries(kernel: Kernel, columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
-    """Give the total of a partition as one row for each entry that is not zero."""
+    """Yield the total of a partition, one row for each non-zero entry."""
     import pyarrow as pa
 
     found = partial(kernel, (columns.block(batch) for batch in batches))
@@ -235,7 +235,7 @@ def _entries(kernel: Kernel, columns: Columns, batches: Iterable[Any]) -> Iterat
 
 
 def _packed(columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
-    """Give rows as bytes, with the numbers that Spark gave them."""
+    """Yield rows as bytes, with the ids that Spark gave them."""
     import pyarrow as pa
 
     for batch in batches:

@@ -1,4 +1,4 @@
-"""What a worker of a cluster does: whole numbers from one part of the rows, and never an error that quotes them."""
+"""The work of a cluster's worker: integer totals of one part of the rows, and errors that never quote a row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_FAULT = ""
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Partial:
-    """What some of the rows give, how many they are, and what went wrong; merged by ``+``."""
+    """The total over some of the rows, their number, and an error message if it failed; merged with ``+``."""
 
     total: Ints | None
     seen: int
@@ -32,14 +32,14 @@ class Partial:
         return Partial(self.total + other.total, self.seen + other.seen)
 
     def answer(self) -> tuple[Ints, int]:
-        """Return the total and the number of rows, or raise what went wrong."""
+        """Return the total and the number of rows, or raise the error."""
         if self.fault or self.total is None:
             raise DataError(self.fault or "there are no rows")
         return self.total, self.seen
 
 
 def partial(kernel: Kernel, blocks: Iterable[NDArray[Any]]) -> Partial:
-    """Add up what blocks give; this does not raise, since an error on a worker is logged with what it worked on."""
+    """Add up the totals of blocks. It never raises: clusters log an error on a worker together with its data."""
     total, seen = kernel.zeros(), 0
     try:
         for block in blocks:
@@ -53,7 +53,7 @@ def partial(kernel: Kernel, blocks: Iterable[NDArray[Any]]) -> Partial:
 
 
 def fault_of(error: Exception) -> str:
-    """Return what may be said of an error: ours in its own words, of others the kind alone."""
+    """Return a message that may be shown: our own errors unchanged, and only the type of others."""
     if isinstance(error, DataError):
         return str(error)
     return f"a worker failed ({type(error).__name__}), so nothing was released"

@@ -1,4 +1,4 @@
-"""Batches of Arrow: which columns are the coordinates, and a batch as an array of rows."""
+"""Arrow batches: choose the columns that are coordinates, and convert a batch to an array of rows."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from dpmean.queries.queries import Floats, Ints
 from dpmean.rows.dtype_names import in_words, is_list, is_number
 
 _EXACT, _EXACT_POWER = 2**53, 22
-"""Up to here every integer is a float64, and every power of ten."""
-_LAYOUT_BYTES = 1 << 20  # columns are put side by side in pieces that a cache holds until they are worked on
+"""Integers and exponents of ten up to these are exact in float64."""
+_LAYOUT_BYTES = 1 << 20  # columns are combined into rows in pieces that stay in the cache until they are processed
 RAGGED = (
-    "the vectors in the rows differ in length, or bounds has another number of columns, so nothing was released: pad "
+    "the vectors in the rows differ in length, or from the number of columns in bounds, so nothing was released: pad "
     "them, or leave them out"
 )
 _NO_VECTOR = (
-    "no row has a vector, and nothing says how many columns there are, so nothing was released: declare a fixed length "
+    "no row has a vector, and the number of columns is not declared, so nothing was released: declare a fixed length "
     "(fixed-size lists, in DuckDB DOUBLE[3]), or give bounds with a number for each column"
 )
-"""Also where there are no rows: whether there are some without a vector is not told apart from it."""
+"""The same error if there are no rows, so that it does not reveal whether there are rows without a vector."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that make up a row: one vector, or one number each."""
+    """The columns that form a row: one column of vectors, or several columns of numbers."""
 
     names: tuple[str, ...]
     is_vector: bool
     width: int | None
-    """How many coordinates a row has; None: as many as the vectors of the rows that are used."""
+    """The number of coordinates of a row; None: the length of the vectors in the rows that are used."""
     asked: int | None = None
-    """How many coordinates these must have, if an argument says so."""
+    """The length that these vectors must have, if an argument gives it."""
 
     @staticmethod
     def choose(
@@ -47,15 +47,15 @@ class Columns:
         width: int | None = None,
         apart: Sequence[str] = (),
     ) -> Columns:
-        """Choose columns of an Arrow schema by name, or all but those that are set ``apart``, which are keys.
+        """Choose columns of an Arrow schema by name, or all except the keys, which are listed in ``apart``.
 
-        ``width`` is that of vectors which declare none.
+        ``width`` is the length of vectors if the schema declares none.
         """
         import pyarrow.types as kinds
 
         if columns is not None and vector_column is not None:
             raise ArgumentError(
-                "give columns or vector_column, not both: a row is one vector, or one number per column"
+                "give columns or vector_column, not both: a row is either one vector, or one number per column"
             )
         if columns is None:
             columns = [name for name in schema.names if name not in apart]
@@ -80,14 +80,14 @@ class Columns:
         return Columns(names, False, len(names))
 
     def block(self, batch: Any) -> NDArray[Any]:
-        """Return the rows of a record batch as an array; what is missing becomes NaN."""
+        """Return the rows of a record batch as an array; missing values become NaN."""
         if not self.is_vector:
             arrays = self._arrays(batch)
             return _side_by_side(arrays, np.empty((len(arrays), batch.num_rows), dtype=np.result_type(*arrays)))
         return self._vectors(batch.column(batch.schema.get_field_index(self.names[0])))
 
     def blocks(self, batch: Any) -> Iterator[NDArray[Any]]:
-        """Yield the rows of a record batch; from columns, some at a time, each block overwritten by the next."""
+        """Yield the rows of a record batch; rows from several columns come in blocks that share one buffer."""
         if self.is_vector:
             yield self.block(batch)
             return
@@ -100,14 +100,14 @@ class Columns:
             yield _side_by_side(pieces, buffer[:, : len(pieces[0])])
 
     def pick(self, batch: Any, places: Ints) -> NDArray[Any]:
-        """Return the rows of a record batch at some places."""
+        """Return the rows of a record batch at the given places."""
         if self.is_vector:
             return self.block(batch.take(places))
         arrays = [array[places] for array in self._arrays(batch)]
         return _side_by_side(arrays, np.empty((len(arrays), len(places)), dtype=np.result_type(*arrays)))
 
     def _vectors(self, column: Any) -> NDArray[Any]:
-        """Return vectors as the rows of an array; one that is missing is missing in all coordinates."""
+        """Return vectors as the rows of an array; a missing vector becomes NaN in all coordinates."""
         import pyarrow.compute as compute
         import pyarrow.types as kinds
 
@@ -131,10 +131,10 @@ class Columns:
 
 
 def find_width(columns: Columns, vectors: Iterable[Any]) -> int:
-    """Return how many coordinates a row has: as declared or asked, or as the first of the vectors that is not missing.
+    """Return the number of coordinates: as declared or given, otherwise the length of the first non-missing vector.
 
-    The vectors must be those of the rows that are used, and no others: all of these must be of one length, or the call
-    is refused, so that which one comes first does not matter.
+    The vectors must be those of the rows that are used, and no others: if these differ in length, the call is refused,
+    so it does not matter which one comes first.
     """
     import pyarrow.compute as compute
 
@@ -152,14 +152,14 @@ def find_width(columns: Columns, vectors: Iterable[Any]) -> int:
 
 
 def _side_by_side(arrays: Sequence[NDArray[Any]], block: NDArray[Any]) -> NDArray[Any]:
-    """Write columns into the lines of a block, and return it with a row in each line."""
+    """Write columns into the lines of a block, and return its transpose, which has one row per line."""
     for line, array in zip(block, arrays, strict=True):
         line[:] = array
     return block.T
 
 
 def as_good_as(kind: Any, other: Any) -> bool:
-    """Whether columns of two types give rows alike: numbers of any kind, as a missing value may decide which."""
+    """Whether columns of two types may be mixed; all number types may, as a missing value may change the type."""
     if not is_list(kind) or not is_list(other):
         return is_number(kind) and is_number(other)
     alike = kind.id == other.id and getattr(kind, "list_size", None) == getattr(other, "list_size", None)
@@ -169,13 +169,13 @@ def as_good_as(kind: Any, other: Any) -> bool:
 def _number(name: str, kind: Any) -> None:
     if not is_number(kind):
         raise ArgumentTypeError(
-            f"column {name!r} must hold real numbers, got {in_words(kind)}: name the columns to use, columns=[...], or "
-            "the one that holds vectors, vector_column=..."
+            f"column {name!r} must hold real numbers, got {in_words(kind)}: name the columns to use with "
+            "columns=[...], or the one that holds vectors with vector_column=..."
         )
 
 
 def read_numbers(array: Any) -> NDArray[Any]:
-    """Return an Arrow array of numbers, NaN for what is missing; copies nothing if nothing is, and of no decimals."""
+    """Return an Arrow array as numbers, NaN for missing values; binary numbers without any are not copied."""
     import pyarrow as pa
 
     if pa.types.is_decimal(array.type):
@@ -187,9 +187,10 @@ def read_numbers(array: Any) -> NDArray[Any]:
 
 
 def _decimals(array: Any) -> Floats:
-    """Return decimals as the nearest floats: a number is read alike in columns of any precision, which Arrow is not.
+    """Return decimals as the nearest floats; Arrow's own conversion depends on the precision of the column.
 
-    What is below 2^53 in units of the last digit, and these units, are floats, so that one division rounds once.
+    Values below 2^53 units of the last digit, and powers of ten up to 10^22, are exact floats, so one division rounds
+    once. Other values are converted through text.
     """
     if not len(array):
         return np.empty(0)

@@ -1,6 +1,6 @@
-"""Streams of batches of Arrow that begin anew for every pass; every pass must see the same rows in the same order.
+"""Streams of Arrow batches that start again for every pass; every pass must see the same rows in the same order.
 
-So each pass computes a fingerprint of all rows and their positions, and one that differs ends the call.
+Each pass computes a fingerprint of all rows and their positions; if two passes differ, the call is refused.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from dpmean.rows.fingerprint import fingerprint
 from dpmean.rows.threads import each, threads_to_use
 
 _Held = TypeVar("_Held")
-_MOVED = "the rows changed or came in another order while they were read, so nothing was released"
+_MOVED = "the rows changed, or changed their order, while they were read, so nothing was released"
 
 
 @final
 @dataclass(slots=True, eq=False)
 class StreamEngine:
-    """Reads a stream of batches from its beginning for every question, on all cores, in constant memory."""
+    """Reads a stream of batches from its beginning for every query, on all cores, in constant memory."""
 
     begin: Callable[[], Any]
-    """Returns an iterator over batches of Arrow that can be closed."""
+    """Returns an iterator over Arrow batches, with a method ``close``."""
     columns: Columns
     shape: tuple[int, int]
     attempt: Callable[[Callable[[], Any]], Any]
-    """Reads from the iterator; what a library says of an error may quote a row, so it is not passed on."""
+    """Reads from the iterator, and hides error messages of the library, which may quote a row."""
     cure: str
-    """What to do when passes do not agree."""
+    """The cure if two passes differ."""
     threads: int = field(default_factory=threads_to_use)
     mark: int | None = None
-    """The fingerprint of all rows and their positions, once they were read."""
+    """The fingerprint of all rows and their positions, after the first pass."""
 
     def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
         """Read all rows once."""
@@ -48,7 +48,7 @@ class StreamEngine:
         return sum(found, start=kernel.zeros()), self.shape[0]
 
     def gather(self, positions: Ints) -> NDArray[Any]:
-        """Return the rows at some positions."""
+        """Return the rows at the given positions."""
 
         def pick(found: dict[int, Floats], rows: Floats, start: int) -> None:
             first, last = np.searchsorted(positions, [start, start + len(rows)])
@@ -61,7 +61,7 @@ class StreamEngine:
         return np.concatenate([parts[start] for start in sorted(parts)])
 
     def _read(self, make: Callable[[], _Held], use: Callable[[_Held, Floats, int], None]) -> list[_Held]:
-        """Let every thread use blocks of rows, and return what each made of them; a pass that differs is refused."""
+        """Let every thread process blocks of rows, and return one result per thread; refuse a pass that differs."""
         batches = _Batches(self.begin(), self.attempt)
 
         def work(_: int) -> tuple[_Held, int]:
@@ -90,7 +90,7 @@ class StreamEngine:
         return [held for held, _ in found]
 
     def _blocks(self, batch: Any) -> Iterator[Floats]:
-        """Yield the rows of a batch as float64, so that a batch with a missing value gives the others the same bits."""
+        """Yield the rows of a batch as float64; a missing value in a batch then changes no bits of other rows."""
         for block in self.columns.blocks(batch):
             if len(block) and block.shape[1] != self.shape[1]:
                 raise DataError(RAGGED)
@@ -123,7 +123,7 @@ class _Batches:
             return start, batch
 
     def stop(self) -> None:
-        """Read no more, and let what is read from go: no other query can run on a connection while this one is open."""
+        """Stop reading, and close the reader: an open reader blocks other queries on its connection."""
         with self.lock:
             self.ended = True
             self.reader.close()

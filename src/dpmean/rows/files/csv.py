@@ -1,4 +1,4 @@
-"""Numbers in text: CSV files, whose records are found once and then read some thousand at a time."""
+"""CSV files: their records are located once, then read some thousands at a time."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from dpmean.warning import warn_user
 _CHUNK_BYTES = 4 << 20
 _ONE_PART = 1 << 62
 _NOT_A_NUMBER = (
-    "{} holds a non-numeric value in a column that is used, so nothing was released: name the columns that hold "
-    'numbers, columns=[...], or correct the file (a decimal comma is read with decimal="," (--decimal ,), thousands '
-    "separators not at all); dpmean check shows where"
+    "{} holds a non-numeric value in a column that is used, so nothing was released: select columns that hold numbers "
+    'with columns=[...], or correct the file (decimal commas need decimal="," (--decimal ,), and thousands separators '
+    "must be removed); dpmean check shows where"
 )
 _NOT_DECODED = (
-    '{} holds text that is not {}, so nothing was released: give encoding="latin-1", say, or whatever the file is '
-    "written in, or save it as UTF-8"
+    "{} holds text that is not {}, so nothing was released: give the encoding of the file, such as "
+    'encoding="latin-1", or save it as UTF-8'
 )
 _FAULTS = {
     RAGGED: "{} has lines with more or fewer fields than its first line, so nothing was released: put quotes around "
-    "fields that contain the delimiter, and remove delimiters at the ends of lines, or give sep= (--sep) if it is not "
-    "{} that stand between columns; dpmean check shows where",
+    "fields that contain the delimiter, and remove delimiters at the ends of lines, or give sep= (--sep) if columns "
+    "are not separated by {}; dpmean check shows where",
     UNCLOSED: "{} has a quoted field that does not end on its line, so nothing was released: if quoted fields may "
     'contain line breaks, give newlines="quoted" (--newlines quoted); otherwise close the quote, or remove it',
     STRAY: "{} has a quote in the middle of a field, so nothing was released: put quotes around whole fields, and "
-    "double those within",
+    "double quotes within them",
 }
 _UNBALANCED = (
     "{} has a quote that is never closed, or one in the middle of a field, so nothing was released: put quotes around "
-    "whole fields, and double those within; if no field contains a line break, leave newlines out"
+    "whole fields, and double quotes within them; if no field contains a line break, leave newlines out"
 )
-_ASSUMED = "{} is read with {}, judging by its first line alone: give {} to confirm it"
+_ASSUMED = "{} is read with {}, judging by its first line only: give {} to confirm it"
 
 
 @final
@@ -58,21 +58,21 @@ class TextReader:
     text: Text
     marks: Marks
     header: tuple[str, ...] | None
-    """What the first line calls all columns, if it does."""
+    """The names of all columns, if the first line has names."""
     fields: tuple[str, ...]
-    """Uncertain, unless the next line holds a number."""
+    """The names or numbers of all columns; names are uncertain unless the second line holds a number."""
     columns: Columns
     shape: tuple[int, int]
     parts: list[range]
-    """All of the file is one part where it can only be read from its beginning."""
+    """The positions of the rows in each part; a file that can only be read from its beginning is one part."""
     offsets: Ints
-    """Where in the text each part begins, and the last one ends."""
+    """The offset in the text at which each part begins, then that at which the last part ends."""
 
     @staticmethod
     def open(
         path: Path, columns: Sequence[str] | None, apart: Sequence[str] = (), dialect: Dialect = USUAL
     ) -> TextReader:
-        """Read the first line and find the records; columns set ``apart`` are no coordinates."""
+        """Read the first line and locate the records; columns listed in ``apart`` are keys, not coordinates."""
         declared = (*(columns or ()), *apart)
         header = read_header(Text.open(path, dialect.encoding), dialect, declared, _CHUNK_BYTES)
         names = header.names
@@ -90,11 +90,11 @@ class TextReader:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """What the coordinates are called."""
+        """The names of the coordinates."""
         return None if self.header is None else self.columns.names
 
     def keys(self, name: str) -> Keys:
-        """Return a column that tells rows apart: as text, of which only what is empty is missing."""
+        """Return the keys in a column, as text; only empty fields are missing."""
         import pyarrow as pa
 
         if name not in self.fields:
@@ -109,7 +109,7 @@ class TextReader:
                 yield self._numbers(text, records[start : start + BLOCK_ROWS])
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
-        """Return the rows of a part at some places; other records are not read."""
+        """Return the rows of a part at the given places; other records are not read."""
         found, start = [np.empty((0, len(self.columns.names)))], 0
         for text, records in self._records(part):
             first, last = np.searchsorted(places, [start, start + len(records)])
@@ -119,23 +119,23 @@ class TextReader:
         return np.concatenate(found)
 
     def only(self, rows: NDArray[np.bool_]) -> None:
-        """Return nothing: a file must be text that can be read, in all of its records."""
+        """Return None: every record must be readable, so a record cannot be skipped."""
 
     def fingerprint(self) -> object:
-        """Return what tells whether the file has changed."""
+        """Return a value that changes when the file changes."""
         return stamp(self.text.path)
 
     def _records(self, part: int) -> Iterator[tuple[Bytes, Ints]]:
-        """Yield text of a part, and where records are in it; of one column, an empty line is a missing value."""
+        """Yield text of a part and the records in it; in a file with one column, an empty line is a missing value."""
         return records_of(self.text, self.marks, self.offsets[part : part + 2].tolist(), blank=len(self.fields) == 1)
 
     def _numbers(self, text: Bytes, records: Ints) -> NDArray[Any]:
-        """Read records as rows, each value by itself."""
+        """Read records as rows, each value independently."""
         import pyarrow as pa
 
         order = np.array([self.fields.index(name) for name in self.columns.names])
         found = self._read(text, records, order, trim=True)
-        with suppress(pa.ArrowException, ValueError):  # what it says quotes values
+        with suppress(pa.ArrowException, ValueError):  # its message quotes values
             rows = found.as_numbers(self.marks.decimal).reshape(len(records), len(order))
             return rows[:, np.argsort(np.argsort(order))] if np.any(np.diff(order) < 0) else rows
         raise DataError(_NOT_A_NUMBER.format(self.text.path.name))
@@ -167,7 +167,7 @@ class TextReader:
 
 
 def records_of(text: Text, marks: Marks, between: Sequence[int], *, blank: bool) -> Iterator[tuple[Bytes, Ints]]:
-    """Yield the text between two places in UTF-8, and where records are in it: all at once, or as much as is read."""
+    """Yield text between two offsets in UTF-8, and the records in it: all at once, or in pieces as they are read."""
     start, stop = between
     if not text.in_order:
         whole = np.frombuffer(text.as_utf8(text.span(start, stop)), dtype=np.uint8)
@@ -178,7 +178,7 @@ def records_of(text: Text, marks: Marks, between: Sequence[int], *, blank: bool)
 
 
 def split_pieces(pieces: Iterator[bytes], marks: Marks, *, blank: bool) -> Iterator[tuple[Bytes, Ints, int]]:
-    """Yield text as it comes, where records are in it, and where the rest begins that is yielded with the next."""
+    """Yield pieces of text, the records in them, and the offset of the unfinished rest, which is repeated."""
     rest: list[bytes] = []
     for piece in pieces:
         rest.append(piece)
@@ -194,7 +194,7 @@ def split_pieces(pieces: Iterator[bytes], marks: Marks, *, blank: bool) -> Itera
 
 
 def _tell(header: Header) -> None:
-    """Say what was assumed of a file, and how to confirm it."""
+    """Warn about what was assumed of a file, and say how to confirm it."""
     words, cures = " and ".join(header.assumed), " and ".join(header.assumed.values())
     warn_user(_ASSUMED.format(header.text.path.name, words, cures), FormatWarning)
 
@@ -214,7 +214,7 @@ def _choose(names: tuple[str, ...], columns: Sequence[str]) -> Columns:
 
 
 def find_parts(header: Header, *, blank: bool) -> tuple[int, Ints]:
-    """Count the records, with or without blank ones, and find where every so many begin; then where the last ends."""
+    """Count the records, with or without blank ones, and return the offsets of the parts, then the end of the last."""
     text, start = header.text, header.size
     scan, offsets, at = Scan(header.marks, start, blank=blank), [start], start
     every = _ONE_PART if text.in_order else BLOCK_ROWS

@@ -1,4 +1,4 @@
-"""Records in text: where each begins and ends, and its fields. A record is read from its own bytes and no others."""
+"""Records in text: where each begins and ends, and its fields. Each record is read from its own bytes only."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dpmean.queries.queries import Ints
 Bytes = NDArray[np.uint8]
 _TAB, _NEWLINE, _RETURN, _SPACE = b"\t\n\r "
 FINE, RAGGED, UNCLOSED, STRAY = range(4)
-"""What is found of a record: as many fields as columns; more or fewer; an open quote; a quote out of place."""
+"""The result for a record: as many fields as columns; more or fewer; an unclosed quote; a misplaced quote."""
 MISSING = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL"}
     | {"NaN", "n/a", "nan", "null"}
 )
-"""What is written in place of a number that is missing."""
+"""The texts that stand for a missing number."""
 _COMMAS = bytes.maketrans(b",.", b".,")
-"""From decimal commas to decimal points; what had a point before is no number then."""
+"""Exchanges commas and points: decimal commas become points, and fields with a point are then not numbers."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What stands between fields, around them and in numbers, and what ends a record."""
+    """The delimiter between fields, the quote around them, the decimal mark, and the rule for line breaks."""
 
     delimiter: str = ","
     decimal: str = "."
@@ -37,43 +37,43 @@ class Marks:
 
     @property
     def quoted(self) -> bool:
-        """Whether quoted fields may hold line breaks, and quotes stand around whole fields only (RFC 4180)."""
+        """Whether quoted fields may contain line breaks, and quotes must enclose whole fields (RFC 4180)."""
         return self.newlines is Newlines.QUOTED
 
 
 @final
 class Scan:
-    """Finds records in text that comes in pieces; a blank one counts only if told so."""
+    """Finds records in text that arrives in pieces; blank lines are records only if ``blank`` is true."""
 
     def __init__(self, marks: Marks, start: int, *, blank: bool) -> None:
         self._marks, self._blank = marks, blank
-        self._state = np.array([0, start, 0, 0], dtype=np.int64)  # records, begin of this one, in quotes, last byte
+        self._state = np.array([0, start, 0, 0], dtype=np.int64)  # records, start of this one, in quotes, last byte
         self._at = start
 
     @property
     def count(self) -> int:
-        """How many records have ended so far."""
+        """The number of records that have ended so far."""
         return int(self._state[0])
 
     @property
     def rest(self) -> range:
-        """What no line break has ended."""
+        """The text after the last line break that ended a record."""
         return range(int(self._state[1]), self._at)
 
     @property
     def last(self) -> range:
-        """A last record without a line break, if no text follows; empty if there is none."""
+        """The last record, if the text ends without a line break; empty if it ends with one."""
         rest = self.rest
         is_blank = len(rest) == 1 and self._state[3] == _RETURN
         return rest[:0] if is_blank and not self._blank else rest
 
     @property
     def in_quotes(self) -> bool:
-        """Whether a quoted field has not ended."""
+        """Whether a quoted field is still open."""
         return bool(self._state[2])
 
     def feed(self, text: Bytes, every: int) -> Ints:
-        """Return where every so many records begin and end, of those that end in this piece."""
+        """Return the begin and end of every ``every``-th record that ends in this piece."""
         room = np.empty((len(text) // every + 1, 2), dtype=np.int64)
         quote = ord(self._marks.quote) if self._marks.quoted else -1
         found = _scan(text, self._at, self._state, quote, self._blank, every, room)
@@ -82,7 +82,7 @@ class Scan:
 
 
 def find_records(text: Bytes, marks: Marks, *, blank: bool) -> Ints:
-    """Return where each record of a text begins and ends, its line break left out."""
+    """Return the begin and end of each record of a text, without its line break."""
     scan = Scan(marks, 0, blank=blank)
     found = scan.feed(text, 1)
     return np.concatenate((found, [[scan.last.start, scan.last.stop]])) if scan.last else found
@@ -91,26 +91,26 @@ def find_records(text: Bytes, marks: Marks, *, blank: bool) -> Ints:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Fields:
-    """Some fields of some records, one after another, record by record, as bytes."""
+    """The selected fields of some records, as bytes, record by record."""
 
     packed: Bytes
     stops: Ints
-    """Where each field begins, and the last one ends."""
+    """The offset at which each field begins, then that at which the last one ends."""
     odd: NDArray[np.bool_]
-    """Which of them are empty, or hold what no number is written with."""
+    """Which fields are empty, or contain a character that numbers do not have."""
 
     def __len__(self) -> int:
         return len(self.stops) - 1
 
     def as_arrow(self, missing: NDArray[np.bool_] | None = None) -> Any:
-        """Return the fields as text of Arrow, some of them missing."""
+        """Return the fields as an Arrow array of text; the given ones are null."""
         import pyarrow as pa
 
         bits = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.stops), pa.py_buffer(self.packed), bits)
 
     def as_numbers(self, decimal: str) -> NDArray[np.float64]:
-        """Return the fields as numbers; raise an error, which may quote a field, if one is not a number."""
+        """Return the fields as numbers; if one is not a number, raise an error that may quote it."""
         import pyarrow as pa
         import pyarrow.compute as compute
 
@@ -118,7 +118,7 @@ class Fields:
         if len(odd):
             cells = self.as_arrow().take(pa.array(odd))
             if compute.any(compute.match_substring(cells, "(")).as_py():
-                raise ValueError("nan(1) is a number for Arrow, and for nobody else")
+                raise ValueError("only Arrow reads nan(1) as a number")
             missing[odd] = compute.is_in(cells, value_set=pa.array(sorted(MISSING), pa.large_string()))
         fields = self if decimal == "." else replace(self, packed=_with_points(self.packed))
         found = fields.as_arrow(missing if len(odd) else None).cast(pa.float64())
@@ -127,9 +127,9 @@ class Fields:
 
 
 def read_fields(text: Bytes, records: Ints, marks: Marks, wanted: NDArray[np.bool_], *, trim: bool) -> Fields | int:
-    """Read the wanted fields of records; or return what is wrong with the first record that cannot be read.
+    """Read the wanted fields of records, or return the fault of the first record that cannot be read.
 
-    ``wanted`` has an entry for every column. Quotes around a field are taken off, and so are blanks if told to.
+    ``wanted`` has one entry per column. Quotes around a field are removed; with ``trim``, also blanks.
     """
     stops = np.zeros(len(records) * int(wanted.sum()) + 1, dtype=np.int64)
     room = int((records[:, 1] - records[:, 0]).sum()) if len(records) else 0
@@ -142,7 +142,7 @@ def read_fields(text: Bytes, records: Ints, marks: Marks, wanted: NDArray[np.boo
 
 
 def _with_points(packed: Bytes) -> Bytes:
-    """Return text with points for commas, and commas for points."""
+    """Return text with commas and points exchanged."""
     return np.frombuffer(packed.tobytes().translate(_COMMAS), dtype=np.uint8)
 
 
@@ -211,7 +211,7 @@ def _pack(
 def _field(
     text: Bytes, i: int, stop: int, delimiter: int, quote: int, strict: bool, packed: Bytes, fill: int
 ) -> tuple[int, int, int]:
-    """Copy the field that begins at i; return where its delimiter is, or the end of its record."""
+    """Copy the field that begins at i; return the position of its delimiter, or the end of its record."""
     if i < stop and text[i] == quote:
         i += 1
         while True:
@@ -238,7 +238,7 @@ def _field(
 
 @compiled
 def _trim(packed: Bytes, start: int, stop: int) -> int:
-    """Take blanks off both ends of a field; return where it ends now."""
+    """Remove blanks from both ends of a field; return its new end."""
     while stop > start and (packed[stop - 1] == _SPACE or packed[stop - 1] == _TAB):
         stop -= 1
     skip = 0

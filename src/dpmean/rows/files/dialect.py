@@ -1,4 +1,4 @@
-"""How a CSV file is written, as far as the caller says: separator, decimal mark, encoding, quotes, line breaks."""
+"""The dialect of a CSV file, as the caller declares it: separator, decimal mark, encoding, quotes, line breaks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import final
 from dpmean.enums import Newlines
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-"""What may be found between names, and how people call it."""
+"""The separators that are recognised in a header, with their names in messages."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the caller says of a file; what is None, its first line tells."""
+    """What the caller declares about a file; what is None is read from its first line."""
 
     sep: str | None = None
     decimal: str = "."
@@ -24,14 +24,14 @@ class Dialect:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The arguments that are not as they are by default: they make sense for text alone."""
+        """The names of the arguments that differ from their defaults; they apply to text files only."""
         return tuple(one.name for one in fields(self) if getattr(self, one.name) != one.default)
 
 
 USUAL = Dialect()
-"""Nothing is said."""
+"""The defaults: the caller declares nothing."""
 
 
 def name_separator(sep: str) -> str:
-    """Return what people call a separator."""
+    """Return the name of a separator for a message."""
     return SEPARATORS.get(sep, f"{sep!r}")

@@ -1,4 +1,4 @@
-"""Rows in files: which files a name stands for, and who reads them."""
+"""Rows in files: find the files for a name or pattern, and choose their reader."""
 
 from __future__ import annotations
 
@@ -22,11 +22,9 @@ _TEXT = (*_PLAIN, *(f"{kind}{archive}" for kind in _PLAIN for archive in ARCHIVE
 _KINDS = (".npy", *_TABLES, *_TEXT)
 _SHOWN = (".npy", *_TABLES, ".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".csv.zst")
 _LONGEST_NAME = 4096
-_NO_NAME = (
-    "text must be the name of a file, a folder or a pattern: write what it holds to a file, and give the name of that"
-)
+_NO_NAME = "text must be the name of a file, a folder or a pattern: write the data to a file, and give its name"
 _BY_NAME = (".txt", *(f".txt{archive}" for archive in ARCHIVES))
-"""What may be text of any kind, and is read only if a caller names the file."""
+"""Files that may hold any kind of text: they are read only if the caller names the file itself."""
 
 
 def open_source(name: str | os.PathLike[str], selection: Selection) -> Streamed:
@@ -40,7 +38,7 @@ def open_table(name: str | os.PathLike[str], selection: Selection) -> FileEngine
     paths = find_files(name)
     kinds = {find_kind(path) for path in paths}
     if len(kinds) > 1:
-        raise ArgumentError(f"{name} stands for files of several kinds, {', '.join(sorted(kinds))}: name one kind")
+        raise ArgumentError(f"{name} matches files of several types, {', '.join(sorted(kinds))}: give one type")
     kind = kinds.pop()
     if selection.dialect.given and kind not in (*_TEXT, *_BY_NAME):
         raise ArgumentError(f"{selection.dialect.given[0]} is for CSV files, got a {kind} file: leave it out")
@@ -48,12 +46,12 @@ def open_table(name: str | os.PathLike[str], selection: Selection) -> FileEngine
 
 
 def is_kind(name: str | os.PathLike[str]) -> bool:
-    """Whether a name is that of a file that can be read."""
+    """Whether a file name has an extension that can be read."""
     return find_kind(Path(name)) in _KINDS
 
 
 def find_kind(path: Path) -> str:
-    """Return how the name of a file ends; for an archive, with what is in it."""
+    """Return the extension of a file name; for an archive, with that of the file in it."""
     end = path.suffix.lower()
     return path.with_suffix("").suffix.lower() + end if end in ARCHIVES else end
 
@@ -63,7 +61,7 @@ def _reader(paths: list[Path], kind: str, selection: Selection) -> Reader:
     if kind in _TABLES:
         return TableReader.open(paths, columns, vector_column, selection.keys, selection.width)
     if len(paths) > 1:
-        raise ArgumentError(f"one {kind} file at a time, got {len(paths)}: several files may be Parquet or Arrow")
+        raise ArgumentError(f"give one {kind} file, got {len(paths)}: only Parquet and Arrow files may be several")
     if vector_column is not None or (kind == ".npy" and columns is not None):
         given = "columns" if vector_column is None else "vector_column"
         raise ArgumentError(f"{given} is for tables, got a {kind} file: leave it out")
@@ -73,19 +71,19 @@ def _reader(paths: list[Path], kind: str, selection: Selection) -> Reader:
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file says what its columns hold."""
+    """Whether a file declares the types of its columns."""
     return find_kind(path) in _TABLES
 
 
 def find_files(name: str | os.PathLike[str]) -> list[Path]:
-    """Return the files that a name stands for, in the order of their names."""
+    """Return the files that a name or pattern matches, in the order of their names."""
     path = Path(os.path.expanduser(name))
     if os.path.isdir(path):
         found = [inner for inner in sorted(path.rglob("*")) if _is_data(inner, path)]
     elif os.path.exists(path):
         found = [path]
         if find_kind(path) not in (*_KINDS, *_BY_NAME):
-            raise ArgumentError(f"cannot read {path.name}: give a file that ends in {', '.join(_SHOWN)}")
+            raise ArgumentError(f"cannot read {path.name}: give a file whose name ends in {', '.join(_SHOWN)}")
         if not path.is_file():
             raise ArgumentError(f"{path.name} is a pipe or a device, which cannot be read twice: save it as a file")
     else:
@@ -99,11 +97,14 @@ def find_files(name: str | os.PathLike[str]) -> list[Path]:
 
 
 def _spelled_out(pattern: Path) -> Path:
-    """Return the folder that a pattern names before its first wildcard."""
+    """Return the folder before the first wildcard of a pattern."""
     return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
 
 
 def _is_data(path: Path, home: Path) -> bool:
-    """Whether a file found in a folder holds rows; no name on the way to it begins with a dot or underscore then."""
+    """Whether a file found in a folder holds rows: it has a known extension, and no part of its path is hidden.
+
+    Names that begin with a dot or an underscore are hidden.
+    """
     hidden = any(part.startswith((".", "_")) for part in path.relative_to(home).parts)
     return not hidden and is_kind(path) and path.is_file()

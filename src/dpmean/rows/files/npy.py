@@ -1,4 +1,4 @@
-"""An array in a ``.npy`` file: mapped piece by piece, never as a whole."""
+"""An array in a ``.npy`` file: it is memory-mapped piece by piece."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpmean.rows.engine import CHANGED
 from dpmean.rows.files.reader import BLOCK_ROWS, guarded, stamp
 from dpmean.rows.tables.keys import Keys
 
-_PART_BYTES = 16 << 20  # mapped at a time by a thread
+_PART_BYTES = 16 << 20  # bytes that a thread maps at a time
 
 
 @final
@@ -37,18 +37,18 @@ class NpyReader:
     names = None
 
     def keys(self, name: str) -> Keys:
-        """Refuse: an array has no columns by name."""
+        """Refuse: the columns of an array have no names."""
         raise ArgumentError(f"there is no column {name!r}: {self.path.name} holds one array; pass one key per row")
 
     def only(self, rows: NDArray[np.bool_]) -> None:
-        """Return nothing: any row of an array can be read, and those that are used are chosen by their positions."""
+        """Return None: rows are selected later, by their positions."""
 
     @staticmethod
     def open(path: Path) -> NpyReader:
         """Read the header of a file."""
         mapped = guarded(np.load, path, mmap_mode="r", allow_pickle=False)
         if not isinstance(mapped, np.memmap) or mapped.dtype.kind not in "fiub":
-            raise ArgumentTypeError(f"{path.name} must hold one array of real numbers: convert it, with numpy.save")
+            raise ArgumentTypeError(f"{path.name} must hold one array of real numbers: convert it with numpy.save")
         if mapped.ndim not in (1, 2):
             raise DataError(f"{path.name} must hold an array of shape (n, d), or (n,), got {mapped.ndim} dimensions")
         shape = (len(mapped), 1 if mapped.ndim == 1 else mapped.shape[1])
@@ -60,7 +60,7 @@ class NpyReader:
         return NpyReader(path, mapped.dtype, shape, mapped.offset, by_column, parts)
 
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:
-        """Yield the rows of a part: all at once, as they lie in the file, or column by column."""
+        """Yield the rows of a part: all at once if the file is in C order, otherwise some thousands at a time."""
         rows, d = self.parts[part], self.shape[1]
         if not self.by_column:
             yield self._mapped(rows.start * d, len(rows) * d).reshape(-1, d)
@@ -70,7 +70,7 @@ class NpyReader:
             yield np.stack([column[start : start + BLOCK_ROWS] for column in columns], axis=1)
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
-        """Return the rows of a part at some places."""
+        """Return the rows of a part at the given places."""
         first, d = self.parts[part].start, self.shape[1]
         if self.by_column:
             columns = [self._mapped(j * self.shape[0] + first, len(self.parts[part])) for j in range(d)]
@@ -86,7 +86,7 @@ class NpyReader:
         return np.frombuffer(found, dtype=self.dtype).reshape(-1, d)
 
     def _mapped(self, start: int, count: int) -> NDArray[Any]:
-        """Map some numbers of the file, as long as they are in use: memory holds no more of it than that."""
+        """Map some numbers of the file while they are in use, so that no more of it is in memory."""
         begin, size = self.offset + start * self.dtype.itemsize, count * self.dtype.itemsize
         slack = begin % mmap.ALLOCATIONGRANULARITY
         how: dict[str, Any] = {"access": mmap.ACCESS_READ}
@@ -99,5 +99,5 @@ class NpyReader:
         return np.frombuffer(where, dtype=self.dtype, count=count, offset=slack)
 
     def fingerprint(self) -> object:
-        """Return what tells whether the file has changed."""
+        """Return a value that changes when the file changes."""
         return stamp(self.path)

@@ -1,4 +1,4 @@
-"""Columnar files, Parquet and Arrow: read row group by row group, every thread for itself."""
+"""Columnar files, Parquet and Arrow: every thread reads its own row groups."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from dpmean.rows.files.reader import BLOCK_ROWS, guarded, stamp
 from dpmean.rows.tables.keys import Keys
 from dpmean.rows.threads import threads_to_use
 
-_BATCH_ELEMENTS = 1 << 24  # decoded at a time, by all threads together: fewer cost more work, more cost more memory
+_BATCH_ELEMENTS = 1 << 24  # values decoded at a time by all threads together: fewer take more time, more take memory
 _MOST_BATCH_ROWS = 1 << 17
-_BUFFER_BYTES = 1 << 18  # read from a column at a time
+_BUFFER_BYTES = 1 << 18  # bytes read from a column at a time
 
 
 @final
 @dataclass(slots=True, eq=False)
 class TableReader:
-    """Parquet or Arrow files with the same columns, one after another; all rows, or some."""
+    """Parquet or Arrow files with the same columns, in order; all of their rows, or some."""
 
     files: tuple[_File, ...]
     columns: Columns
     parts: list[range]
     places: list[tuple[int, int]]
-    """Of each part: which file, and which row group or batch of it."""
+    """For each part: the number of its file, and of its row group or batch in that file."""
     chosen: list[NDArray[np.bool_]] | None = None
-    """Of each part: which of its rows are read. None: all."""
+    """For each part: which of its rows are read. None: all."""
     declared: Columns = field(init=False)
-    """The columns before anything was read: how many coordinates vectors have may not be known."""
+    """The columns before any row was read: the length of vectors may still be unknown."""
 
     def __post_init__(self) -> None:
         self.declared = self.columns
@@ -50,7 +50,7 @@ class TableReader:
         apart: Sequence[str] = (),
         width: int | None = None,
     ) -> TableReader:
-        """Read the ends of all files, where they say what is in them; columns set ``apart`` are no coordinates."""
+        """Read the metadata of all files; columns listed in ``apart`` are keys, not coordinates."""
         files = tuple(_File(path) for path in paths)
         first = files[0].schema
         chosen = Columns.choose(first, columns, vector_column, width, apart)
@@ -59,8 +59,8 @@ class TableReader:
             for name in chosen.names:
                 if name not in schema.names or not as_good_as(schema.field(name).type, first.field(name).type):
                     raise DataError(
-                        f"column {name!r} is not in all files, or does not hold numbers in all, or vectors of one "
-                        "kind: write all files with the same columns"
+                        f"column {name!r} is not in all files, or has different types in them: write all files with "
+                        "the same columns, all of numbers or all of vectors of one type"
                     )
         places = [(number, group) for number, file in enumerate(files) for group in range(file.groups)]
         counts = [files[number].count(group) for number, group in places]
@@ -69,11 +69,11 @@ class TableReader:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are: as declared, or as the vectors of these rows have."""
+        """The number of rows and of columns; the latter as declared, or the length of the vectors in these rows."""
         return sum(map(len, self.parts)), self._measure()
 
     def only(self, rows: NDArray[np.bool_]) -> TableReader:
-        """Return a reader of some of all rows; how many columns these have, no other row tells."""
+        """Return a reader of some of the rows; the number of columns is found from these rows only."""
         chosen = [rows[part.start : part.stop] for part in self.parts]
         return TableReader(
             self.files, self.declared, _side_by_side(int(some.sum()) for some in chosen), self.places, chosen
@@ -81,11 +81,11 @@ class TableReader:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """What the coordinates are called."""
+        """The names of the coordinates."""
         return None if self.columns.is_vector else self.columns.names
 
     def keys(self, name: str) -> Keys:
-        """Return a column that tells rows apart."""
+        """Return the keys in a column, one per row."""
         import pyarrow as pa
 
         for file in self.files:
@@ -95,7 +95,7 @@ class TableReader:
         kinds = {str(column.type): column.type for column in columns if not pa.types.is_null(column.type)}
         if len(kinds) > 1:
             raise DataError(f"column {name!r} has several types in the files: write them with one")
-        for kind in kinds.values():  # one at most; of a file in which the column is missing throughout, none
+        for kind in kinds.values():  # at most one; none for a file in which all values are missing
             columns = [column.cast(kind) if pa.types.is_null(column.type) else column for column in columns]
         chunks = [chunk for column in columns for chunk in column.chunks]
         keys = Keys.of_column(name, pa.chunked_array(chunks, columns[0].type))
@@ -109,7 +109,7 @@ class TableReader:
             del batch  # before the next one is decoded
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
-        """Return the rows of a part at some places; others are decoded, but not laid out."""
+        """Return the rows of a part at the given places; other rows are decoded, but not converted."""
         width, found, start = self._measure(), [], 0
         for batch in self._batches(part):
             first, last = np.searchsorted(places, [start, start + batch.num_rows])
@@ -120,14 +120,14 @@ class TableReader:
         return np.concatenate(found) if found else np.empty((0, width))
 
     def _measure(self) -> int:
-        """Find the number of columns, once."""
+        """Find the number of columns, and keep it."""
         vectors = (batch.column(0) for part in range(len(self.parts)) for batch in self._batches(part))
         width = find_width(self.columns, vectors)
         self.columns = replace(self.columns, width=width)
         return width
 
     def _batches(self, part: int) -> Iterator[Any]:
-        """Yield the rows of a part as batches of Arrow."""
+        """Yield the rows of a part as Arrow batches."""
         import pyarrow as pa
 
         (number, group), start = self.places[part], 0
@@ -141,18 +141,18 @@ class TableReader:
             del batch
 
     def fingerprint(self) -> object:
-        """Return what tells whether a file has changed: what the file system says, and how the file ends."""
+        """Return a value that changes when a file changes: file system metadata and the last bytes of each file."""
         return tuple((stamp(file.path), _ending(file.path)) for file in self.files)
 
 
 def _side_by_side(counts: Iterable[int]) -> list[range]:
-    """Return the positions of rows in parts that hold so many of them."""
+    """Return the positions of the rows in each part, from the number of rows in each part."""
     stops = list(accumulate(counts))
     return [range(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 def _ending(path: Path) -> bytes:
-    """Return the last bytes of a file: of a Parquet or Arrow file, the end of its footer."""
+    """Return the last bytes of a file: the end of the footer of a Parquet or Arrow file."""
     with open(path, "rb") as file:
         file.seek(-min(path.stat().st_size, 4096), 2)
         return file.read()
@@ -161,7 +161,7 @@ def _ending(path: Path) -> bytes:
 @final
 @dataclass(slots=True, eq=False)
 class _File:
-    """One file; every thread opens it for itself."""
+    """One file; every thread opens its own handle."""
 
     path: Path
     opened: threading.local = field(default_factory=threading.local)
@@ -189,7 +189,7 @@ class _File:
         return int(guarded(self._open().get_batch, group).num_rows)
 
     def column(self, name: str) -> Any:
-        """Return one column, whole, without a dictionary of its own."""
+        """Return one complete column, with dictionary encoding removed."""
         import pyarrow as pa
 
         if self.is_parquet:
@@ -197,14 +197,14 @@ class _File:
         else:
             batches = [self._open().get_batch(group) for group in range(self.groups)]
             found = pa.Table.from_batches(batches, self.schema).column(name)
-            found.validate(full=True)  # a damaged file may point anywhere
+            found.validate(full=True)  # offsets in a damaged file may point anywhere
         return found.cast(found.type.value_type) if pa.types.is_dictionary(found.type) else found
 
     def batches(self, group: int, columns: Columns) -> Iterator[Any]:
         """Yield the rows of one row group or record batch, some at a time."""
         if self.is_parquet:
             share = _BATCH_ELEMENTS // (threads_to_use() * (columns.width or 64))
-            most = 4 * BLOCK_ROWS if columns.is_vector else _MOST_BATCH_ROWS  # vectors lie as rows do: a cache full
+            most = 4 * BLOCK_ROWS if columns.is_vector else _MOST_BATCH_ROWS  # vectors are contiguous: fit the cache
             rows = max(BLOCK_ROWS // 4, min(share, most))
             line = {"batch_size": rows, "row_groups": [group], "columns": list(columns.names)}
             found = iter(guarded(self._open().iter_batches, use_threads=False, **line))
@@ -218,7 +218,7 @@ class _File:
 
 
 def _named(schema: Any) -> Any:
-    """Return a schema all of whose names are text: pyarrow finds out when they are looked at."""
+    """Return a schema after its names were decoded: pyarrow raises an error if one is not valid text."""
     return schema if schema.names is not None else None
 
 

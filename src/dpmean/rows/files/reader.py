@@ -1,4 +1,4 @@
-"""Files in parts: every thread reads parts of its own, block after block, and keeps nothing but a total."""
+"""Reading files in parts: every thread reads its own parts block by block, and keeps only a total."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from dpmean.rows.tables.keys import Keys
 from dpmean.rows.threads import shared_out, threads_to_use
 
 BLOCK_ROWS = 2048
-"""Rows that are read at a time."""
+"""The number of rows that are read at a time."""
 
 
 class Reader(Protocol):
-    """How one kind of file is read."""
+    """The interface of a reader of one kind of file."""
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """What the coordinates are called, if they have names."""
+        """The names of the coordinates, if they have names."""
         ...
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         ...
 
     @property
@@ -41,23 +41,23 @@ class Reader(Protocol):
         ...
 
     def blocks(self, part: int) -> Iterator[NDArray[Any]]:
-        """Yield the rows of a part, some thousand at a time; a block may be overwritten by the next."""
+        """Yield the rows of a part, some thousands at a time; a block may be overwritten by the next."""
         ...
 
     def pick(self, part: int, places: Ints) -> NDArray[Any]:
-        """Return the rows of a part at some places, ascending and counted from its first row."""
+        """Return the rows of a part at the given places: ascending, and counted from its first row."""
         ...
 
     def keys(self, name: str) -> Keys:
-        """Return a column that tells rows apart."""
+        """Return the keys in a column, one per row."""
         ...
 
     def only(self, rows: NDArray[np.bool_]) -> Reader | None:
-        """Return a reader of some rows, whatever is in others; None if a row cannot be read without the others."""
+        """Return a reader of some rows that ignores all others; None if rows cannot be read independently."""
         ...
 
     def fingerprint(self) -> object:
-        """Return what tells whether the files have changed."""
+        """Return a value that changes when the files change."""
         ...
 
 
@@ -75,30 +75,30 @@ class FileEngine:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         return self.reader.shape
 
     @property
     def n(self) -> int:
-        """How many rows there are; how long their vectors are need not be known."""
+        """The number of rows; the length of their vectors need not be known."""
         return sum(map(len, self.reader.parts))
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """What the coordinates are called, if they have names."""
+        """The names of the coordinates, if they have names."""
         return self.reader.names
 
     @property
     def width(self) -> int:
-        """How many coordinates there are."""
+        """The number of coordinates."""
         return self.shape[1]
 
     def keys(self, name: str) -> Keys:
-        """Return a column that tells rows apart."""
+        """Return the keys in a column, one per row."""
         return self.reader.keys(name)
 
     def only(self, rows: NDArray[np.bool_]) -> FileEngine | None:
-        """Return the table of some rows; None if a row cannot be read without the others."""
+        """Return the table of some rows; None if rows cannot be read independently."""
         reader = self.reader.only(rows)
         if reader is None:
             return None
@@ -107,7 +107,7 @@ class FileEngine:
         return part
 
     def blocks(self) -> Iterator[NDArray[Any]]:
-        """Yield all rows, in order, some thousand at a time; a block may be overwritten by the next."""
+        """Yield all rows, in order, some thousands at a time; a block may be overwritten by the next."""
         self._unchanged()
         for part in range(len(self.reader.parts)):
             yield from self.reader.blocks(part)
@@ -131,7 +131,7 @@ class FileEngine:
         return sum((total for total, _ in found), start=kernel.zeros()), sum(seen for _, seen in found)
 
     def gather(self, positions: Ints) -> NDArray[Any]:
-        """Return the rows at some positions."""
+        """Return the rows at the given positions."""
         self._unchanged()
         reader = self.reader
         ends = np.searchsorted(positions, [part.stop for part in reader.parts])
@@ -154,7 +154,7 @@ class FileEngine:
 
 
 def stamp(path: Path) -> tuple[int, int, int]:
-    """Return what the file system knows of a file: its size, when it was changed, and which file it is."""
+    """Return the size of a file, the time of its last change, and its inode number."""
     try:
         found = os.stat(path)
     except OSError:
@@ -163,11 +163,11 @@ def stamp(path: Path) -> tuple[int, int, int]:
 
 
 def guarded(work: Any, *arguments: Any, **named: Any) -> Any:
-    """Read from a file; what a library says of it may quote a row, so it is not passed on."""
+    """Read from a file, and hide the error messages of the library, which may quote a row."""
     try:
         return work(*arguments, **named)
     except ModuleNotFoundError:
-        raise  # it names a library, and no row
+        raise  # this message names a library only
     except Exception as error:
         kind = type(error).__name__
-    raise DataError(f"the files cannot be read ({kind}), so nothing was released: check that they are whole")
+    raise DataError(f"the files cannot be read ({kind}), so nothing was released: check that they are complete")

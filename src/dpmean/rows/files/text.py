@@ -1,4 +1,4 @@
-"""The text of a file, from the disk or out of an archive, in bytes in which every character of ASCII is one byte."""
+"""The text of a file, plain or compressed, as bytes in which every ASCII character is one byte."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from dpmean.rows.files.reader import guarded
 
 ARCHIVES = (".gz", ".zst")
 LONGEST_LINE = 64 << 20
-"""Bytes in which a first line must end."""
+"""The largest size of a first line, in bytes."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 """Byte order marks."""
 _UNMARKED = (
-    '{} does not begin with a byte order mark, which encoding="utf-16" needs: give encoding="utf-16-le" (usual) or '
-    '"utf-16-be"'
+    '{} does not begin with a byte order mark, which encoding="utf-16" needs: give encoding="utf-16-le" (the usual '
+    'one) or "utf-16-be"'
 )
 _MARKED = "{} begins with the byte order mark of {}, got encoding={!r}: leave encoding out"
-_CUT_OFF = "the files cannot be read (an archive is empty), so nothing was released: check that they are whole"
+_CUT_OFF = "the files cannot be read (an archive is empty), so nothing was released: check that they are complete"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file of text. UTF-16 is read as UTF-8; text with one byte per character as it is."""
+    """A text file. UTF-16 is converted to UTF-8 as it is read; text with one byte per character is not."""
 
     path: Path
     encoding: str
     mark: int
-    """The length of its byte order mark."""
+    """The length of its byte order mark, in bytes."""
     marked: bool
-    """Whether that mark alone says what the encoding is."""
+    """Whether the encoding was taken from that mark alone."""
 
     @staticmethod
     def open(path: Path, encoding: str | None) -> Text:
-        """Look at the first bytes of a file, and choose its encoding if nobody says it: UTF-8 without a mark."""
+        """Read the first bytes of a file, and choose its encoding if none is given: by its mark, otherwise UTF-8."""
         if path.suffix.lower() in ARCHIVES and not path.stat().st_size:
             raise DataError(_CUT_OFF)
         with closing(_opened(path)) as file:
@@ -55,16 +55,16 @@ class Text:
 
     @property
     def in_order(self) -> bool:
-        """Whether it can only be read from its beginning."""
+        """Whether the file can only be read from its beginning."""
         return self.path.suffix.lower() in ARCHIVES or self.is_wide
 
     @property
     def is_wide(self) -> bool:
-        """Whether a character has two bytes or more."""
+        """Whether every character has at least two bytes."""
         return self.encoding.startswith("utf-16")
 
     def first_lines(self, size: int) -> tuple[bytes, bytes]:
-        """Return the first line, and the second one as far as about so many bytes reach."""
+        """Return the first line, and the second one as far as it lies in about the first ``size`` bytes."""
         held, ends = bytearray(), 0
         for piece in self.between(0, None, size):
             held += piece
@@ -75,7 +75,7 @@ class Text:
         return first + end, b"".join(rest.partition(b"\n")[:2])
 
     def between(self, start: int, stop: int | None, size: int) -> Iterator[bytes]:
-        """Yield the text between two places, counted behind the mark, about so many bytes at a time."""
+        """Yield the text between two offsets, counted after the mark, about ``size`` bytes at a time."""
         at = 0
         with closing(_opened(self.path)) as file:
             if self.in_order:
@@ -92,13 +92,13 @@ class Text:
                     return
 
     def span(self, start: int, stop: int) -> bytes:
-        """Return the text between two places of a file that can be read from anywhere."""
+        """Return the text between two offsets of a file that allows random access."""
         with open(self.path, "rb") as file:
             file.seek(self.mark + start)
             return file.read(stop - start)
 
     def as_utf8(self, text: bytes) -> bytes:
-        """Return text in UTF-8; what is no character of the encoding is none of UTF-8 either, and changes no other."""
+        """Return text in UTF-8; invalid characters become invalid UTF-8, and change no others."""
         if self.is_wide or self.encoding == "utf-8":
             return text
         return text.decode(self.encoding, "surrogateescape").encode("utf-8", "surrogatepass")
@@ -115,12 +115,12 @@ class Text:
 
 
 def name_encoding(encoding: str) -> str:
-    """Return what people call an encoding."""
+    """Return the name of an encoding for a message."""
     return {"iso8859-1": "Latin-1"}.get(encoding, encoding.upper() if encoding.startswith("utf") else encoding)
 
 
 def _opened(path: Path) -> Any:
-    """Open a file, and unpack it while it is read."""
+    """Open a file; an archive is unpacked while it is read."""
     archive = path.suffix.lower()
     if archive == ".zst":
         import pyarrow as pa
@@ -130,14 +130,14 @@ def _opened(path: Path) -> Any:
 
 
 def _read(path: Path, file: Any, size: int) -> bytes:
-    """Read some bytes; of an archive that is damaged or cut off, say so."""
+    """Read some bytes; refuse a damaged or truncated archive."""
     if path.suffix.lower() not in ARCHIVES:
         return bytes(file.read(size))
     return bytes(guarded(file.read, size))
 
 
 def _take(path: Path, file: Any, size: int) -> bytes:
-    """Read so many bytes, unless the file ends."""
+    """Read ``size`` bytes, or fewer if the file ends."""
     held = b""
     while len(held) < size and (more := _read(path, file, size - len(held))):
         held += more

@@ -1,1 +1,1 @@
-"""Rows as their holder may see them, and nobody else: what is in a file, and what of it cannot be read."""
+"""Inspection of a file for the holder of the data (``dpmean check``): its contents, and what cannot be read."""

@@ -1,4 +1,4 @@
-"""The cells of one column of text: numbers, what is missing, and what else stands there, by its kind."""
+"""The cells of one text column, sorted into numbers, missing values, and other contents by their kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpmean.rows.files.csv_records import MISSING, Fields
 from dpmean.rows.inspection.findings import DATE, TEXT, TRUTH
 
 _NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity|nan)$"
-"""What may be a number; the reader decides."""
+"""A pattern for what may be a number; the reader decides."""
 _SPACE = r"(?:[ _']|\xc2\xa0|\xa0|\xe2\x80\xaf|\xe2\x80\x99)"
 _CURRENCY = r"(?:\$|\xe2\x82\xac|\xc2\xa3|\xc2\xa5|EUR|USD|GBP|CHF)"
 _THOUSANDS, _UNIT = "a number with a thousands separator", "a number with a unit or a currency"
@@ -31,16 +31,16 @@ _KINDS = (
     (_UNIT, rf"^{_CURRENCY}\s*[+-]?\d[\d.,]*$|^[+-]?\d[\d.,]*\s*{_CURRENCY}$"),
     (_UNIT, r"^[+-]?\d[\d.,]*(?:\s+[^\d\s]{1,6}|kg|g|mg|km|m|cm|mm|l|ml|h|min|s)$"),
     (
-        "a word for a missing value that is not known (write NA)",
+        "an unknown word for a missing value (write NA)",
         r"(?i)^(?:-+|\?+|\.|none|<na>|missing|unknown|k\.?a\.?)$",
     ),
     (TRUTH, r"(?i)^(?:true|false|yes|no|y|n|ja|nein|oui|non)$"),
 )
-"""What is no number, by how it is written; the first that fits. A byte is one sign here."""
+"""Kinds of non-numeric contents with their patterns; the first match counts. Patterns match bytes, not characters."""
 
 
 def read_cells(cells: Any, odd: NDArray[np.bool_], decimal: str) -> tuple[Floats, NDArray[np.bool_], Ints]:
-    """Read text of Arrow: numbers, where NaN stands for all else; what is missing; and where something else is."""
+    """Read an Arrow array of text: return numbers (NaN for others), which are missing, and where others are."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
@@ -58,7 +58,7 @@ def read_cells(cells: Any, odd: NDArray[np.bool_], decimal: str) -> tuple[Floats
 
 
 def name_kinds(cells: Any, others: Ints, decimal: str) -> Iterator[tuple[str, Ints]]:
-    """Yield the kinds of what is no number, and where each of them is."""
+    """Yield each kind of non-numeric contents, and where it occurs."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
@@ -78,7 +78,7 @@ def name_kinds(cells: Any, others: Ints, decimal: str) -> Iterator[tuple[str, In
 
 
 def _numbers(cells: Any, odd: NDArray[np.bool_], decimal: str) -> Floats | None:
-    """Read cells as the reader of files does; None if one is no number."""
+    """Read cells as the file reader does; None if one is not a number."""
     import pyarrow as pa
 
     whole = cells if not cells.offset else pa.concat_arrays([cells])
@@ -92,7 +92,7 @@ def _numbers(cells: Any, odd: NDArray[np.bool_], decimal: str) -> Floats | None:
 
 
 def _accepted(cells: Any, odd: NDArray[np.bool_], decimal: str, places: Ints) -> Iterator[tuple[Ints, Floats]]:
-    """Yield places of cells that the reader takes for numbers, and these."""
+    """Yield the places of cells that the reader accepts as numbers, and the numbers."""
     import pyarrow as pa
 
     if not len(places):
@@ -106,7 +106,7 @@ def _accepted(cells: Any, odd: NDArray[np.bool_], decimal: str, places: Ints) ->
 
 
 def _as_bytes(cells: Any) -> Any:
-    """Return text that may not be UTF-8 as bytes."""
+    """Return text, which may not be valid UTF-8, as bytes."""
     import pyarrow as pa
 
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(cells), cells.buffers(), offset=cells.offset)

@@ -1,4 +1,4 @@
-"""What stands in the way of a mean, by what was found in a file, and which columns it would be of."""
+"""The conclusion of an inspection: which columns a mean would use, and what prevents it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import final
 from dpmean.rows.inspection.findings import DATE, TEXT, TRUTH, Asked, Column, Findings, Places
 
 _PLAIN = frozenset({TEXT, DATE, TRUTH, "a time of day"})
-"""What does not look like a number that somebody wrote in another way."""
+"""Kinds of contents that are not numbers in an unusual notation."""
 
 
 @final
 @dataclass(slots=True)
 class Judgement:
-    """Whether a mean would be released, as far as the file decides."""
+    """Whether a mean would be released, as far as the file determines it."""
 
     columns: tuple[str, ...]
-    """Of what it would be the mean."""
+    """The columns of the mean."""
     vectors: bool = False
-    """Whether these are one column of vectors."""
+    """Whether this is one column of vectors."""
     lacking: bool = False
-    """Whether something is missing in them, or infinite."""
+    """Whether they contain missing or infinite values."""
     obstacles: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    """Columns that hold no numbers, and that nobody asked for."""
+    """Columns that are neither named nor numeric."""
 
 
 def judge(found: Findings, asked: Asked) -> Judgement:
-    """Say what stands in the way; what nobody asked for stands in the way if it seems to be meant as numbers."""
+    """Find what prevents a mean. A column that is not named is an obstacle only if it seems to be meant as numbers."""
     named = asked.named or None
     others = {name: column for name, column in found.columns.items() if name not in asked.keys}
     chosen = named or tuple(name for name, column in others.items() if column.is_number)
@@ -49,14 +49,14 @@ def judge(found: Findings, asked: Asked) -> Judgement:
         judged.obstacles.append("no column holds only numbers and missing values")
     if asked.unit is not None and (missing := found.keys[asked.unit].missing).count:
         judged.obstacles.append(
-            f"column {asked.unit!r} is empty, but every row must say whose it is: {where(missing, found.place)} "
+            f"column {asked.unit!r} is empty, but every row needs the key of its person: {where(missing, found.place)} "
             "(fill it in, or remove these rows)"
         )
     return judged
 
 
 def where(places: Places, place: str) -> str:
-    """Return how often something was found, and on which lines."""
+    """Return text that says on which lines something was found, and how often."""
     if not places.lines:
         return "somewhere" if not places.count else f"{places.count} times"
     lines = ", ".join(map(str, places.lines))
@@ -65,7 +65,7 @@ def where(places: Places, place: str) -> str:
 
 
 def _in_the_way(column: Column, place: str, *, alone: bool) -> list[str]:
-    """Return what of a column is no number."""
+    """Return the obstacles in a column: its non-numeric contents."""
     if column.kind == "vectors" and alone:
         return []
     if column.kind is not None:
@@ -74,7 +74,7 @@ def _in_the_way(column: Column, place: str, *, alone: bool) -> list[str]:
 
 
 def _is_meant_as_numbers(column: Column) -> bool:
-    """Whether at least half of what is in a column are numbers, however they are written."""
+    """Whether at least half of the contents of a column are numbers in any notation."""
     odd = sum(places.count for kind, places in column.others.items() if kind not in _PLAIN)
     every = column.numbers + sum(places.count for places in column.others.values())
     return column.kind is None and bool(column.others) and 2 * (column.numbers + odd) >= every

@@ -1,4 +1,4 @@
-"""The keys of a block of rows: whose rows these are, in which groups, and who has a value in which column."""
+"""Inspection of keys: the persons and groups of a block of rows, and which persons have a value in each column."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dpmean.rows.tables.keys import ABSENT, Keys
 def look_at_keys(
     found: Findings, asked: Asked, columns: Mapping[str, Any], values: Mapping[str, Floats], lines: Ints
 ) -> None:
-    """Count the rows of each person and label; persons in groups that are asked for, if groups are listed.
+    """Count the rows of each person and of each label; if groups are listed, count persons in these groups only.
 
-    ``columns`` are those of keys as Arrow has them, and ``values`` the numbers beside them. Labels are compared as they
-    are for a mean.
+    ``columns`` are the Arrow columns of keys, and ``values`` the numbers in the same rows. Labels are compared in the
+    same way as for a mean.
     """
     read = {name: keys for name in asked.keys if (keys := _read(found, name, columns[name], lines)) is not None}
     labels = [read[name] for name in asked.by_names if name in read]
@@ -48,19 +48,19 @@ def look_at_keys(
 
 
 def _read(found: Findings, name: str, column: Any, lines: Ints) -> Keys | None:
-    """Read keys; those that cannot be ones are written down."""
+    """Read keys; a column whose type cannot hold keys is noted as a fault."""
     import pyarrow as pa
 
     try:
         return Keys.of_column(name, pa.chunked_array([column]))
     except (ArgumentError, TypeError, DataError, pa.ArrowException):
-        words = f"the column {name!r} cannot tell rows apart: it must hold text, integers or dates"
+        words = f"column {name!r} cannot hold keys: it must hold text, integers or dates"
         found.fault(words, lines[:1])
         return None
 
 
 def _count(found: Findings, keys: Keys, listed: Any) -> Ints:
-    """Count the rows of each key, and return the number of the key of each row; ABSENT of others."""
+    """Count the listed rows of each key, and return the number of each row's key; ABSENT for rows not listed."""
     counts = np.bincount(keys.codes[listed & (keys.codes != ABSENT)], minlength=len(keys.values))
     there = np.flatnonzero(counts)
     of_codes = np.full(len(counts) + 1, ABSENT, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, looked at batch by batch; their columns say what they hold."""
+"""Inspection of Parquet and Arrow files, batch by batch; their schema declares the types of columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BATCH_ROWS = 16_384
 
 
 def inspect_tables(paths: Sequence[Path], asked: Asked, progress: Callable[[int], None]) -> Findings:
-    """Look at files of one kind; ``progress`` is told how many rows were seen."""
+    """Inspect files of one kind; ``progress`` is called with the number of rows read."""
     found: Findings | None = None
     for path in paths:
         schema, batches = _opened(path)
@@ -30,7 +30,7 @@ def inspect_tables(paths: Sequence[Path], asked: Asked, progress: Callable[[int]
         found = found or _begin(schema, asked)
         for name in found.columns:
             if name not in schema.names:
-                found.fault(f"the column {name!r} is not in every file", np.array([found.rows + 1]))
+                found.fault(f"column {name!r} is not in every file", np.array([found.rows + 1]))
         for batch in batches:
             rows = np.arange(found.rows + 1, found.rows + batch.num_rows + 1)
             values = {
@@ -46,7 +46,7 @@ def inspect_tables(paths: Sequence[Path], asked: Asked, progress: Callable[[int]
 
 
 def _begin(schema: Any, asked: Asked) -> Findings:
-    """Write down what the columns hold, as the first file says."""
+    """Record the types of the columns, as the first file declares them."""
     found = Findings.of(schema.names, asked)
     found.place = "row"
     for name, column in found.columns.items():
@@ -57,7 +57,7 @@ def _begin(schema: Any, asked: Asked) -> Findings:
 
 
 def _look(column: Column, array: Any, rows: Ints) -> Floats | None:
-    """Look at some rows of a column, and return its numbers, if it holds any."""
+    """Inspect some rows of a column, and return its numbers, if it holds any."""
     import pyarrow.types as kinds
 
     if column.kind is not None:
@@ -71,7 +71,7 @@ def _look(column: Column, array: Any, rows: Ints) -> Floats | None:
 
 
 def _opened(path: Path) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of a file, and its rows."""
+    """Return the schema of a file, and an iterator over its batches."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 

@@ -1,4 +1,4 @@
-"""A CSV file, looked at record by record: what cannot be read is written down, and the rest goes on."""
+"""Inspection of a CSV file, record by record: records that cannot be read are noted, and the others are counted."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from dpmean.rows.inspection.keys import look_at_keys
 _CHUNK_BYTES = 1 << 20
 _BLOCK_ROWS = 4096
 _SURELY_TEXT = 20_000
-"""So much text and no number: what else is in that column is not looked at any more."""
+"""After this many texts and no number, a column is a text column, and its other cells are not read."""
 _FAULTS = {
     RAGGED: "more or fewer fields than the first line",
     UNCLOSED: "a quoted field that does not end on its line (if fields may hold line breaks: --newlines quoted)",
     STRAY: "a quote in the middle of a field",
 }
 _UNBALANCED = "a quote that is never closed, or one in the middle of a field"
-_NOT_TEXT = "text in the column {} that is not {}: give --encoding"
+_NOT_TEXT = "text in column {!r} that is not {}: give --encoding"
 
 
 def inspect_text(path: Path, dialect: Dialect, asked: Asked, progress: Callable[[int], None]) -> Findings:
-    """Look at a CSV file; ``progress`` is told how many bytes of text were seen."""
+    """Inspect a CSV file; ``progress`` is called with the number of bytes read."""
     header = read_header(Text.open(path, dialect.encoding), dialect, asked.declared, _CHUNK_BYTES)
     for name in asked.declared:
         if name not in header.names:
@@ -46,7 +46,7 @@ def inspect_text(path: Path, dialect: Dialect, asked: Asked, progress: Callable[
     walk = _Walk(header, asked, found)
     if header.marks.quoted and not _balances(header):
         found.fault(_UNBALANCED, np.empty(0, dtype=np.int64))
-        walk.marks = replace(header.marks, newlines=Newlines.RECORDS)  # which shows where
+        walk.marks = replace(header.marks, newlines=Newlines.RECORDS)  # this mode shows where
     for held, records, lines in walk.records(progress):
         if walk.width == 1:
             found.empty_end = _empty_end(found.empty_end, held, records, lines)
@@ -58,7 +58,7 @@ def inspect_text(path: Path, dialect: Dialect, asked: Asked, progress: Callable[
 
 
 def _balances(header: Header) -> bool:
-    """Whether every quote is closed in the end."""
+    """Whether every quote in the file is closed."""
     try:
         find_parts(header, blank=len(header.names) == 1)
     except DataError:
@@ -67,7 +67,7 @@ def _balances(header: Header) -> bool:
 
 
 def _empty_end(before: Places, held: Bytes, records: Ints, lines: Ints) -> Places:
-    """Return the empty lines with which a file ends, from those with which it ended before these records."""
+    """Return the empty lines at the end of a file after these records, given those before them."""
     lengths = records[:, 1] - records[:, 0]
     others = np.flatnonzero((lengths > 1) | ((lengths == 1) & (held[records[:, 1] - 1] != ord("\r"))))
     found = Places() if len(others) else before
@@ -76,7 +76,7 @@ def _empty_end(before: Places, held: Bytes, records: Ints, lines: Ints) -> Place
 
 
 class _Walk:
-    """One way through the file."""
+    """One pass through the file."""
 
     def __init__(self, header: Header, asked: Asked, found: Findings) -> None:
         self.header, self.asked, self.found = header, asked, found
@@ -84,7 +84,7 @@ class _Walk:
         self.width = len(header.names)
 
     def records(self, progress: Callable[[int], None]) -> Iterator[tuple[Bytes, Ints, Ints]]:
-        """Yield text, where records are in it, and on which lines these begin."""
+        """Yield text, the records in it, and the lines on which they begin."""
         text, line = self.header.text, 1 + self.header.named
 
         def pieces() -> Iterator[bytes]:
@@ -98,7 +98,7 @@ class _Walk:
             line += len(ends)
 
     def readable(self, held: Bytes, records: Ints, lines: Ints) -> Iterator[tuple[Ints, Ints, Fields]]:
-        """Yield the records that can be divided into columns, and write down the others."""
+        """Yield the records that can be split into columns, and note the others."""
         if not len(records):
             return
         fields = read_fields(held, records, self.marks, np.ones(self.width, dtype=np.bool_), trim=True)
@@ -113,7 +113,7 @@ class _Walk:
             yield from self.readable(held, records[half:], lines[half:])
 
     def look(self, held: Bytes, records: Ints, lines: Ints, fields: Fields) -> None:
-        """Look at records, column by column."""
+        """Inspect records, column by column."""
         import pyarrow as pa
 
         self.found.rows += len(records)
@@ -127,7 +127,7 @@ class _Walk:
         look_at_keys(self.found, self.asked, keys, values, lines)
 
     def _look_at_cells(self, column: Column, cells: object, odd: NDArray[np.bool_], lines: Ints) -> Floats | None:
-        """Look at cells of a column, and return its numbers, if it holds any."""
+        """Inspect cells of a column, and return its numbers, if it holds any."""
         if not column.numbers and column.others.get(TEXT, Places()).count > _SURELY_TEXT:
             column.others[TEXT].count += len(lines)
             return None
@@ -138,7 +138,7 @@ class _Walk:
         return values if column.numbers else None
 
     def _keys(self, name: str, held: Bytes, records: Ints, lines: Ints) -> Any:
-        """Return the keys of one column as they are written; those that are empty, or no text, are missing."""
+        """Return the keys of one column as text; empty ones and invalid text are missing."""
         import pyarrow as pa
 
         wanted = np.zeros(self.width, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Groups by several columns: the rows that have one of some listed combinations of keys."""
+"""Groups by several columns: rows are matched with a public list of combinations of keys."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dpmean.rows.tables.keys import ABSENT, Keys, write_label
 @final
 @dataclass(frozen=True, slots=True)
 class SeveralColumns:
-    """Columns whose values together name the group of a row; a label is a tuple, with a value for each of them."""
+    """Columns whose values together identify the group of a row; a label is a tuple with one value per column."""
 
     names: tuple[str, ...]
 
 
 def places_of_combinations(columns: Sequence[Keys], labels: Sequence[tuple[Any, ...]]) -> Ints:
-    """Return for every row the place of its combination in a public list of labels; ABSENT if it is not in the list.
+    """Return for every row the index of its combination in a public list of labels; ABSENT if it is not listed.
 
-    Column by column, the beginnings of labels are numbered, so that nothing grows with the number of combinations that
-    there might be.
+    The prefixes of labels are numbered column by column, so memory does not grow with the number of possible
+    combinations.
     """
     listed = [[write_label(part) for part in label] for label in labels]
     of_labels = np.zeros(len(listed), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""In which groups a person counts: a public hash of their key chooses, whoever else there is."""
+"""The groups to which a person contributes: a public hash of the person's key chooses, independently of others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dpmean.rows.tables.keys import ABSENT, Keys, frame, written_labels
 
 
 def groups_of_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str, most: int = 1) -> tuple[Ints, Ints]:
-    """Return in which listed groups every person counts, ``most`` at most: a line of persons, and one of groups.
+    """Choose at most ``most`` listed groups for every person; return an array of persons, and one of their groups.
 
-    Of the groups they have rows in, a public hash of their key, as it is written, chooses: it depends on their own rows
-    alone. Pairs come in the order of persons, then of groups.
+    A public hash of the person's encoded key chooses among the groups in which the person has rows, so the choice
+    depends on the person's own rows only. Pairs are sorted by person, then by group.
     """
     listed = groups != ABSENT
     persons, places = np.unique(np.stack([people.codes[listed], groups[listed]]), axis=1)

@@ -1,4 +1,4 @@
-"""Data frames in memory, of any library that narwhals knows: pandas, polars, pyarrow and more."""
+"""Data frames in memory, of any library that narwhals supports: pandas, polars, pyarrow and more."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def open_table(frame: Any, selection: Selection) -> FrameTable:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameTable:
-    """The columns of a frame that make up rows, as one array, and the others by name."""
+    """A data frame as an Arrow table: its coordinates can be read as one array, its keys by name."""
 
     table: Any
     columns: Columns
     objects: Mapping[str, list[Any]] = field(default_factory=dict)
-    """Keys of any kind, one by one: as a column of Arrow they would all become the same kind."""
+    """Columns of keys of mixed types, as lists of objects: an Arrow column would convert all keys to one type."""
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The public names of the keys 0, 1, 2, ... of some columns."""
+    """For some columns of keys: the public names of the keys 0, 1, 2, ..."""
 
     @staticmethod
     def open(
@@ -49,7 +49,7 @@ class FrameTable:
         apart: Sequence[str] = (),
         width: int | None = None,
     ) -> FrameTable:
-        """Read a frame; columns that are set ``apart`` are no coordinates."""
+        """Read a frame; columns listed in ``apart`` are keys, not coordinates."""
         wanted = columns if vector_column is None else [*(columns or ()), vector_column]
         table, objects = _as_arrow(frame, wanted, apart)
         if vector_column is not None:
@@ -58,21 +58,21 @@ class FrameTable:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.table.num_rows)
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """What the coordinates are called."""
+        """The names of the coordinates."""
         return None if self.columns.is_vector else self.columns.names
 
     @property
     def width(self) -> int:
-        """How many coordinates there are: as the table says, or as its vectors have."""
+        """The number of coordinates: as declared by the table, or the length of its vectors."""
         return find_width(self.columns, self.table.column(self.columns.names[0]).chunks)
 
     def only(self, rows: NDArray[np.bool_]) -> FrameTable:
-        """Return the table of some rows; how many coordinates it has, no other row tells."""
+        """Return the table of some rows; its number of coordinates is found from these rows only."""
         import pyarrow as pa
 
         objects = {name: list(compress(keys, rows)) for name, keys in self.objects.items()}
@@ -93,14 +93,14 @@ class FrameTable:
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def keys(self, name: str) -> Keys:
-        """Return a column that tells rows apart."""
+        """Return the keys in a column, one per row."""
         if name in self.objects:
             return Keys.of_array(name, self.objects[name], self.n)
         return replace(Keys.of_column(name, self.table.column(name)), classes=self.classes.get(name, ()))
 
 
 def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> tuple[Any, dict[str, list[Any]]]:
-    """Return a frame as an Arrow table, of some columns or all, and those set ``apart`` that have no type in Arrow."""
+    """Return all or some columns of a frame as an Arrow table, and separately the keys that have no Arrow type."""
     import narwhals.stable.v1 as narwhals
     import pyarrow as pa
 
@@ -117,7 +117,7 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
     coordinates = wanted or [name for name in chosen.columns if name not in apart]
 
     def read(some: Any) -> Any:
-        """Return what Arrow makes of columns; None if it cannot read them, as what it says may quote a value."""
+        """Return columns as an Arrow table, or None if Arrow fails; its error message may quote a value."""
         try:
             if not pandas:
                 return some.to_arrow()
@@ -131,22 +131,22 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
     mixed = [repr(name) for name in chosen.columns if read(chosen.select(name)) is None] or [*map(repr, chosen.columns)]
     which = f"{', '.join(mixed[:20])} of the frame hold" if len(mixed) > 1 else f"{mixed[0]} of the frame holds"
     raise ArgumentTypeError(
-        f"X must hold real numbers, and column{'s' * (len(mixed) > 1)} {which} values of several kinds: choose others, "
-        "with columns=[...], or convert to numbers, with frame[columns].astype(float), say"
+        f"X must hold real numbers, and column{'s' * (len(mixed) > 1)} {which} values of several kinds: select other "
+        "columns with columns=[...], or convert them to numbers, for example with frame[columns].astype(float)"
     )
 
 
 def _insist_on(names: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse names that no column has."""
+    """Refuse names that are not names of columns."""
     for name in names:
         if name not in known:
             raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, known[:20]))}")
 
 
 def _collect(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> Any:
-    """Run the query of a lazy frame of polars, for the columns that are used: once, as it may give others next time."""
+    """Run the query of a polars lazy frame for the columns that are used: only once, as results may differ."""
     if type(frame).__module__.partition(".")[0] != "polars":
-        raise ArgumentTypeError("X is a lazy frame of another library than polars: pass X.collect()")
+        raise ArgumentTypeError("X is a lazy frame, which is supported for polars only: pass X.collect()")
     names = _run(lambda: frame.collect_schema().names())
     _insist_on((*(wanted or ()), *apart), names)
     chosen = frame if wanted is None else frame.select(list(dict.fromkeys([*wanted, *apart])))
@@ -154,28 +154,27 @@ def _collect(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> 
 
 
 def _streams() -> bool:
-    """Whether this version of polars can run queries that need more memory than there is."""
+    """Whether this version of polars has the streaming engine, for queries larger than memory."""
     import polars
 
     return tuple(map(int, polars.__version__.split(".")[:2])) >= (1, 25)
 
 
 def _run(work: Callable[[], Any]) -> Any:
-    """Let polars work; what it says of an error may quote a row, so it is not passed on."""
+    """Run polars code, and hide its error messages, which may quote a row."""
     from polars.exceptions import PanicException
 
     try:
         return work()
-    except (Exception, PanicException) as error:  # a panic is no Exception
+    except (Exception, PanicException) as error:  # a panic is not an Exception
         kind = type(error).__name__
     raise DataError(
-        f"polars could not run the query ({kind}), so nothing was released: run it by itself, with X.collect(), to see "
-        "why"
+        f"polars could not run the query ({kind}), so nothing was released: run it alone, with X.collect(), to see why"
     )
 
 
 def _with_vectors(table: Any, name: str) -> Any:
-    """Return a table in which a column that is missing throughout holds vectors: one row more might have had one."""
+    """Declare an all-missing column as vectors: the type must not depend on whether a single row has a vector."""
     import pyarrow as pa
 
     place = table.schema.get_field_index(name)
@@ -185,9 +184,9 @@ def _with_vectors(table: Any, name: str) -> Any:
 
 
 def _one_by_one(frame: Any, names: Sequence[str]) -> Any:
-    """Return a frame of pandas in which every number in some columns of objects was read by itself.
+    """Return a pandas frame in which each number in some columns of objects was converted independently.
 
-    Arrow would look for one type that all objects of a column have in common, so that one of them would change others.
+    Arrow would look for one type that fits all objects of a column, so that one object could change the others.
     """
     found = frame.copy(deep=False)
     for name in names:
@@ -198,7 +197,7 @@ def _one_by_one(frame: Any, names: Sequence[str]) -> Any:
 
 
 def _is_untyped(column: Any) -> bool:
-    """Whether the values of a column may be of several kinds; of categories, whether they are."""
+    """Whether the values of a column may have several types; for categories, whether they do."""
     kind = getattr(column, "dtype", None)
     categories: Any = getattr(kind, "categories", None)
     if str(getattr(categories, "dtype", "")) in UNTYPED:
@@ -207,7 +206,7 @@ def _is_untyped(column: Any) -> bool:
 
 
 def _with_names(frame: Any) -> Any:
-    """Return a frame of pandas whose columns are called by text."""
+    """Return a pandas frame whose column names are text."""
     names = [str(name) for name in frame.columns]
     if len(set(names)) < len(names):
         raise DataError("two columns of the frame have the same name: rename one")

@@ -1,7 +1,7 @@
-"""A key as bytes: the same key, the same bytes, whatever it is stored in and whatever other keys there are.
+"""Keys as bytes: equal keys get equal bytes, whatever type stores them and whatever other keys there are.
 
-The first byte is the kind of the key, the others are how it is written: ``n17`` for 17, 17.0 and Decimal("17.00"),
-``t17`` for the text. A date is its midnight.
+The first byte is the kind of the key, and the others are its text form: ``n17`` for 17, 17.0 and Decimal("17.00"),
+``t17`` for the text "17". A date is encoded as its midnight.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MISSING = b""
 _NUMBER, _DECIMAL, _TEXT, _BYTES, _UUID, _MEMBER = b"n", b"d", b"t", b"b", b"u", b"m"
 _TIME, _INSTANT, _CLOCK, _DURATION = b"T", b"Z", b"c", b"s"
 _MOST_DIGITS = 4300
-"""Of a number: as many as Python writes."""
+"""The largest number of digits of a number: the limit of Python's conversion to text."""
 _LARGEST = 10**_MOST_DIGITS
 _SECOND = 10**18
 _UNITS = {"as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15, "s": _SECOND}
@@ -34,7 +34,7 @@ _FIRST_DAY, _CYCLE = datetime.date(1970, 1, 1).toordinal() - 1, 146097
 
 @singledispatch
 def encode(key: Any, name: str) -> bytes:
-    """Return a key as bytes, MISSING if it is none; ``name`` is what an error calls the keys."""
+    """Return a key as bytes, or MISSING for a missing value; ``name`` names the keys in errors."""
     if type(key).__name__ == "NAType":  # of pandas
         return MISSING
     if type(key).__module__ == "pyarrow.lib" and hasattr(key, "is_valid"):
@@ -45,24 +45,24 @@ def encode(key: Any, name: str) -> bytes:
 def refuse(name: str, found: str = "") -> NoReturn:
     """Refuse keys of a kind that is not supported."""
     raise ArgumentTypeError(
-        f"{name} must hold numbers, text, bytes, dates, times, UUIDs or Enum members to tell rows apart"
+        f"{name} must hold numbers, text, bytes, dates, times, UUIDs or Enum members as keys"
         f"{found and f', got {found}'}: convert other keys to text"
     )
 
 
 def refuse_large(kind: Any, name: str) -> NoReturn:
-    """Refuse floats of ``most_exact`` and more."""
+    """Refuse floats of ``most_exact`` or more."""
     digits = most_exact(kind).bit_length() - 1
     raise DataError(
-        f"{name!r} holds floats of 2^{digits} or more, so nothing was released: different integers become the same "
-        "float there. Read the data again with this column as text or as integers, for example with pandas' "
-        'read_csv(..., dtype={"id": "Int64"}); a conversion afterwards does not bring the lost digits back'
+        f"{name!r} holds floats of 2^{digits} or more, so nothing was released: different integers of this size become "
+        "the same float. Read the data again with this column as text or as integers, for example with pandas' "
+        'read_csv(..., dtype={"id": "Int64"}); converting the floats does not restore lost digits'
     )
 
 
 @cache
 def most_exact(kind: Any) -> int:
-    """Return the integer up to which every one is a float of its own."""
+    """Return the limit below which all integers are exact in a type of floats."""
     return 1 << min(np.finfo(kind).nmant + 1, 53)
 
 
@@ -97,7 +97,7 @@ def _(key: Any, name: str) -> bytes:
     number = float(key)
     if not math.isfinite(number):
         return MISSING if math.isnan(number) else _NUMBER + str(number).encode()
-    if number != key:  # it has more digits than a float
+    if number != key:  # the key has more digits than a float
         refuse(name)
     kind: Any = type(key) if isinstance(key, np.floating) else float
     if abs(number) >= most_exact(kind):
@@ -137,7 +137,7 @@ def _(key: datetime.date, name: str) -> bytes:  # noqa: ARG001
 @encode.register
 def _(key: datetime.datetime, name: str) -> bytes:
     offset = None if key != key else key.utcoffset()
-    if hasattr(key, "to_datetime64"):  # of pandas, in UTC; NaT is one, too
+    if hasattr(key, "to_datetime64"):  # a pandas Timestamp, in UTC, or NaT
         return encode(key.to_datetime64(), name) if offset is None else _moment(_since(key.to_datetime64()), _INSTANT)
     days = key.toordinal() - _FIRST_DAY - 1
     local = days * _UNITS["D"] + _of_day(key)
@@ -178,7 +178,7 @@ def _(key: np.timedelta64, name: str) -> bytes:
 
 
 def _encode_arrow(key: Any, name: str) -> bytes:
-    """Return a scalar of Arrow as bytes; not every one could become an object of Python."""
+    """Return an Arrow scalar as bytes; not every scalar can be converted to a Python object."""
     import pyarrow.types as kinds
 
     kind = key.type
@@ -199,7 +199,7 @@ def _encode_arrow(key: Any, name: str) -> bytes:
 
 
 def _plain(number: Decimal) -> bytes:
-    """Return a number in digits, without an exponent and without zeros at the end."""
+    """Return a number in decimal digits, without an exponent or trailing zeros."""
     text = format(number, "f") if number else "0"
     return (text.rstrip("0").rstrip(".") if "." in text else text).encode()
 
@@ -213,7 +213,7 @@ def _length(key: datetime.timedelta) -> int:
 
 
 def _since(key: np.datetime64) -> int:
-    """Return the attoseconds since 1970; NumPy would not notice if it had no room for the days of a year."""
+    """Return the attoseconds since 1970, in unbounded integers: NumPy's own conversion of years may overflow."""
     unit, count = np.datetime_data(key)
     value = int(key.astype(np.int64)) * count
     if unit in _UNITS:
@@ -225,7 +225,7 @@ def _since(key: np.datetime64) -> int:
 
 
 def _moment(since: int, kind: bytes = _TIME) -> bytes:
-    """Write a point in time, in any year."""
+    """Return a point in time as text; any year is possible."""
     days, rest = divmod(since, _UNITS["D"])
     cycles, day = divmod(days + _FIRST_DAY, _CYCLE)
     date = datetime.date.fromordinal(day + 1)

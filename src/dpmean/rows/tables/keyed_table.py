@@ -1,4 +1,4 @@
-"""Tables whose rows belong to people or to groups: one vector per person, and the rows of each group."""
+"""Tables whose rows belong to persons or groups: they yield one vector per person, and the rows of each group."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from dpmean.rows.tables.keys import ABSENT, Keys
 from dpmean.rows.tables.persons import means_of_persons
 
 Strict = Callable[[tuple[str, ...] | None, int], NDArray[np.bool_]]
-"""From the names and the number of columns: in which of them every value must be finite."""
+"""A function of the names and the number of columns: it returns in which columns every value must be finite."""
 
 
 class Table(Protocol):
-    """Rows that can be read one after another, beside what tells them apart."""
+    """The interface of a table: rows that can be read in order, together with their keys."""
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         ...
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """What the coordinates are called, if they have names."""
+        """The names of the coordinates, if they have names."""
         ...
 
     @property
     def width(self) -> int:
-        """How many coordinates there are; a DataError if nothing says so."""
+        """The number of coordinates; a DataError if it is unknown."""
         ...
 
     def blocks(self) -> Iterator[NDArray[Any]]:
@@ -45,11 +45,11 @@ class Table(Protocol):
         ...
 
     def keys(self, name: str) -> Keys:
-        """Return a column that tells rows apart."""
+        """Return the keys in a column, one per row."""
         ...
 
     def only(self, rows: NDArray[np.bool_]) -> Table | None:
-        """Return the table of some rows, whatever is in others; None if a row cannot be read without the others."""
+        """Return the table of some rows, ignoring all others; None if rows cannot be read independently."""
         ...
 
 
@@ -63,12 +63,12 @@ class ArrayTable:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.array)
 
     @property
     def width(self) -> int:
-        """How many coordinates there are."""
+        """The number of coordinates."""
         return int(self.array.shape[1])
 
     def blocks(self) -> Iterator[NDArray[Any]]:
@@ -76,21 +76,21 @@ class ArrayTable:
         yield self.array
 
     def keys(self, name: str) -> Keys:
-        """Refuse: an array has no columns by name."""
+        """Refuse: the columns of an array have no names."""
         raise ArgumentError(f"there is no column {name!r}: X is an array; pass one key per row, as an array")
 
     def only(self, rows: NDArray[np.bool_]) -> None:
-        """Return nothing: rows are chosen by their positions, and the array is not copied."""
+        """Return None: rows are selected later, by their positions, without a copy of the array."""
 
 
 Key = str | ArrayLike
-"""What tells rows apart: the name of a column, or one key per row."""
+"""The keys of rows: the name of a column, or one key per row."""
 By = Key | SeveralColumns
-"""What tells groups apart."""
+"""The keys of groups."""
 
 
 def open_table(X: Any, selection: Selection, *keys: By | None, read: Callable[[Any], Any]) -> Table:
-    """Open an input as a table; an array is read by ``read``. Columns that are keys are no coordinates."""
+    """Open an input as a table; an array is read by ``read``. Columns of keys are not coordinates."""
     refuse_names(X)
     selection = replace(selection, keys=tuple(dict.fromkeys(name for key in keys for name in names_of(key))))
     engine = find_engine(X, selection, keys=True).load()
@@ -98,19 +98,19 @@ def open_table(X: Any, selection: Selection, *keys: By | None, read: Callable[[A
 
 
 def names_of(by: By | None) -> tuple[str, ...]:
-    """Return the columns that tell rows apart; none if that is told beside the rows."""
+    """Return the names of the columns of keys; none if the keys are given separately."""
     if isinstance(by, SeveralColumns):
         return by.names
     return (by,) if isinstance(by, str) else ()
 
 
 def keys_of(table: Table, key: Key, name: str) -> Keys:
-    """Return what tells the rows of a table apart."""
+    """Return the keys of the rows of a table."""
     return table.keys(key) if isinstance(key, str) else Keys.of_array(name, key, table.n)
 
 
 def people(table: Table, unit: Key, strict: Strict) -> InMemory:
-    """Return one vector for each person: the mean of that person's rows."""
+    """Return one row for each person: the mean of that person's rows."""
     keys = keys_of(table, unit, "privacy_unit")
     keys.insist()
     array = _averages(table, keys.codes, len(keys.values), strict)
@@ -120,15 +120,15 @@ def people(table: Table, unit: Key, strict: Strict) -> InMemory:
 def groups(
     table: Table, by: By, labels: Sequence[Any], unit: Key | None, strict: Strict, salt: str, contributions: int = 1
 ) -> tuple[str | tuple[str, ...], list[InMemory]]:
-    """Return what groups are told apart by, and the rows of each listed one; rows of others are left out.
+    """Return the name of the grouping column, and the rows of each listed group; rows of other groups are left out.
 
-    With a unit, one vector for each person and group: a person counts in so many of the listed groups at most.
+    With a unit, there is one row for each person in a group; a person contributes to at most ``contributions`` groups.
     """
     name_of_groups, places = _places(table, by, labels)
     persons = None if unit is None else keys_of(table, unit, "privacy_unit")
     listed = places != ABSENT
     part = table.only(listed)
-    if part is not None:  # what is in other rows does not matter, not even how long their vectors are
+    if part is not None:  # other rows are ignored, even the length of their vectors
         table, places = part, places[listed]
         persons = None if persons is None else Keys(persons.name, persons.codes[listed], persons.values)
     if persons is None:
@@ -146,13 +146,13 @@ def groups(
 
 
 def width_of_listed(table: Table, by: By, labels: Sequence[Any]) -> int:
-    """Return how many coordinates there are: as declared, or as the rows of listed groups have."""
+    """Return the number of coordinates: as declared, or found in the rows of listed groups."""
     part = table.only(_places(table, by, labels)[1] != ABSENT)
     return (table if part is None else part).width
 
 
 def _places(table: Table, by: By, labels: Sequence[Any]) -> tuple[str | tuple[str, ...], Ints]:
-    """Return what groups are told apart by, and for every row the place of its label in the list, or ABSENT."""
+    """Return the name of the grouping column, and for every row the index of its label in the list, or ABSENT."""
     if isinstance(by, SeveralColumns):
         return by.names, places_of_combinations([table.keys(name) for name in by.names], labels)
     keys = keys_of(table, by, "group")
@@ -160,7 +160,7 @@ def _places(table: Table, by: By, labels: Sequence[Any]) -> tuple[str | tuple[st
 
 
 def _pair_of_each_row(persons: Ints, places: Ints, who: Ints, where: Ints, size: int) -> Ints:
-    """Return for every row which pair of a person and one of ``size`` groups it is part of; ABSENT if of none."""
+    """Return for every row the index of its pair of a person and one of ``size`` groups; ABSENT if it has none."""
     pairs, own = np.append(who * size + where, -1), persons * size + places
     found = np.searchsorted(pairs[:-1], own)
     return np.where((places != ABSENT) & (pairs[found] == own), found, ABSENT)

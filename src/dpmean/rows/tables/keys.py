@@ -1,4 +1,4 @@
-"""What tells rows apart: the people they belong to, and the groups, as small whole numbers."""
+"""Keys of rows, which identify persons or groups, as small integers."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from dpmean.rows.tables.key_encoding import MISSING, encode, most_exact, refuse,
 
 ABSENT = -1
 UNTYPED = ("object", "Object", "Int128", "UInt128")
-"""What pandas and polars call columns that have no type in Arrow: the values of one may be of several kinds."""
+"""The names of pandas and polars types that Arrow does not have: a column may then hold values of several types."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Keys:
-    """One key per row: ``codes`` number the different ``values``; what is missing has code ABSENT.
+    """One key per row: ``codes`` are indices into the distinct ``values``; a missing key has code ABSENT.
 
-    Two keys are the same if ``encode`` says so. Columns of one type are numbered without asking it, with the same
-    result: in such a column different values are different keys.
+    Two keys are equal if ``encode`` returns equal bytes. In a column of one type, different values are different keys,
+    so ``encode`` is not needed there.
     """
 
     name: str
     codes: Ints
     values: Any
-    """A list, or an array of NumPy or of Arrow."""
+    """A list, a NumPy array or an Arrow array."""
     classes: tuple[str, ...] = ()
-    """The public names of the keys 0, 1, 2, ..., if there are any: labels may be these."""
+    """The public names of the keys 0, 1, 2, ..., if any; labels may be these names."""
 
     @staticmethod
     def of_column(name: str, column: Any) -> Keys:
@@ -46,7 +46,7 @@ class Keys:
         if pa.types.is_nested(kind) or (isinstance(kind, pa.BaseExtensionType) and not unique):
             refuse(words, in_words(kind))
         plain = column.cast(pa.string() if pa.types.is_null(kind) else kind)
-        if pa.types.is_decimal(kind) and kind.bit_width < 128:  # Arrow numbers the values of longer ones only
+        if pa.types.is_decimal(kind) and kind.bit_width < 128:  # Arrow's dictionary encoding needs 128 bits
             plain = plain.cast(pa.decimal128(kind.precision, kind.scale))
         if unique:
             plain = pa.chunked_array([chunk.storage for chunk in plain.chunks], kind.storage_type)
@@ -64,7 +64,7 @@ class Keys:
 
     @staticmethod
     def of_array(name: str, given: Any, n: int) -> Keys:
-        """Read one key per row from an array, a column or a sequence."""
+        """Read one key per row from an array, a column or another sequence."""
         keys = _read(name, given)
         if keys is None or len(keys.codes) != n:
             cure, argument = "give one key per row", name
@@ -75,45 +75,45 @@ class Keys:
         return keys
 
     def checked(self, words: str) -> Keys:
-        """Insist that the keys are of a kind that is supported: in a column of one type, the first tells."""
+        """Check that the type of the keys is supported; in a column of one type, the first key is enough."""
         if len(self.values):
             encode(self.values[0], words)
         return self
 
     def insist(self, where: Any = slice(None)) -> None:
-        """Insist that no key is missing, of some rows or of all."""
+        """Refuse missing keys, in the given rows or in all."""
         if np.any(self.codes[where] == ABSENT):
             raise DataError(
-                f"{self.name!r} is missing in some rows, so nothing was released: every row must say whose it is. "
-                "Fill it in, or remove those rows beforehand, where the number of rows is private, as "
-                'is so by default (neighbours="add-or-remove-one")'
+                f"{self.name!r} is missing in some rows, so nothing was released: every row needs the key of its "
+                "person. Fill it in, or remove those rows beforehand, where the number of rows is private (the "
+                'default, neighbours="add-or-remove-one")'
             )
 
     def written(self, code: int) -> bytes:
-        """Return a key as bytes, by its own value alone."""
+        """Return a key as bytes, which depend on its own value only."""
         return encode(self.values[code], self.name)
 
     def among(self, listed: Sequence[Any]) -> Ints:
-        """Return for every row its place in a public list of labels; ABSENT if it is not in the list.
+        """Return for every row the index of its key in a public list of labels; ABSENT if it is not listed.
 
-        A label names the keys that are written like it: 1 names 1, 1.0 and "1". Nothing else in the column matters.
+        A label matches keys with the same text form: 1 matches 1, 1.0 and "1". Other keys in the column do not matter.
         """
         return self.among_written(written_labels(listed))
 
     def among_written(self, labels: list[bytes]) -> Ints:
-        """Return the same for labels as they are written, which differ."""
+        """Return the same for encoded labels, which must be unique."""
         if self.classes:
             labels = self._as_classes(labels)
         table: Ints = np.append(_places(self.values, labels, self.name), ABSENT)
         return table[self.codes]
 
     def _as_classes(self, labels: list[bytes]) -> list[bytes]:
-        """Return labels with public names of classes as their numbers; what is a number stays one."""
+        """Return labels with the names of classes replaced by their numbers."""
         known = {name.encode(): b"%d" % place for place, name in enumerate(self.classes) if not name.isdecimal()}
         found = [known.get(label, label) for label in labels]
         if any(not label.isdigit() for label in found):
             raise ArgumentError(
-                f"groups: a label is no class of column {self.name!r}: there are {', '.join(self.classes[:20])}"
+                f"groups: a label is not a class of column {self.name!r}: there are {', '.join(self.classes[:20])}"
             )
         if len(set(found)) < len(found):
             raise ArgumentError("groups must differ: a class is listed twice, by its name and by its number")
@@ -121,7 +121,7 @@ class Keys:
 
 
 def written_labels(listed: Sequence[Any]) -> list[bytes]:
-    """Return how labels are written, and insist that they differ: in any column, whatever is in it."""
+    """Return encoded labels, and refuse labels that are equal, which does not depend on the data."""
     found: dict[bytes, Any] = {}
     for label in listed:
         code = b"".join(map(frame, map(write_label, label))) if isinstance(label, tuple) else write_label(label)
@@ -132,20 +132,20 @@ def written_labels(listed: Sequence[Any]) -> list[bytes]:
 
 
 def write_label(label: Any) -> bytes:
-    """Return how keys are written that a label of one column names."""
+    """Return the text form of the keys that a label of one column matches."""
     code = encode(int(label) if isinstance(label, float) and label.is_integer() else label, "groups")
     if code == MISSING:
-        raise ArgumentError(f"groups: {label!r} is a missing value, and rows without a label are in no group")
+        raise ArgumentError(f"groups: {label!r} is a missing value, and rows without a label belong to no group")
     return code[1:]
 
 
 def frame(word: bytes) -> bytes:
-    """Return a word after its length, so that words one after another are told apart."""
+    """Return a word with its length before it, so that concatenated words are unambiguous."""
     return len(word).to_bytes(8) + word
 
 
 def _places(values: Any, labels: list[bytes], name: str) -> Ints:
-    """Return for every key the place of the label that is written like it; ABSENT if there is none."""
+    """Return for every key the index of the label with the same text form; ABSENT if there is none."""
     kind = str(getattr(values, "type", ""))
     if kind in ("string", "large_string") or kind.lstrip("u").startswith("int"):
         import pyarrow as pa
@@ -162,7 +162,7 @@ def _places(values: Any, labels: list[bytes], name: str) -> Ints:
 
 
 def _read(name: str, given: Any) -> Keys | None:
-    """Read keys; None if they are not in one dimension."""
+    """Read keys; None if they are not one-dimensional."""
     if hasattr(given, "to_arrow") and hasattr(given, "dtype"):  # polars
         given = given.to_list() if str(given.dtype) in UNTYPED else given.to_arrow()
     if hasattr(given, "__arrow_c_array__") or hasattr(given, "combine_chunks"):  # pyarrow
@@ -175,11 +175,11 @@ def _read(name: str, given: Any) -> Keys | None:
         given = read_keys(given, name)
     if not hasattr(given, "__array__"):
         if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__iter__"):
-            kind = type(given).__name__  # and no more of it: it may hold keys
+            kind = type(given).__name__  # only the type: the object may hold keys
             raise ArgumentTypeError(f"{name} must name a column, or hold one key per row, got an object of type {kind}")
         return _of_objects(name, list(given))
     if hasattr(given, "tolist") and not isinstance(getattr(given, "dtype", np.dtype(object)), np.dtype):
-        return _of_objects(name, given.tolist())  # pandas: of integers beside a missing one NumPy would make floats
+        return _of_objects(name, given.tolist())  # pandas: NumPy would convert nullable integers to floats
     if isinstance(given, np.ma.MaskedArray):
         refuse(name, "a masked array")
     array = np.asarray(given)
@@ -201,10 +201,10 @@ def _check_floats(name: str, values: Any, kind: Any) -> None:
 
 
 def _of_objects(name: str, keys: list[Any]) -> Keys:
-    """Give objects numbers, one by one: what one of them is must not change what another is taken for.
+    """Assign numbers to objects one by one: the type of one object must not change how another is read.
 
-    Keys with the same text form are one key, so that 1 and "1" are one person: a reader that makes text of some numbers
-    only, as pandas does in large files, must not divide a person in two.
+    Keys with the same text form are one key, so 1 and "1" are one person: a reader that turns only some numbers into
+    text, as pandas does in large files, must not split a person in two.
     """
     kinds = set(map(type, keys))
     for plain in (str, int):
@@ -225,14 +225,14 @@ def _of_objects(name: str, keys: list[Any]) -> Keys:
 
 
 def _of_one_kind(name: str, keys: list[Any], plain: type) -> Keys:
-    """Give numbers to keys that are text, or integers; those that are missing are None."""
+    """Assign numbers to keys that are all text, or all integers; missing ones are None."""
     if plain is str:
-        with contextlib.suppress(ModuleNotFoundError, UnicodeEncodeError):  # Arrow is faster, but takes no odd text
+        with contextlib.suppress(ModuleNotFoundError, UnicodeEncodeError):  # Arrow is faster, but refuses invalid text
             import pyarrow as pa
 
             return Keys.of_column(name, pa.chunked_array([keys], pa.large_string()))
     seen: dict[Any, int] = {}
     codes = [ABSENT if key is None else seen.setdefault(key, len(seen)) for key in keys]
     if plain is int:
-        encode(min(seen), name), encode(max(seen), name)  # what is too long to be written
+        encode(min(seen), name), encode(max(seen), name)  # refuse integers with too many digits
     return Keys(name, np.array(codes, dtype=np.int64), list(seen))

@@ -1,4 +1,4 @@
-"""One vector per person: the mean of that person's rows, wherever in the table they are."""
+"""One vector per person: the mean of that person's rows, in any order of the table."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from dpmean.rows.missing_values import refuse_missing
 
 _ROWS = 4096
 _LARGEST = 1e308
-"""A sum of finite values stays finite."""
+"""The limit for sums, so that a sum of finite values stays finite."""
 
 
 def means_of_persons(
     blocks: Iterable[NDArray[Any]], persons: Ints, count: int, d: int, strict: NDArray[np.bool_]
 ) -> Floats:
-    """Average the rows of each person, column by column; ``persons`` numbers them, and rows below zero are left out.
+    """Average the rows of each person, column by column; ``persons`` has a number per row, and -1 leaves a row out.
 
-    A value that is not finite is left out of its mean, and a mean of nothing is NaN; in ``strict`` columns it is an
-    error. What becomes of one person depends on no other's rows, nor on how rows come in blocks.
+    Non-finite values are left out of a mean, and a mean without values is NaN; in ``strict`` columns non-finite values
+    are an error. The mean of one person does not depend on other persons' rows, nor on the division into blocks.
     """
     room = _room(count, d)
     if room is None:
         raise DataError(
             "there is not enough memory for one vector of each person, so nothing was released: use fewer columns, or "
-            "a machine with more"
+            "a machine with more memory"
         )
     (sums, counts), start = room, 0
     for block in blocks:
@@ -47,7 +47,7 @@ def means_of_persons(
 
 
 def _room(count: int, d: int) -> tuple[Floats, Ints] | None:
-    """Return room for sums and counts; None if there is none, as NumPy's own error tells how many persons there are."""
+    """Allocate sums and counts; None if memory is short, as NumPy's own error would reveal the number of persons."""
     try:
         return np.zeros((count, d)), np.zeros((count, d), dtype=np.int64)
     except MemoryError:

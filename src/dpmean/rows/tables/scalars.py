@@ -1,4 +1,4 @@
-"""Numbers of which nobody declared the type: each is read by itself, whatever stands beside it."""
+"""Numbers without a declared type: each object is converted independently of the others."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _VECTORS = (list, tuple, np.ndarray)
 
 
 def read_objects(values: Sequence[Any]) -> list[Any] | Floats | None:
-    """Read objects of Python as numbers, or as vectors of numbers; None if they are neither, and all of one kind.
+    """Read Python objects as numbers or as vectors of numbers; None if they are neither, and all of one type.
 
-    Objects of several kinds are a TypeError: a library would find a type for all of them together.
+    Mixed types raise a TypeError, as a library would otherwise look for one common type.
     """
     if any(isinstance(value, _VECTORS) for value in values):
         return [None if is_missing(value) else vector(value) for value in values]
@@ -29,7 +29,7 @@ def read_objects(values: Sequence[Any]) -> list[Any] | Floats | None:
 
 
 def vector(value: Any) -> Floats:
-    """Return one vector of numbers; a TypeError if it is none."""
+    """Return one vector of numbers; raise a TypeError if the value is not a vector."""
     if not isinstance(value, _VECTORS):
         raise TypeError("not a vector")
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "fiub":

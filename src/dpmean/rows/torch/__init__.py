@@ -1,1 +1,1 @@
-"""Rows of tensors."""
+"""Rows of PyTorch tensors."""

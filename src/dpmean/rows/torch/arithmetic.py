@@ -1,6 +1,6 @@
-"""The loops of ``numba_kernels`` as operations on tensors: whatever device they are on, the same whole numbers.
+"""The loops of ``numba_kernels`` as tensor operations: they return the same integers on every device.
 
-Every operation on floats is a single IEEE operation on float64, in the order of the loops; none may be contracted.
+Every operation on floats is a single IEEE float64 operation, in the order of the loops; operations must not be fused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SMALLEST_EXPONENT = -900
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Arithmetic:
-    """What rows of one domain become, on one device."""
+    """The arithmetic on rows of one domain, on one device."""
 
     torch: Any
     device: Any
@@ -31,11 +31,11 @@ class Arithmetic:
     first_rung: Tensor
     rungs: Tensor
     lines: Tensor
-    """What a missing value becomes before rows are shortened; if they are mapped, lower, upper, middle and scale."""
+    """The replacement for missing values; if rows are mapped, also the lower bounds, upper bounds, middles, scales."""
 
     @staticmethod
     def on(device: Any, domain: Domain) -> Arithmetic:
-        """Prepare a device."""
+        """Prepare the arithmetic on a device."""
         import torch
 
         lines = torch.as_tensor(np.ascontiguousarray(domain.lines[:, : domain.d]), device=device)
@@ -43,7 +43,7 @@ class Arithmetic:
 
     @property
     def bits(self) -> int:
-        """How many bits a coordinate may have."""
+        """The number of bits of a coordinate."""
         return norm_bits(self.domain.d)
 
     def there(self, array: Any) -> Tensor:
@@ -51,11 +51,11 @@ class Arithmetic:
         return self.torch.as_tensor(np.ascontiguousarray(array), device=self.device)
 
     def readable(self, rows: Tensor) -> Tensor:
-        """Return where there is a value."""
+        """Return where values are finite."""
         return rows.to(self.torch.float64).isfinite()
 
     def those_that_count(self, rows: Tensor) -> Tensor:
-        """Return the rows that no missing value leaves out."""
+        """Return the complete rows: those that no missing value drops."""
         if not self.domain.dropped:
             return rows
         counted = self.readable(rows[:, list(self.domain.dropped)]).all(dim=1)
@@ -75,7 +75,7 @@ class Arithmetic:
         return ((exponent + 1023) << 52).view(self.torch.float64)
 
     def own_unit(self, differences: Tensor) -> tuple[Tensor, Tensor]:
-        """Return total and exponent of each row (``_own_unit``); a total without meaning where one is not finite."""
+        """Return total and exponent of each row (``_own_unit``); the total of a non-finite row has no meaning."""
         largest = differences.abs().amax(dim=1)
         exponent = ((largest.view(self.torch.int64) >> 52) - 1023).clamp(min=_SMALLEST_EXPONENT)
         scale = self.power(self.bits - 1 - exponent.clamp(max=1023))
@@ -83,7 +83,7 @@ class Arithmetic:
         return (wholes * wholes).sum(dim=1), exponent
 
     def _truncated(self, values: Tensor) -> Tensor:
-        """Cut to whole numbers of so many bits (``_within``); what is not finite becomes the limit."""
+        """Truncate to integers of ``bits`` bits (``_within``); non-finite values become the limit."""
         limit = 2.0**self.bits - 1.0
         values = self.torch.where(values < limit, values, limit)
         values = self.torch.where(values > -limit, values, -limit)
@@ -101,7 +101,7 @@ class Arithmetic:
         return torch.where(total == 0, numba_kernels.BELOW_ALL_RUNGS, found)
 
     def enter(self, rows: Tensor) -> Tensor:
-        """Return rows of the user within the bound, in working units (``_enter``)."""
+        """Bring the user's rows within the bound, and return them in working units (``_enter``)."""
         rows = rows.to(self.torch.float64) if self.domain.maps_last else self.working(rows)
         finite = rows.isfinite()
         if not self.domain.impute and not bool(finite.all()):
@@ -120,11 +120,11 @@ class Arithmetic:
         return self.torch.where(short[:, None], rows, moved)
 
     def _divided(self, number: float, by: Tensor) -> Tensor:
-        """Divide a number by others, rounded once: ``number / by`` would multiply it by the rounded ``1 / by``."""
+        """Divide with one rounding: ``number / by`` would multiply the number by the rounded ``1 / by``."""
         return self.torch.full_like(by, number) / by
 
     def in_units(self, differences: Tensor, per_unit: Any) -> tuple[Tensor, Tensor]:
-        """Return rows in whole units and their squared lengths (``_in_units``)."""
+        """Return rows as integers in the given unit, and their squared norms (``_in_units``)."""
         wholes = self._truncated(differences * per_unit)
         return wholes, (wholes * wholes).sum(dim=1)
 
@@ -143,9 +143,9 @@ class Arithmetic:
             factor = torch.where(long, factor * (1.0 - 2.0**-40), factor)
 
     def stretch(self, squared: Tensor, length: int) -> Tensor:
-        """Return the factors that make rows of these squared lengths directions (``_stretch``)."""
+        """Return the factors that turn rows of these squared norms into directions (``_stretch``)."""
         norm = squared.to(self.torch.float64).sqrt().to(self.torch.int64)
-        for _ in range(2):  # a root in floats is at most one or two short
+        for _ in range(2):  # the root in floats is too small by at most two
             norm = norm + (norm * norm < squared)
         return self.torch.div(length, norm.clamp(min=1), rounding_mode="floor")
 

@@ -1,6 +1,6 @@
-"""Rows of a tensor, worked on where they are, block by block: only whole numbers leave a device.
+"""Rows of a tensor, processed on their device in blocks: only integer totals leave the device.
 
-This is one file because it answers every question there is, each in a few operations on tensors.
+This is one file because it answers every query, each in a few tensor operations.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from dpmean.rows.block_query import Kernel, bin_sums, innermost, room
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
 
-_BLOCK_BYTES = 64 << 20  # of a block in float64: a GPU has room for some of them
+_BLOCK_BYTES = 64 << 20  # bytes of a block in float64: a GPU has memory for several
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorRows:
-    """The rows of a tensor, seen through a domain, and worked on where they are."""
+    """The rows of a tensor with a domain applied, processed on their device."""
 
     tensor: Tensor
     domain: Domain
@@ -53,32 +53,32 @@ class TensorRows:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.tensor.shape[0])
 
     @property
     def d(self) -> int:
-        """How many coordinates a row has."""
+        """The number of coordinates of a row."""
         return int(self.tensor.shape[1])
 
     def take(self, positions: Ints) -> TensorRows:
-        """Return the rows at the given positions, on the same device, without those that do not count."""
+        """Return the complete rows among those at the given positions, on the same device."""
         return self.at(self.does.there(positions)).counted()
 
     def counted(self) -> TensorRows:
-        """Return the rows that count, in the same order."""
+        """Return the complete rows, in the same order."""
         return replace(self, tensor=self.does.those_that_count(self.tensor)) if self.domain.dropped else self
 
     def at(self, positions: Tensor) -> TensorRows:
-        """Return the rows at positions that are on the device themselves."""
+        """Return the rows at positions that are given as a tensor on the device."""
         return replace(self, tensor=self.tensor[positions])
 
     def through(self, domain: Domain) -> TensorRows:
-        """Return the same rows, seen through another domain."""
+        """Return the same rows with another domain."""
         return replace(self, domain=domain)
 
     def held(self) -> TensorRows:
-        """Return these rows: they can be read again and again."""
+        """Return these rows, which can be read many times."""
         return self
 
     @overload
@@ -92,7 +92,7 @@ class TensorRows:
     @overload
     def answer(self, query: Bins) -> BinSums: ...
     def answer(self, query: Query) -> Total:
-        """Return the exact total over all rows that a query asks for."""
+        """Return the exact answer to a query over all rows."""
         match query:
             case Distances():
                 return cumulated(self._count(self._distances(query), query.points))
@@ -104,7 +104,7 @@ class TensorRows:
                 return self._by_coordinate(query)
             case (
                 Columns() | Octaves() | Squares() | BallSquares()
-            ):  # asked of samples alone, which the host has loops for
+            ):  # used for samples only: the loops of the host answer them
                 return self._on_host().answer(query)
             case Ball():
                 return self._ball(query)
@@ -156,7 +156,7 @@ class TensorRows:
         return ShellSums(inner, outer)
 
     def _by_shell(self, wholes: Tensor, squared: Tensor, shells: Shells, sums: Tensor) -> None:
-        """Add rows within the largest ball to the sums of their shells; a negative length leaves a row out."""
+        """Add rows within the largest ball to the sums of their shells; a negative squared norm leaves a row out."""
         torch, balls = self.does.torch, len(shells.radii)
         shell = sum((squared <= radius**2).to(torch.int64) for radius in shells.radii)
         shell = torch.where(squared < 0, -1, shell)
@@ -168,7 +168,7 @@ class TensorRows:
                 sums[1, s] += (mine * factor[:, None]).sum(dim=0)
 
     def _outside(self, given: Tensor, centre: Tensor, shells: Shells, sums: Tensor) -> None:
-        """Add rows that must be looked at: brought within the bound, and by direction if outside all balls."""
+        """Bring rows within the bound, and add them; of rows outside of all balls, add the direction only."""
         differences = self.does.enter(given) - centre
         wholes, squared = self.does.in_units(differences, 1.0 / shells.unit)
         far = squared > shells.radii[0] ** 2
@@ -209,7 +209,7 @@ class TensorRows:
             yield self._entered(rows, centre, inmost)[1] - view.low
 
     def _entered(self, given: Tensor, centre: Tensor, inmost: int) -> tuple[Tensor, Tensor]:
-        """Return rows, brought within the bound, and the rungs of their distances; most are within it for certain."""
+        """Bring rows within the bound; return them and the rungs of their distances. Most need no change."""
         rows = self.does.working(given)
         total, exponent = self.does.own_unit(rows - centre)
         rung = self.does.rung(total, exponent)
@@ -269,7 +269,7 @@ class TensorRows:
     # --- blocks ----------------------------------------------------------------------------------------------
 
     def _places(self, count: int) -> Iterator[tuple[int, Tensor]]:
-        """Yield rows as they were given, some at a time, with their first position."""
+        """Yield the rows in the user's units, some at a time, with their first position."""
         step = self.block_rows or max(1, _BLOCK_BYTES // (8 * self.d))
         for start in range(0, count, step):
             yield start, self.tensor[start : min(start + step, count)]
@@ -294,17 +294,17 @@ class TensorRows:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorPlaces:
-    """For many values of each row, the first point not below it: one column of ``indices`` per value."""
+    """For several values per row, the index of the first point that is not below it: one column of ``indices`` each."""
 
     indices: Tensor
     does: Arithmetic
 
     def count_at_most(self, index: Ints) -> Ints:
-        """Count in every column."""
+        """Count, in every column, the entries at or below its index."""
         found: Ints = (self.indices <= self.does.there(index)).sum(dim=0).cpu().numpy()
         return found
 
 
 def cumulated(counts: Ints) -> Histogram:
-    """Return a histogram of counts at each place of the ladder."""
+    """Return the histogram with the given count on each rung of the ladder."""
     return Histogram(np.cumsum(counts, axis=1))

@@ -1,4 +1,4 @@
-"""Rows of a tensor on a GPU that most questions read once, in a kernel; what kernels do not know is left to blocks."""
+"""Rows of a GPU tensor: most queries read them once, in one kernel; other queries are answered in blocks."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from dpmean.rows.torch import launch
 from dpmean.rows.torch.arithmetic import Tensor
 from dpmean.rows.torch.blocks import TensorRows, cumulated
 
-_FEW = 4096  # rows that must be looked at one by one: the loops of the host are faster than a device
+_FEW = 4096  # up to this many rows that kernels leave out, the loops of the host are faster than the device
 
 
 def read_once(rows: TensorRows) -> TensorRows | RowsReadOnce:
-    """Return rows that kernels read, if they know such rows."""
+    """Return rows that kernels read, if kernels support such rows."""
     numbers = str(rows.tensor.dtype) != "torch.bool"
     return RowsReadOnce(rows) if numbers and launch.knows(rows.n, rows.d) else rows
 
@@ -43,38 +43,38 @@ def read_once(rows: TensorRows) -> TensorRows | RowsReadOnce:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsReadOnce:
-    """The rows of a tensor, whose blocks answer what kernels cannot."""
+    """The rows of a tensor, read by kernels; ``blocks`` answers the queries that kernels do not support."""
 
     blocks: TensorRows
     lengths: dict[int, Ints] = field(init=False, default_factory=dict)
-    """What a question about pairs has found out beside: distances from the origin, by the first rung."""
+    """By-products of queries about pairs: counts of distances from the origin, by the first rung."""
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.blocks.n
 
     @property
     def d(self) -> int:
-        """How many coordinates a row has."""
+        """The number of coordinates of a row."""
         return self.blocks.d
 
     @property
     def domain(self) -> Domain:
-        """Through what the rows are seen."""
+        """The domain that is applied to the rows."""
         return self.blocks.domain
 
     def take(self, positions: Ints) -> RowsReadOnce | TensorRows:
-        """Return the rows at the given positions, on the same device; kernels do not know what no rows are."""
+        """Return the rows at the given positions, on the same device; kernels do not support zero rows."""
         taken = self.blocks.take(positions)
         return RowsReadOnce(taken) if taken.n else taken
 
     def through(self, domain: Domain) -> RowsReadOnce:
-        """Return the same rows, seen through another domain."""
+        """Return the same rows with another domain."""
         return RowsReadOnce(self.blocks.through(domain))
 
     def held(self) -> RowsReadOnce:
-        """Return these rows: they can be read again and again."""
+        """Return these rows, which can be read many times."""
         return self
 
     @overload
@@ -88,7 +88,7 @@ class RowsReadOnce:
     @overload
     def answer(self, query: Bins) -> BinSums: ...
     def answer(self, query: Query) -> Total:
-        """Return the exact total over all rows that a query asks for."""
+        """Return the exact answer to a query over all rows."""
         match query:
             case Distances():
                 return self._distances(query)
@@ -109,7 +109,7 @@ class RowsReadOnce:
         return added
 
     def _shells(self, shells: Shells) -> ShellSums:
-        """Add up rows and their directions, shell by shell, without waiting for it."""
+        """Start adding up rows and their directions, shell by shell, and return without waiting."""
         roomy = shells.radii[0] * shells.unit < room(self.domain, shells.centre)
         if not roomy or len(shells.radii) != launch.MOST_BALLS:
             return self.blocks.answer(shells)
@@ -134,7 +134,7 @@ class RowsReadOnce:
         return cumulated(counts if odd is None else counts + self._of_some(odd, view))
 
     def _pairs(self, view: Pairs) -> Histogram:
-        """Count pairs if no row is shortened for certain; otherwise blocks do."""
+        """Count pairs in a kernel if certainly no row is shortened; otherwise in blocks."""
         half, origin = self.n // 2, Distances(np.zeros(self.d), view.low, view.points)
         if half:
             both, inmost = self.blocks.tensor[: 2 * half], innermost(self.domain, origin)
@@ -146,7 +146,7 @@ class RowsReadOnce:
         return self.blocks.answer(view)
 
     def _of_some(self, positions: Tensor, question: Distances | Ball | Shells) -> Ints:
-        """Answer for the rows that a kernel left out: few of them on the host, many where they are."""
+        """Answer for the rows that a kernel left out: for few of them on the host, for many on the device."""
         kernel, torch = Kernel(question, self.domain), self.blocks.does.torch
         total = kernel.zeros()
         if positions is None:

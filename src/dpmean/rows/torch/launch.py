@@ -1,4 +1,4 @@
-"""Questions to all rows on a device, asked of kernels (``fused``): sizes, memory for answers, copies to the host."""
+"""Launching GPU kernels for queries over all rows: tile sizes, memory for answers, copies to the host."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from dpmean.queries.totals import ShellSums
 from dpmean.rows.torch import triton_kernels
 from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
 
-_WIDEST = 1024  # columns: more do not fit a kernel
-_MOST_ROWS = 1 << 30  # more are not counted in 32 bits
+_WIDEST = 1024  # columns: more do not fit in a kernel
+_MOST_ROWS = 1 << 30  # more cannot be counted in 32 bits
 MOST_BALLS = 2
-"""Shells of more balls are left to operations on blocks; estimators ask for them where rows are few."""
+"""Queries with more balls are answered in blocks; estimators use them for few rows only."""
 HALF_AN_OCTAVE = RADII_PER_OCTAVE // 2
-"""By so much the ladder of pairs begins above that of rows."""
-_BELOW_ALL = -(1 << 30)  # rungs of a kernel, which have 32 bits
-_ELEMENTS = 4096  # of a tile for one warp: some registers for each thread
+"""The ladder of pairs begins this many rungs above that of rows."""
+_BELOW_ALL = -(1 << 30)  # below all rungs in a kernel, which have 32 bits
+_ELEMENTS = 4096  # values in the tile of one warp: some registers for each thread
 _ROWS_TO_COUNT, _ROWS_TO_ADD = 8, 4  # for each warp
-_WARPS_TO_COUNT, _WARPS_TO_ADD = 2, 1  # few wait for each other
+_WARPS_TO_COUNT, _WARPS_TO_ADD = 2, 1  # few, so that warps do not wait for each other
 _PROGRAMS_TO_COUNT, _PROGRAMS_TO_ADD = 8, 16  # for each core of the device
 _LINE_BYTES = 128
 _LONGEST_SPAN = 64
-_FEW_ROWS = 1 << 16  # so many share one line of totals; more get several, which are added up afterwards
+_FEW_ROWS = 1 << 16  # up to this many share one line of totals; more use several, which are added up afterwards
 _COPIES, _FEW_COPIES = 64, 8
 
 
 def knows(n: int, d: int) -> bool:
-    """Whether kernels can read that many rows and columns."""
+    """Whether kernels support this number of rows and columns."""
     return d <= _WIDEST and n < _MOST_ROWS
 
 
 @lru_cache(maxsize=64)
 def _shape(d: int, size: int, most: int, warps: int) -> dict[str, int]:
-    """Return the shape of a tile: so many rows, or fewer if they are wide, for each of some warps."""
+    """Return the shape of a tile: at most ``most`` rows for each warp, fewer if rows are wide."""
     width = max(16, 1 << (d - 1).bit_length())
     rows = max(1, min(most, _ELEMENTS // width)) * warps
     return {"D": d, "WIDTH": width, "PIECE": min(width, _LINE_BYTES // size), "BLOCK_N": rows, "num_warps": warps}
@@ -46,14 +46,14 @@ def _shape(d: int, size: int, most: int, warps: int) -> dict[str, int]:
 
 @lru_cache(maxsize=64)
 def _cores(device: Any) -> int:
-    """Return how many cores a device has."""
+    """Return the number of multiprocessors of a device."""
     import torch
 
     return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
 
 
 def _packed(does: Arithmetic, centre: Any, floats: tuple[float, ...], wholes: tuple[int, ...]) -> Tensor:
-    """Bring public numbers to the device in one copy: a centre, and what is beside it."""
+    """Copy public numbers to the device at once: a centre, floats and integers."""
     d, beside = len(centre), len(centre) + len(floats)
     line = np.empty(beside + len(wholes))
     line[:d], line[d:beside] = centre, floats
@@ -62,10 +62,10 @@ def _packed(does: Arithmetic, centre: Any, floats: tuple[float, ...], wholes: tu
 
 
 def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: int) -> tuple[Ints, Any]:
-    """Return how many rows, or pairs, are at each place of the ladder of a view, and the positions of those left out.
+    """Count rows, or pairs, on each rung of the ladder of a view; also return the positions of rows left out.
 
-    ``inmost`` is the rung up to which a row is not shortened for certain; others are left out. None: there are none.
-    With pairs, a second line tells how long their rows are, on a ladder that begins half an octave further down.
+    Rows up to rung ``inmost`` are certainly not shortened; others are left out. The positions are None if there are
+    none. For pairs, a second line counts the norms of their rows, on a ladder that begins half an octave lower.
     """
     torch, device, paired = does.torch, rows.device, isinstance(view, Pairs)
     n, d = (len(rows) // 2 if paired else len(rows)), int(rows.shape[1])
@@ -84,10 +84,10 @@ def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: 
 
 
 def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callable[[], tuple[Ints, Any]]:
-    """Begin to add up rows, and return what waits for the sums.
+    """Start adding up rows, and return a function that waits for the sums.
 
-    These are the sum of the rows within the smaller ball, and the positions of those outside all balls, or None; with
-    shells, also the sums of the rows between the balls, and of their directions.
+    It returns the sum of the rows within the smaller ball, and the positions of those outside of all balls, or None;
+    with shells, also the sums of the rows between the balls, and of their directions.
     """
     torch, device, (n, d) = does.torch, rows.device, rows.shape
     large, small, length = _limits(question)
@@ -95,7 +95,7 @@ def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callabl
     shape = _shape(d, rows.element_size(), _ROWS_TO_ADD, _WARPS_TO_ADD)
     tiles = -(-n // shape["BLOCK_N"])
     programs = min(tiles, _cores(device) * _PROGRAMS_TO_ADD)
-    room = -(-tiles // programs) * shape["BLOCK_N"]  # for what one program may list
+    room = -(-tiles // programs) * shape["BLOCK_N"]  # positions that one program may list
     limits = (small**2, large**2, length, span, room)
     numbers = _packed(does, question.centre, (1.0 / question.unit, 2.0**does.bits - 1.0), limits)
     lines = _COPIES if n > _FEW_ROWS else _FEW_COPIES
@@ -120,7 +120,7 @@ def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callabl
 
 
 def _limits(question: Ball | Shells) -> tuple[int, int, int]:
-    """Return the radii of the larger and the smaller ball, and the length of directions, 0 if there is one ball."""
+    """Return the radii of the larger and the smaller ball, and the norm of directions, or 0 if there is one ball."""
     if isinstance(question, Ball):
         return question.radius, question.radius, 0
     large, small = question.radii
@@ -129,7 +129,7 @@ def _limits(question: Ball | Shells) -> tuple[int, int, int]:
 
 @final
 class Arriving(ShellSums):
-    """Sums that a device is still at work on: whoever looks at them first waits."""
+    """Sums that a device is still computing: the first access waits for them."""
 
     __slots__ = ("_sums",)
 
@@ -140,10 +140,10 @@ class Arriving(ShellSums):
 
     @property
     def inner(self) -> Ints:
-        """The rows, by shell."""
+        """The sums of rows, by shell."""
         return self._sums()[0]
 
     @property
     def outer(self) -> Ints:
-        """The directions, by shell."""
+        """The sums of directions, by shell."""
         return self._sums()[1]

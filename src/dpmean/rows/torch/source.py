@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as rows: on a GPU they stay there, on a CPU numpy sees the same memory."""
+"""PyTorch tensors as rows: GPU tensors stay on the GPU, and CPU tensors share their memory with NumPy."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def open_source(tensor: Any, selection: Selection) -> Source:  # noqa: ARG001  o
         return TensorSource(tensor)
     if tensor.device.type != "cpu":
         raise ArgumentTypeError(
-            f"tensors on {tensor.device.type} have no exact float64: move X to a CPU or CUDA device"
+            f"X is on {tensor.device.type}, which has no exact float64: move it to a CPU or CUDA device"
         )
     return TensorSource(tensor) if tensor.dtype == torch.bfloat16 else InMemory(tensor.numpy())
 
 
 def open_table(tensor: Any, selection: Selection) -> ArrayTable:  # noqa: ARG001
-    """Read a tensor on a CPU as a table: keys are given beside it."""
+    """Read a CPU tensor as a table; its keys are given separately."""
     import torch
 
     rows = _rows_of(tensor)
     if rows.device.type != "cpu":
         raise ArgumentTypeError(
-            f"people and groups are told apart on a CPU, got a tensor on {rows.device.type}: give X.cpu()"
+            f"persons and groups need a tensor on a CPU, got a tensor on {rows.device.type}: give X.cpu()"
         )
     return ArrayTable((rows.float() if rows.dtype == torch.bfloat16 else rows).numpy())
 
 
 def read_keys(tensor: Any, name: str) -> NDArray[Any]:
-    """Return keys as an array; what NumPy does not know is refused."""
+    """Return keys as an array; refuse types that NumPy does not have."""
     if str(tensor.dtype) == "torch.bfloat16":
         refuse(name, "bfloat16 numbers")
     if fault := _unlike_numbers(tensor).partition(":")[0] or "a meta tensor" * tensor.is_meta:
@@ -67,7 +67,7 @@ def _rows_of(tensor: Any) -> Tensor:
     if tensor.ndim not in (1, 2):
         raise DataError(
             f"X must have shape (n, d), or (n,) for one dimension, got {tensor.ndim} dimensions: "
-            "flatten each row with X.reshape(len(X), -1), say"
+            "flatten each row, for example with X.reshape(len(X), -1)"
         )
     tensor = tensor[:, None] if tensor.ndim == 1 else tensor
     if not tensor.shape[1]:
@@ -76,7 +76,7 @@ def _rows_of(tensor: Any) -> Tensor:
 
 
 def _unlike_numbers(tensor: Any) -> str:
-    """Return what is wrong with the kind of a tensor, and the cure; nothing if it can be read."""
+    """Return why a tensor of this kind cannot be read, and the cure; empty if it can."""
     import torch
 
     if not isinstance(tensor, torch.Tensor):
@@ -86,7 +86,7 @@ def _unlike_numbers(tensor: Any) -> str:
         return f"a {layout} tensor: {'use X.to_dense()' if layout.startswith('sparse') else 'convert it'}"
     if tensor.dtype.is_complex:
         return f"{tensor.dtype}: convert it"
-    if tensor.dtype.is_floating_point and tensor.dtype.itemsize < 2:  # neither numpy nor our kernels know them
+    if tensor.dtype.is_floating_point and tensor.dtype.itemsize < 2:  # supported neither by NumPy nor by our kernels
         return f"{tensor.dtype}: use X.to(torch.float32)"
     return ""
 
@@ -102,15 +102,15 @@ class TensorSource:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         return int(self.tensor.shape[0]), int(self.tensor.shape[1])
 
     def rows(self, domain: Domain) -> Rows:
-        """Return the rows as they are seen through a domain."""
+        """Return the rows with a domain applied."""
         if self.tensor.device.type == "cpu":
             return MemoryRows(Widened(self.tensor), domain)
         rows = TensorRows(self.tensor, domain)
-        if domain.dropped:  # kernels know of no rows that do not count
+        if domain.dropped:  # kernels cannot drop rows
             return rows
         try:
             from dpmean.rows.torch.fused import read_once
@@ -122,13 +122,13 @@ class TensorSource:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Widened:
-    """A tensor on a CPU, of a type that numpy lacks; it gives some of its rows as float32."""
+    """A CPU tensor of a type that NumPy lacks; rows that are indexed are returned as float32."""
 
     tensor: Tensor
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and how many columns there are."""
+        """The number of rows and of columns."""
         return int(self.tensor.shape[0]), int(self.tensor.shape[1])
 
     def __len__(self) -> int:

@@ -1,11 +1,11 @@
-"""The questions that read all rows, each as one kernel for a GPU: rows are read once and nothing is kept of them.
+"""Queries over all rows, each as one GPU kernel: rows are read once, and no row is stored.
 
-Floats are subtracted, divided by scales and multiplied by powers of two, so that nothing can be contracted.
-A tile of rows has three axes, pieces of a row by rows by columns of a piece, of which the last is one cache line: then
-some rows share a group of threads, and few steps add up the squares of a row.
-Addresses are computed in 64 bits: a column may begin more than 2^31 numbers after the first one.
+Floats are only subtracted, divided by scales and multiplied by powers of two, so no operations can be fused.
+A tile of rows has three axes: pieces of a row, rows, and the columns of a piece, which are one cache line. So several
+rows share a group of threads, and the squares of a row are added up in few steps.
+Addresses are computed in 64 bits: a column may begin more than 2^31 elements after the first one.
 
-This is one file because kernels are compiled from the source of all that they call, and share almost all of it.
+This is one file because kernels are compiled together with the functions that they call, and share almost all of them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import triton.language as tl
 from dpmean.numerics.grid import RADII_PER_OCTAVE
 
 HALF_AN_OCTAVE = tl.constexpr(RADII_PER_OCTAVE // 2)
-"""By so much the ladder of pairs begins above that of rows."""
+"""The ladder of pairs begins this many rungs above that of rows."""
 
 
 @triton.jit
 def _lines(WIDTH: tl.constexpr, PIECE: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Return the row of each line of a tile: first come the first pieces of all rows, then the second ones."""
+    """Return the row of each line of a tile: the first pieces of all rows come first, then the second ones."""
     return tl.arange(0, WIDTH // PIECE * BLOCK_N) % BLOCK_N
 
 
@@ -29,9 +29,9 @@ def _lines(WIDTH: tl.constexpr, PIECE: tl.constexpr, BLOCK_N: tl.constexpr):
 def _tile(
     x, rows, here, stride_n, stride_d, D: tl.constexpr, WIDTH: tl.constexpr, PIECE: tl.constexpr, BLOCK_N: tl.constexpr
 ):
-    """Load rows, given for each line, as (pieces, rows, columns); what is not there is zero.
+    """Load rows, given for each line, as (pieces, rows, columns); absent values are zero.
 
-    Loaded in this order, all pieces of a row are with the same threads.
+    In this order, all pieces of a row are loaded by the same threads.
     """
     pieces = tl.arange(0, WIDTH // PIECE * BLOCK_N) // BLOCK_N * PIECE
     columns = pieces[:, None] + tl.arange(0, PIECE)[None, :]
@@ -47,7 +47,7 @@ def _tile(
 def _from(
     x, start, n, stride_n, stride_d, D: tl.constexpr, WIDTH: tl.constexpr, PIECE: tl.constexpr, BLOCK_N: tl.constexpr
 ):
-    """Load rows one after another."""
+    """Load consecutive rows."""
     rows = start + _lines(WIDTH, PIECE, BLOCK_N)
     return _tile(x, rows, rows < n, stride_n, stride_d, D, WIDTH, PIECE, BLOCK_N)
 
@@ -69,9 +69,9 @@ def _line(numbers, D: tl.constexpr, WIDTH: tl.constexpr, PIECE: tl.constexpr, ot
 
 @triton.jit
 def _working(tile, lines, MAPPED: tl.constexpr, D: tl.constexpr, WIDTH: tl.constexpr, PIECE: tl.constexpr):
-    """Return a tile in working units: finite values clamped, minus the middle, over the scale; others as they are.
+    """Return a tile in working units: finite values are clamped and scaled around the middle; others are unchanged.
 
-    A division of float64 is rounded once. Columns that are not there stay zero.
+    A float64 division is rounded once. Absent columns stay zero.
     """
     values = tile.to(tl.float64)
     if MAPPED:
@@ -84,13 +84,13 @@ def _working(tile, lines, MAPPED: tl.constexpr, D: tl.constexpr, WIDTH: tl.const
 
 @triton.jit
 def _whole(numbers, place: tl.constexpr):
-    """Load a whole number that lies among floats."""
+    """Load an integer that is stored among floats."""
     return tl.load(numbers + place).to(tl.int64, bitcast=True)
 
 
 @triton.jit
 def _rung(differences, first_rung, rungs, BITS: tl.constexpr):
-    """Return the rung of each row, far below all others for zero, and far above them for what is not finite."""
+    """Return the rung of each row: far below all others for zero, and far above them for non-finite rows."""
     upper = (differences.to(tl.int64, bitcast=True) >> 32).to(tl.int32)  # sign, exponent, and the first digits
     farthest = tl.max(tl.max(upper & 0x7FFFFFFF, axis=0), axis=1)
     exponent = tl.maximum((farthest >> 20) - 1023, -900)
@@ -127,10 +127,10 @@ def count_rows(
     PIECE: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Write the place of each row on the ladder, or of each pair, and count them; ``beyond + 1`` must be looked at.
+    """Write and count the place of each row, or pair, on the ladder; place ``beyond + 1`` is left to the caller.
 
-    A pair is a row and the one that comes n rows later; a second line counts the lengths of all these rows, from half
-    an octave further down. The next rows are on their way while some are worked on.
+    A pair is a row and the one n rows later; a second line counts the norms of all these rows, on a ladder that begins
+    half an octave lower. The next rows are loaded while the current ones are processed.
     """
     low, inmost, beyond = _whole(numbers, D).to(tl.int32), _whole(numbers, D + 1), _whole(numbers, D + 2).to(tl.int32)
     inmost = inmost.to(tl.int32)
@@ -179,9 +179,9 @@ def add_core(
     PIECE: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Add up rows within a ball, and list the others; every program has a list of its own if there is a ring.
+    """Add up rows within a ball, and list the others; if there is a ring, every program has its own list.
 
-    Some tiles at a time are added up in 32 bits, where they fit.
+    Several tiles at a time are added up in 32 bits, as long as they fit.
     """
     columns = tl.arange(0, WIDTH // PIECE)[:, None] * PIECE + tl.arange(0, PIECE)[None, :]
     middle = _line(numbers, D, WIDTH, PIECE, 0.0)
@@ -230,9 +230,9 @@ def add_ring(
     PIECE: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Add up listed rows that lie in the ring between two balls, and their directions; list those outside.
+    """Add up listed rows in the ring between two balls, and their directions; list those outside.
 
-    Their list follows those of ``add_core``, from as many programs.
+    The list follows the lists of ``add_core``, which must run with the same number of programs.
     """
     columns = tl.arange(0, WIDTH // PIECE)[:, None] * PIECE + tl.arange(0, PIECE)[None, :]
     middle = _line(numbers, D, WIDTH, PIECE, 0.0)

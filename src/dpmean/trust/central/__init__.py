@@ -6,5 +6,5 @@ from dpmean import moved
 
 
 def __getattr__(name: str) -> Any:
-    """Say what took the place of what stood here in version 0.1.0."""
+    """Forward names of version 0.1.0 to their new place, with a warning."""
     return moved.forward(__name__, name)

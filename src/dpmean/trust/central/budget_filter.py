@@ -1,4 +1,4 @@
-"""The budget of one run: what is left of it, and the receipts of what was paid."""
+"""The budget of one run: the remaining budget, and the receipts of all payments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpmean.privacy.receipts import Receipt
 
 @final
 class BudgetFilter:
-    """Pays for steps, each once, and never more than there is."""
+    """Pays for steps, each only once, and never more than the budget."""
 
     def __init__(self, budget: Zcdp) -> None:
         self.left = budget.rho
@@ -21,31 +21,31 @@ class BudgetFilter:
         self._steps: set[str] = set()
 
     def put_aside(self, cost: Fraction) -> None:
-        """Keep some of what is left for later: until ``take_back`` it is as if it were not there."""
+        """Reserve a part of the remaining budget for later: it cannot be spent before ``take_back``."""
         if not 0 < cost < self.left:
-            raise OverspendError(f"{cost} cannot be put aside, and {self.left} of the budget is left")
+            raise OverspendError(f"{cost} cannot be put aside: {self.left} of the budget is left")
         self.left -= cost
         self._aside += cost
 
     def take_back(self) -> None:
-        """Let what was put aside be spent."""
+        """Return the reserved part to the remaining budget."""
         self.left += self._aside
         self._aside = Fraction(0)
 
     def pay(self, step: str, asked: str, mechanism: str, cost: Fraction, *, exact: bool = True) -> None:
-        """Take the price of a step from what is left, before it is answered, and write the receipt."""
+        """Take the cost of a step from the remaining budget, before it is answered, and write the receipt."""
         self.reserve(step, cost)
         self.note(step, asked, mechanism, cost, exact=exact)
 
     def reserve(self, step: str, cost: Fraction) -> None:
-        """Take the price of a step from what is left; the receipt is written when it is known what was asked."""
+        """Take the cost of a step from the remaining budget; its receipt is written later, with ``note``."""
         if not 0 < cost <= self.left:
-            raise OverspendError(f"{step} costs {cost}, and {self.left} of the budget is left")
+            raise OverspendError(f"{step} costs {cost}, but {self.left} of the budget is left")
         if step in self._steps:
             raise AssertionError(f"{step} was asked before: its noise would be used twice")
         self._steps.add(step)
         self.left -= cost
 
     def note(self, step: str, asked: str, mechanism: str, cost: Fraction, *, exact: bool = True) -> None:
-        """Write the receipt of a step whose price was taken."""
+        """Write the receipt of a step whose cost was taken."""
         self.receipts.append(Receipt(step, asked, mechanism, Zcdp(cost), exact))

@@ -1,10 +1,10 @@
-"""The central model: a trusted curator alone holds the rows, and answers with exact noise until the budget is spent.
+"""The central model: only a trusted curator holds the rows; it answers with exact noise until the budget is spent.
 
-Neighbours replace one row, and n is public; or they have one row more or less, and n is private. What is asked, and
-how much is paid for it, may depend on all earlier answers. A zCDP filter (Feldman and Zrnic 2021; Whitehouse et al.
-2023) makes that safe: the exact sum of all costs never exceeds the budget.
+Neighbours differ in one replaced row, and n is public; or in one added or removed row, and n is private. Queries and
+their costs may depend on all earlier answers. A zCDP filter (Feldman and Zrnic 2021; Whitehouse et al. 2023) makes
+this safe: the exact sum of all costs never exceeds the budget.
 
-Whoever asks holds handles. Exact totals never leave this module: it is one file because of that.
+Estimators hold handles only. This is one file because exact totals must not leave it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from dpmean.trust.central.handles import Binned, Counts, Sample, Sums, check_pos
 from dpmean.trust.central.noisy_counter import NoisyCounter
 
 WEIGHT_ONE = 1 << 12
-"""Weights of rows are integer multiples of one WEIGHT_ONE-th, from zero to one."""
+"""Weights of rows are integer multiples of 1 / WEIGHT_ONE, from 0 to 1."""
 
 
 @final
@@ -65,7 +65,7 @@ class Answer:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """Noisy numbers and the standard deviation of the noise in each of them."""
+    """Noisy numbers and the standard deviation of the noise on each of them."""
 
     values: Ints
     std: float
@@ -74,7 +74,7 @@ class Answers:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _From:
-    """One line of a histogram, from one point on."""
+    """One line of a histogram, beginning at a given point."""
 
     counts: Ints
 
@@ -97,36 +97,36 @@ class Curator:
 
     @property
     def left(self) -> Fraction:
-        """What is left of the budget."""
+        """The remaining budget."""
         return self._filter.left
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """What was asked so far, and what it cost."""
+        """The receipts of all queries so far."""
         return tuple(self._filter.receipts)
 
     def put_aside(self, cost: Fraction) -> None:
-        """Keep a part of the budget for a last question, whatever is asked before: nothing else can spend it."""
+        """Reserve a part of the budget for a last query: nothing else can spend it."""
         self._filter.put_aside(cost)
 
     def take_back(self) -> None:
-        """Let what was put aside be spent."""
+        """Return the reserved part to the remaining budget."""
         self._filter.take_back()
 
-    # --- handles: nothing is told, and nothing is paid --------------------------------------------------------
+    # --- handles: they reveal nothing, and cost nothing -------------------------------------------------------
 
     def hold(self) -> None:
-        """Read all rows to where they can be read again and again: for few rows, that need many queries."""
+        """Load all rows into memory or onto their device: for few rows, which answer many queries."""
         self._rows[self.rows] = self._rows[self.rows].held()
 
     def take(self, positions: Ints, of: Sample | None = None) -> Sample:
-        """Take the rows at the given public positions, in that order, each at most once: costs are about one row."""
+        """Take the rows at the given public positions, in this order, each at most once, as costs are for one row."""
         all_rows = self.rows if of is None else of
         check_positions(positions, all_rows.n)
         return self._hand_out(self._rows[all_rows].take(positions))
 
     def through(self, sample: Sample, domain: Domain) -> Sample:
-        """Look at the same rows through another public domain."""
+        """Return the same rows with another public domain."""
         return self._hand_out(self._rows[sample].through(domain))
 
     def _hand_out(self, rows: Rows) -> Sample:
@@ -146,14 +146,14 @@ class Curator:
         return sums
 
     def bin(self, sample: Sample, bins: Bins) -> Binned:
-        """Count rows by their distance and add them up, and their directions, bin by bin, in one pass."""
+        """Count rows by their distance, and add up rows and their directions bin by bin, in one pass."""
         found = self._rows[sample].answer(bins)
         binned = Binned(bins, self._keep(found.histogram, sample.n))
         self._bins[binned] = found
         return binned
 
     def add_up_bins(self, binned: Binned, edges: list[int]) -> Sums:
-        """Put bins together to sums by shell, whose radii are those of some bins."""
+        """Combine bins to sums by shell; the radii are those of the bins in ``edges``."""
         sums = Sums(layers.shells_of(binned.bins, edges))
         self._sums[sums] = layers.shell_sums(self._bins[binned], binned.bins, edges)
         return sums
@@ -163,7 +163,7 @@ class Curator:
         self._counts[counts] = histogram
         return counts
 
-    # --- answers: each has noise, and is paid for --------------------------------------------------------------
+    # --- answers: each has noise and a cost --------------------------------------------------------------------
 
     def quantile(self, counts: Counts, rank: float, cost: Fraction, step: str, start: int = 0, line: int = 0) -> int:
         """Search for the first point, from ``start`` on, with more than ``rank`` rows at or below it (Algorithm 1)."""
@@ -176,19 +176,19 @@ class Curator:
 
     @staticmethod
     def quantile_std(counts: Counts, cost: Fraction, start: int = 0) -> float:
-        """Return the noise on each count of ``quantile``, before it is asked."""
+        """Return the standard deviation of the noise on each count of ``quantile``, before it is asked."""
         return math.sqrt(questions(counts.points - start) / (2 * cost))
 
     def coordinate_medians(
         self, sample: Sample, views: Iterable[Coordinates], width: int, cost: Fraction, step: str
     ) -> Floats:
-        """Search for the median of every one of ``width`` rotated coordinates, which the views show in portions."""
+        """Find the median of each of ``width`` rotated coordinates; each view covers a portion of them."""
         rows, medians, asked, variance = self._rows[sample], np.empty(width), 0, Fraction(0)
         self._filter.reserve(step, cost)
         covered = 0
         for view in views:
             if view.first != covered or covered + view.size > width:
-                raise ArgumentError(f"portions of coordinates must follow each other, up to {width}")
+                raise ArgumentError(f"views must cover the coordinates in order, up to {width}")
             covered += view.size
             asked, variance = questions(view.points), count_variance(view.points, width, cost)
             tally = rows.answer(view)
@@ -200,9 +200,9 @@ class Curator:
         return medians
 
     def column_medians(self, sample: Sample, view: Columns, cost: Fraction, step: str) -> Ints:
-        """Search for the median of every column on a line of its own: the first point with half the rows at or below.
+        """Find the median of every column on its own line: the first point with half of the rows at or below it.
 
-        One row, replaced or not there, changes each count that is asked by at most one.
+        One row, replaced or absent, changes each count by at most one.
         """
         left, right = np.zeros(len(view.last), dtype=np.int64), view.last.copy()
         levels = np.array([questions(int(last) + 1) for last in view.last])
@@ -226,10 +226,10 @@ class Curator:
     def count_outside(self, sample: Sample, view: Columns, cost: Fraction, step: str) -> Answers:
         """Count the rows outside of an interval in each column: between the first two of three points.
 
-        One row, replaced or not there, changes each of the counts by at most one.
+        One row, replaced or absent, changes each count by at most one.
         """
         if np.any(view.last != 2):
-            raise ArgumentError("an interval needs a line of three points in every column")
+            raise ArgumentError("every column needs a line of three points")
         variance = variance_at(sample.d, cost)
         asked = f"number of rows outside of an interval, in {plural(sample.d, 'column')}"
         self._filter.pay(step, asked, f"{describe_noise(variance)} on counts of sensitivity 1", cost)
@@ -239,10 +239,10 @@ class Curator:
         return Answers(exact + self._noise.at(step).gaussian(variance, sample.d), math.sqrt(variance))
 
     def octaves(self, sample: Sample, octaves: Octaves, cost: Fraction, step: str) -> Answers:
-        """Count pairs of rows by the octave in which they differ, column by column.
+        """Count pairs of rows by the octave of their difference, column by column.
 
-        One row, replaced or not there, replaces one pair or adds one: each column then counts one pair less in one
-        octave, and one more in another.
+        One row, replaced or absent, replaces or adds one pair. In each column, one octave then counts at most one pair
+        less, and another at most one more.
         """
         d = sample.d
         variance = variance_at(2 * d, cost)
@@ -253,10 +253,10 @@ class Curator:
         return Answers(exact + noise.reshape(exact.shape), math.sqrt(variance))
 
     def squares(self, sample: Sample, squares: Squares, cost: Fraction, step: str) -> Answers:
-        """Add up the directions of the squares of differences in pairs of rows.
+        """Add up the directions of the squared differences in pairs of rows.
 
-        One row, replaced or not there, replaces one pair or adds one. A pair adds a vector of norm at most ``length``
-        without negative entries, and two of these are at most sqrt(2) lengths apart.
+        One row, replaced or absent, replaces or adds one pair. A pair adds a non-negative vector of norm at most
+        ``length``, and two of these are at most sqrt(2) lengths apart.
         """
         variance = variance_at(2 * squares.length**2, cost)
         asked = f"squares of differences in {sample.n // 2} pairs, as directions, in {sample.d} columns"
@@ -268,9 +268,9 @@ class Curator:
     def upper_end(self, counts: Counts, line: int, start: int, slope: float, cost: Fraction, step: str) -> int:
         """Choose a point x, from ``start`` on, with weight ``x^-slope exp(-epsilon * rows beyond x)``.
 
-        One row, replaced or not there, moves the numbers of rows beyond all points by 0 or +1, or all by 0 or -1: the
-        exponents move within a range of epsilon, and that costs epsilon^2 / 8 (bounded range: Dong et al. 2020, Cesar
-        and Rogers 2021).
+        One row, replaced or absent, changes the numbers of rows beyond the points by 0 or 1, all in the same direction.
+        So the exponents change within a range of epsilon, which costs epsilon^2 / 8 (bounded range: Dong et al. 2020,
+        Cesar and Rogers 2021).
         """
         epsilon = math.isqrt(math.floor(8 * cost * CHOICE_UNIT**2))
         rise = max(1, round(slope * math.log(2) / RADII_PER_OCTAVE * CHOICE_UNIT))
@@ -293,12 +293,12 @@ class Curator:
         return Answer(int(exact[-1] - exact[index]) + self._draw(step, variance), math.sqrt(variance))
 
     def mean_weights(self, counts: Counts, weights: Ints, cost: Fraction, step: str) -> tuple[Floats, float]:
-        """Average some weights of the rows, integers from 0 to WEIGHT_ONE that depend on the distance alone.
+        """Average weights of the rows, integers from 0 to WEIGHT_ONE that depend on the distance only.
 
-        One row, replaced or not there, changes each of the sums by at most WEIGHT_ONE.
+        One row, replaced or absent, changes each sum by at most WEIGHT_ONE.
         """
         if weights.min() < 0 or weights.max() > WEIGHT_ONE:
-            raise ArgumentError("a weight must lie between zero and one")
+            raise ArgumentError("weights must lie between 0 and WEIGHT_ONE")
         variance = variance_at(len(weights) * WEIGHT_ONE**2, cost)
         asked = f"mean weight of the rows at {len(weights)} radii"
         self._filter.pay(step, asked, f"{describe_noise(variance / WEIGHT_ONE**2)} rows", cost)
@@ -309,7 +309,7 @@ class Curator:
     def ball_sum(self, sample: Sample, ball: Ball, cost: Fraction, step: str) -> VectorSum:
         """Add up the rows, each clipped to a ball.
 
-        Replacing one moves the sum by at most twice the radius, and one more or less by the radius.
+        Replacing a row changes the sum by at most twice the radius; adding or removing one, by at most the radius.
         """
         sensitivity = self.neighbours.contributions * ball.radius
         variance = self._pay_for_sum(ball.radius, ball.unit, sensitivity, cost, step)
@@ -319,9 +319,9 @@ class Curator:
     def ball_squares(self, sample: Sample, squares: BallSquares, cost: Fraction, step: str) -> Answers:
         """Add up the squares of the rows, column by column, each row clipped to a ball.
 
-        The squares of a row are a vector of integers without negative entries that add up to ``length`` at most, so its
-        norm is at most that. A row that is replaced changes one such vector into another: they are at most sqrt(2)
-        lengths apart, or one length if there is one column. A row more or less is one length.
+        The squares of a row form a non-negative integer vector whose sum, and so its norm, is at most ``length``.
+        Replacing a row changes one such vector into another: they are at most sqrt(2) lengths apart, or one length if
+        there is one column. Adding or removing a row changes the sum by at most one length.
         """
         twice = self.neighbours is Neighbours.REPLACE_ONE and sample.d > 1
         variance = variance_at((1 + twice) * squares.length**2, cost)
@@ -340,9 +340,9 @@ class Curator:
         return VectorSum(layers.clipped_sum(self._sums[sums], shells, k) + noise, shells.unit, variance)
 
     def bias_gap(self, sums: Sums, k: int, factors: list[int], cost: Fraction, step: str) -> Answer:
-        """Ask how much bias radius k would cause: how far the sum clipped there is from that at the largest radius.
+        """Measure the bias of radius k: the distance of the sum clipped there from that at the largest radius.
 
-        In units of the shells; factors correct the sums for what clipping takes away.
+        It is in units of the shells; the factors correct the sums for the shrinkage by clipping.
         """
         shells = sums.shells
         sensitivity = layers.bias_gap_sensitivity(shells, k, factors, self.neighbours.contributions)

@@ -1,4 +1,4 @@
-"""What the choice of a radius is made by: exponents, most of which are never looked at exactly."""
+"""The exponents for the choice of a radius; most of them are never computed exactly."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from dpmean.queries.queries import Floats, Ints
 
 CHOICE_UNIT = 1 << 40
-"""Exponents are integer multiples of one CHOICE_UNIT-th."""
+"""Exponents are integer multiples of 1 / CHOICE_UNIT."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Exponents(Sequence[int]):
-    """The exponents of radii to choose from, ``rise * j + epsilon * beyond[j]``."""
+    """The exponents of the candidate radii, ``rise * j + epsilon * beyond[j]``."""
 
     rise: int
     epsilon: int

@@ -1,6 +1,6 @@
-"""Handles: what an estimator holds in place of rows and totals. They tell what everybody may know, and no more.
+"""Handles, which an estimator holds in place of rows and totals. They contain public information only.
 
-A curator keeps what a handle stands for. To ask about a handle costs something each time; to hold one costs nothing.
+The curator keeps the data of a handle. Each query about a handle has a cost; the handle itself has none.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from dpmean.queries.queries import Bins, Ints, Shells
 @final
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Sample:
-    """Some rows, or all of them."""
+    """A handle for some rows, or for all."""
 
     n: int
-    """How many there are, as everybody may know."""
+    """The public number of rows."""
     d: int
     domain: Domain
-    """How they are brought within a bound, which is public."""
+    """The public domain of the rows."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Counts:
-    """Counts of rows, or of pairs of rows, by their distance, on a ladder of radii."""
+    """A handle for counts of rows, or of pairs of rows, by their distance, on a ladder of radii."""
 
     points: int
     n: int
-    """How many are counted, as everybody may know."""
+    """The public number of rows or pairs that are counted."""
     of_pairs: bool = False
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Sums:
-    """Sums of rows by shell: enough to clip the rows at any radius of these."""
+    """A handle for sums of rows by shell, which give the sum clipped at any of the radii."""
 
     shells: Shells
 
@@ -49,14 +49,14 @@ class Sums:
 @final
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Binned:
-    """Counts of rows by their distance, and sums bin by bin: one pass that serves every radius."""
+    """A handle for counts of rows by their distance, and sums bin by bin, from one pass for all radii."""
 
     bins: Bins
     counts: Counts
 
 
 def check_positions(positions: Ints, n: int) -> None:
-    """Refuse positions that are not those of different rows among n: a row that is there twice would cost twice."""
+    """Refuse positions that are not distinct or not below n: a repeated row would cost twice."""
     integers = isinstance(positions, np.ndarray) and positions.ndim == 1 and positions.dtype.kind in "iu"
     ordered = np.sort(positions) if integers else np.array([-1])
     if len(ordered) and (ordered[0] < 0 or ordered[-1] >= n or np.any(ordered[1:] == ordered[:-1])):

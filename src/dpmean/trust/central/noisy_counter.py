@@ -1,4 +1,4 @@
-"""Counts with noise, each of which was paid for."""
+"""Noisy counts that are already paid for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpmean.trust.central.costs import describe_noise, variance_at
 
 @final
 class NoisyCounter:
-    """Answers the questions that were paid for, and not one more."""
+    """Answers the number of queries that were paid for, and no more."""
 
     def __init__(
         self, tally: Tally, points: int, variance: Fraction, noise: Noise, step: str, size: int = 1, first: int = 0
@@ -32,13 +32,13 @@ class NoisyCounter:
     def count_at_most(self, index: Ints) -> Ints:
         """Count the rows at or below each point, with noise."""
         if self._answered == self.questions:
-            raise OverspendError(f"{self._step}: all {self.questions} questions that were paid for are answered")
+            raise OverspendError(f"{self._step}: all {self.questions} queries that were paid for have been answered")
         found = self._tally.count_at_most(index) + self._draw(self._answered)
         self._answered += 1
         return found
 
     def _draw(self, question: int) -> Ints:
-        """Draw the noise of a question: each at an address of its own, or all at once if noise needs no address."""
+        """Draw the noise of a query: at its own address, or for all queries at once if noise needs no address."""
         if self._noise.seeded:
             return self._noise.at(f"{self._step}/{question}", self._first).gaussian(self._variance, self.size)
         if self._drawn is None:
@@ -48,9 +48,9 @@ class NoisyCounter:
 
 
 def count_values(present: Ints, budget: Zcdp, noise: Noise, what: str = "rows") -> tuple[Ints, Receipt]:
-    """Pay for how many rows, or persons, have a value in each column.
+    """Count the rows, or persons, with a value in each column, with noise; return the counts and the receipt.
 
-    A row adds a zero or a one to each number, so with d of them any two rows, or one and none, are sqrt(d) apart.
+    A row adds 0 or 1 to each of d counts, so two rows, or one and none, differ by at most sqrt(d).
     """
     d = len(present)
     variance = variance_at(d, budget.rho)
@@ -60,7 +60,7 @@ def count_values(present: Ints, budget: Zcdp, noise: Noise, what: str = "rows") 
 
 
 def count_rows(n: int, budget: Zcdp, noise: Noise, step: str, what: str = "rows") -> tuple[int, Receipt]:
-    """Pay for the number of rows, or persons, where it is private; it is told as one at least."""
+    """Count rows, or persons, with noise; return the noisy number, which is at least 1, and the receipt."""
     variance = variance_at(1, budget.rho)
     receipt = Receipt(step, f"number of {what}", f"{describe_noise(variance)} on a count of sensitivity 1", budget)
     return max(n + int(noise.at(step).gaussian(variance, 1)[0]), 1), receipt
