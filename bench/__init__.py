@@ -1,1 +1,1 @@
-"""How fast, how small and how accurate the library is, as ratios within one run: ``python -m bench``."""
+"""Benchmarks of speed, memory and accuracy, as ratios within one run: ``python -m bench``."""

@@ -22,13 +22,15 @@ _JOBS = (speed.tall, speed.wide, speed.bounded, speed.private_number, memory.ext
 
 
 def main() -> None:
-    """Measure, print, and write what was printed."""
+    """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Speed, memory and peers.")
-    parser.add_argument("--quick", action="store_true", help="small sizes, under half a minute, nothing is judged")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, under half a minute; requirements do not apply"
+    )
     quick = parser.parse_args().quick
     sizes = QUICK if quick else FULL
 
-    # In a file, lines need not fit a terminal.
+    # In a file, lines need not fit in a terminal.
     console = Console(width=None if sys.stdout.isatty() else 150)
     others = Others()
     lines = [line for job in _JOBS for line in job(sizes)]

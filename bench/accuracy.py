@@ -1,4 +1,4 @@
-"""Errors over the oracle's, setting by setting: printed as tables and written to docs/accuracy.md."""
+"""Errors divided by those of an oracle, setting by setting: printed as tables and written to docs/accuracy.md."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "clipped": {"method": "clipped"},
 }
 NEIGHBOURS = "replace-one"
-"""For all, as the oracle and COINPRESS have them."""
+"""The relation for all methods: the oracle and COINPRESS assume it."""
 COINPRESS_STEPS = (1, 2, 3, 4, 10)
 FROZEN = "e871ebe"
-"""The commit that froze the constants of refined: it seeds the settings that no constant was tuned on."""
+"""The commit that froze the constants of refined: it is the seed of the held-out settings."""
 WITHIN = 0.15
 PROMISES = "what `dpmean.plan` promised is within 15 % of what refined reached"
 INTRODUCTION = """\
@@ -49,16 +49,16 @@ takes. A method with a ratio of 1 is as accurate as the oracle.
 
 - *Refined* is the default method. *Round* is the same without scales of columns (`shape="round"`). *Shifted* and
   *clipped* are the paper's. *COINPRESS* has the best t of 1, 2, 3, 4 and 10, chosen afterwards.
-- For all of them neighbours replace one row (`neighbours="replace-one"`). Where rows are too few for a method, it was
-  run all the same.
+- For all methods, neighbours replace one row (`neighbours="replace-one"`). A method was also run where it has too few
+  rows.
 - No constant was tuned on the held settings. Their seed is the commit that froze the constants.
 """.splitlines()
 COLUMNS = """\
-How to read the tables: each cell has the ratio of trimmed means (0.1) over paired trials, max(24, 4000/d) of them, its
-95 % interval from resampled trials, and the ratio of the worst trial. *N1* is the noise of the oracle, in multiples of
-its radius. *Promised/reached* is the error that `dpmean.plan` promises for rows of such a kind, in multiples of the one
-that refined reached, a root mean square in spreads; `python -m bench.forecast` measures this column alone, here from
-half of the trials (`--part 0.5`). The held setting of a million rows is from a tenth of the trials.
+How to read the tables: each cell has the ratio of trimmed means (0.1) over max(24, 4000/d) paired trials, its 95 %
+interval from resampled trials, and the ratio of the worst trial. *N1* is the noise of the oracle, in multiples of its
+radius. *Promised/reached* is the error that `dpmean.plan` forecasts for this kind of rows, divided by the error that
+refined reached (root mean squares, in spreads); `python -m bench.forecast` measures only this column, here with half of
+the trials (`--part 0.5`). The held setting with a million rows has a tenth of the trials.
 """.splitlines()
 
 
@@ -78,20 +78,20 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """What the tables call it."""
+        """The name of the setting in tables."""
         extra = "".join(f", {name} {value:g}" for name, value in self.options)
         return f"{self.data}{extra}, n={self.n}, d={self.d}, rho={self.rho:g}, R={self.bound:g} sqrt(d)"
 
     @property
     def rows(self) -> str:
-        """What such rows are called in a plan."""
+        """The name of this kind of rows in ``dpmean.plan``."""
         kinds = tomllib.loads(SETTINGS.read_text())["rows"]
         names = [self.data, *(f"{self.data}, {name} {value:g}" for name, value in self.options)]
         return str(next(kinds[name] for name in reversed(names) if name in kinds))
 
     @property
     def promised(self) -> float:
-        """The error that a plan promises, in spreads."""
+        """The error that ``dpmean.plan`` forecasts, in spreads."""
         return dpmean.plan(self.n, self.d, rho=self.rho, rows=self.rows, neighbours=NEIGHBOURS).error
 
     @property
@@ -100,20 +100,20 @@ class Setting:
         return math.sqrt(2 * self.d / self.rho) / self.n
 
     def trials(self, part: float) -> int:
-        """How many paired trials to run: fewer in many dimensions, where errors vary less."""
+        """Return the number of paired trials: fewer in many dimensions, where errors vary less."""
         return max(4, round(part * max(24, 4000 / self.d)))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was measured: per method, the ratio of trimmed means, its interval, and the worst trial."""
+    """The results of a setting: for each method, the ratio of trimmed means, its interval, and the worst trial."""
 
     setting: Setting
     ratios: dict[str, tuple[float, float, float, float]]
     problem: str = ""
     promise: float = math.nan
-    """The error that was promised in multiples of the one that was reached."""
+    """The error that was forecast, divided by the error that was reached."""
 
 
 def read_settings(kind: str) -> Iterator[Setting]:
@@ -196,7 +196,7 @@ def _one_trial(setting: Setting, generator: np.random.Generator, seed: int) -> I
 
 
 def _ratios(errors: dict[str, Floats]) -> dict[str, tuple[float, float, float, float]]:
-    """Divide trimmed means by the oracle's; intervals by resampling whole trials; COINPRESS with its best t."""
+    """Divide trimmed means by the oracle's, with intervals from resampled trials; use COINPRESS with its best t."""
     yardstick = errors.pop("oracle")
     best = min((name for name in errors if name.startswith("COINPRESS")), key=lambda name: trim_mean(errors[name], 0.1))
     chosen = {method: errors[method] for method in METHODS} | {"COINPRESS, best t": errors[best]}
@@ -246,7 +246,7 @@ def summary(kinds: Mapping[str, Sequence[Line]]) -> list[str]:
 
 
 def verdicts(lines: list[Line]) -> list[str]:
-    """Return how the refined estimator did, in a few lines."""
+    """Return a summary of the refined estimator, in a few lines."""
     known = [line for line in lines if line.ratios]
     usual = [line for line in known if line.setting.relative_noise <= 0.06 and line.setting.d > 4]
     few = [line for line in known if line.setting.d <= 4]
@@ -265,9 +265,9 @@ def verdicts(lines: list[Line]) -> list[str]:
 
 
 def kept_promises(promises: list[float]) -> str:
-    """Return how often what was promised is within 15 % of what was reached."""
+    """Return how often the forecast is within 15 % of the measured error."""
     kept = sum(abs(promise - 1) <= WITHIN for promise in promises)
-    return f"- {PROMISES} on {kept} of {len(promises)}"
+    return f"- {PROMISES} in {kept} of {len(promises)}"
 
 
 def _summary(what: str, lines: list[Line], target: str) -> str:
@@ -291,8 +291,8 @@ def runs_table(found: list[tuple[Setting, Floats]]) -> list[str]:
 def main() -> None:
     """Measure everything on all cores."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", type=float, default=1.0, help="run this part of the trials, 0.1 say")
-    parser.add_argument("--seed", type=int, default=2021, help="of data and noise")
+    parser.add_argument("--part", type=float, default=1.0, help="the part of the trials to run, such as 0.1")
+    parser.add_argument("--seed", type=int, default=2021, help="the seed of data and noise")
     arguments = parser.parse_args()
     os.environ["DPMEAN_THREADS"] = "1"
     today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"

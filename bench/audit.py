@@ -1,4 +1,4 @@
-"""Attack every mechanism, also with 0.7 of its noise, and some that are broken: what is found, and what is claimed."""
+"""Attack every mechanism, also with 0.7 of its noise, and some broken ones; compare findings with claims."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def found(name: str, target: Target, runs: int) -> Finding:
 
 
 def main() -> int:
-    """Attack everything; exit with 1 if an honest mechanism is caught or a broken one is not."""
+    """Attack all mechanisms; exit with 1 if a correct one is caught or a broken one is not."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     console, wrong = Console(width=120), 0
     groups = {"as they are": targets(), "with 0.7 of the noise": weaker_targets(), "broken": broken_targets()}
     for kind, group in groups.items():
-        table = Table(title=f"Mechanisms {kind}: lower bounds")
+        table = Table(title=f"Mechanisms {kind}: lower bounds of the attacks")
         for column in ("mechanism", "runs", "separation", "allowed", "epsilon", "claimed", "verdict"):
             table.add_column(column, justify="left" if column in ("mechanism", "verdict") else "right")
         for name, target in group.items():

@@ -1,4 +1,4 @@
-"""What privacy costs the nearest centroid, on images: printed as a table and written to docs/sklearn.md."""
+"""The cost of privacy for nearest centroids of images: printed as a table and written to docs/sklearn.md."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ REPLACED: dict[str, dict[str, Any]] = {
     "dpmean": {"neighbours": "replace-one"},
     "allow_few_rows": {"allow_few_rows": True, "neighbours": "replace-one"},
 }
-"""What stands beside a peer: the relation is the same for everybody, and the number of rows is public."""
+"""The variants that are compared with other methods: same relation for all, and a public number of rows."""
 DEFAULT: dict[str, dict[str, Any]] = {
     "dpmean, default": {"neighbours": "add-or-remove-one"},
     "allow_few_rows, default": {"allow_few_rows": True, "neighbours": "add-or-remove-one"},
 }
-"""The default relation. At the same rho it promises less than replace-one, so no peer stands beside it."""
+"""The default relation. At the same rho it guarantees less than replace-one, so it is not compared with others."""
 THEIRS = {"diffprivlib, naive Bayes": "bayes", "nearest of its means": "nearest"}
 Bayes = Callable[["Split", float, int], dict[str, float]]
 
@@ -51,7 +51,7 @@ Bayes = Callable[["Split", float, int], dict[str, float]]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Rows to learn from, rows to be judged by, and the public bounds of every pixel."""
+    """Training rows, test rows, and the public bounds of every pixel."""
 
     train: Floats
     train_labels: NDArray[Any]
@@ -61,14 +61,14 @@ class Split:
 
 
 def digits(trial: int) -> Split:
-    """Split scikit-learn's digits, in another way in every trial."""
+    """Split scikit-learn's digits, differently in every trial."""
     rows, labels = load_digits(return_X_y=True)
     train, test, known, asked = train_test_split(rows, labels, test_size=0.25, stratify=labels, random_state=trial)
     return Split(train, known, test, asked, (0.0, 16.0))
 
 
 def mnist_images(trial: int) -> Split:  # noqa: ARG001  there is one split
-    """Split MNIST's training images: the last sixth of every digit is kept for the test."""
+    """Split MNIST's training images: the last sixth of every digit is the test set."""
     images = [mnist.images(digit) for digit in range(10)]
     kept = [len(rows) - len(rows) // 6 for rows in images]
     return Split(
@@ -84,12 +84,12 @@ DATA: dict[str, tuple[Callable[[int], Split], bool]] = {
     "digits": (digits, True),
     "MNIST": (mnist_images, False),
 }
-"""Where splits come from, and whether every trial has its own."""
+"""The functions that make splits, and whether every trial has a new one."""
 
 
 @contextmanager
 def diffprivlib() -> Iterator[Bayes]:
-    """Start a process in diffprivlib's environment that judges its naive Bayes on request."""
+    """Start a process in diffprivlib's environment that evaluates its naive Bayes on request."""
     command = [str(diffprivlib_mean.PYTHON), str(_WORKER)]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -117,7 +117,7 @@ def diffprivlib() -> Iterator[Bayes]:
 
 
 def one_trial(split: Split, trial: int, bayes: Bayes | None) -> Iterator[tuple[str, str, float]]:
-    """Yield who, at which budget, and the part of the test rows that was answered rightly; and refused classes."""
+    """Yield the method, the budget and the accuracy on the test rows; also the number of refused classes."""
     asked = split.test, split.test_labels
     yield "nearest", "", NearestCentroid().fit(split.train, split.train_labels).score(*asked)
     yield "bayes", "", GaussianNB().fit(split.train, split.train_labels).score(*asked)
@@ -138,13 +138,11 @@ def one_trial(split: Split, trial: int, bayes: Bayes | None) -> Iterator[tuple[s
 
 
 def measured(name: str, trials: int, bayes: Bayes | None) -> tuple[str, dict[tuple[str, str], list[float]]]:
-    """Run all trials on one data set; return what it is, and everybody's accuracies."""
+    """Run all trials on one dataset; return its description, and the accuracies of all methods."""
     draw, anew = DATA[name]
     found: dict[tuple[str, str], list[float]] = {}
     split = draw(0)
-    what = (
-        f"{name}: {len(split.train)} rows to learn from, {len(split.test)} to be judged by, d = {split.train.shape[1]}"
-    )
+    what = f"{name}: {len(split.train)} training rows, {len(split.test)} test rows, d = {split.train.shape[1]}"
     for trial in track(range(trials), name):
         split = draw(trial) if anew else split
         for who, rho, accuracy in one_trial(split, trial, bayes):
@@ -153,7 +151,7 @@ def measured(name: str, trials: int, bayes: Bayes | None) -> tuple[str, dict[tup
 
 
 def table(what: str, found: dict[tuple[str, str], list[float]]) -> list[str]:
-    """Return the lines of the table of one data set."""
+    """Return the lines of the tables for one dataset."""
 
     def cell(who: str, rho: str) -> str:
         values = 100 * np.array(found.get((who, rho), []))
@@ -177,7 +175,7 @@ def table(what: str, found: dict[tuple[str, str], list[float]]) -> list[str]:
         "",
         *lines((*REPLACED, *THEIRS)),
         "",
-        "Neighbours have one row more or less, the default of dpmean:",
+        "Neighbours add or remove one row, the default of dpmean:",
         "",
         *lines(tuple(DEFAULT)),
         "",
@@ -185,9 +183,11 @@ def table(what: str, found: dict[tuple[str, str], list[float]]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print, and write what was printed below the words of the page."""
+    """Measure, print, and write the tables below the text of the page."""
     parser = argparse.ArgumentParser(prog="python -m bench.centroids", description=__doc__)
-    parser.add_argument("--trials", type=int, default=10, help="on each data set; fewer than 10 are not written")
+    parser.add_argument(
+        "--trials", type=int, default=10, help="trials per dataset; with fewer than 10 nothing is written"
+    )
     trials = parser.parse_args().trials
     warnings.simplefilter("ignore", SeededWarning)
     warnings.filterwarnings("ignore", "self.within_class_std_dev_", UserWarning)  # some pixels are always black
@@ -204,7 +204,7 @@ def main() -> None:
             try:
                 lines += table(*measured(name, trials, bayes))
             except mnist.MissingDataError as error:
-                lines += [f"**{name}** was not there: {error}", ""]
+                lines += [f"**{name}** is missing: {error}", ""]
     print("\n".join(lines))
     if trials >= 10:
         words = PAGE.read_text().partition(MARK)[0]

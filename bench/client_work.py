@@ -1,7 +1,7 @@
-"""Measure how long a client of the shuffle model can be kept busy: ``python -m bench.client_work``, a minute.
+"""The largest work of a client in the shuffle model: ``python -m bench.client_work`` takes a minute.
 
-Prints the limits of work beside the most that is designed for up to a million users (rounds as they are before their
-noise is calibrated, which changes it by some per cent), and the time of a client at all limits at once.
+It prints the limits of work, the largest work of any design for up to a million users (before the noise of rounds is
+calibrated, which changes it by some per cent), and the time of a client at all limits at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAME = "00112233445566ff"
 
 def main() -> None:
     """Measure and print."""
-    table = Table("work of a client", "limit", "most that is designed", "n, d, epsilon, delta, honest, variant")
+    table = Table("work of a client", "limit", "largest design", "n, d, epsilon, delta, honest, variant")
     most: dict[str, tuple[float, Design]] = {}
     for plan in track(list(_designs()), "designs"):
         for name, number in work_of(plan.stages, plan.d, plan.honest).items():
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _designs() -> Iterator[Design]:
-    """Yield what would be chosen for all sizes and budgets, for as many users as are needed and more."""
+    """Yield the designs for many sizes and budgets, with the minimum number of users and more."""
     epsilons = [Fraction(part) for part in ("1/100", "3/100", "1/10", "3/10", "1", "8", "20")]
     deltas = [Fraction(1, 10**digits) for digits in (2, 9, 30)]
     parts = [Fraction(1, 2), Fraction(4, 5), Fraction(1)]

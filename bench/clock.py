@@ -1,4 +1,4 @@
-"""Time competitors against each other, taking turns so that the machine's noise hits all of them."""
+"""Timing of competitors in turns, so that load on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 def seconds(job: Callable[[], object]) -> float:
-    """Return how long a job takes, once."""
+    """Return the seconds that one run of a job takes."""
     start = time.perf_counter()
     job()
     return time.perf_counter() - start
@@ -30,7 +30,7 @@ def best_of(rounds: int, what: str, jobs: Mapping[str, Callable[[], object]]) ->
 
 
 def track(items: Iterable[_T], what: str) -> Iterator[_T]:
-    """Show progress on standard error, between items only: a display that ticks would be timed too."""
+    """Show progress on standard error, between items only: a ticking display would affect the times."""
     items = list(items)
     console = Console(stderr=True)
     with Progress(console=console, auto_refresh=False, transient=True, disable=not console.is_terminal) as progress:

@@ -1,4 +1,4 @@
-"""Accuracy of naive Bayes on rows in a file, again for every line of input. Runs in diffprivlib's own environment."""
+"""Accuracy of naive Bayes on rows in a file, once per line of input. Runs in diffprivlib's own environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ for line in sys.stdin:
         epsilon=job["epsilon"], bounds=(np.full(d, lower), np.full(d, upper)), random_state=job["random_state"]
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a variance of zero, where noise took it there
+        warnings.simplefilter("ignore")  # noise may make a variance zero
         model.fit(data["train"], data["train_labels"])
         bayes = model.predict(data["test"])
     distances = (model.theta_**2).sum(axis=1) - 2 * data["test"] @ model.theta_.T

@@ -1,4 +1,4 @@
-"""diffprivlib in an environment of its own, because it needs an older scikit-learn than we do."""
+"""diffprivlib in its own environment, because it needs an older scikit-learn."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ installed, install = ENVIRONMENT.installed, ENVIRONMENT.install
 
 @contextmanager
 def worker(epsilon: float, bound: float) -> Iterator[Callable[[Floats], tuple[Floats, float]]]:
-    """Start a process that releases means on request, so that it can take turns with the others.
+    """Start a process that releases means on request, so that methods can be timed in turns.
 
-    Yields a function from rows to their private mean and the seconds that took over there.
+    Yields a function from rows to their private mean and the seconds that the other process took.
     """
     with tempfile.TemporaryDirectory() as folder, ENVIRONMENT.worker(WORKER) as ask:
         file = Path(folder) / "rows.npy"

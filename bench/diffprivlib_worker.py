@@ -1,4 +1,4 @@
-"""Release the mean of the rows in a file, again for every line of input. Runs in diffprivlib's own environment."""
+"""Release the mean of the rows in a file, once per line of input. Runs in diffprivlib's own environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Print how far the memory of this process grows beyond a bare interpreter while it averages a file, in bytes."""
+"""Print the memory, in bytes, that this process needs beyond a bare interpreter for the mean of a file."""
 
 from __future__ import annotations
 

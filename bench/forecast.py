@@ -1,8 +1,8 @@
-"""What dpmean.plan promises beside what is reached, setting by setting, and the constants that this rests on.
+"""The forecasts of dpmean.plan compared with measured errors, setting by setting, and the constants of the forecast.
 
-``python -m bench.forecast`` runs the default estimator alone, on the rows of ``make accuracy``, and prints both.
-``--write`` fits the constants to the settings that may be tuned on and writes them, ``--docs`` writes the last column
-of the tables in docs/accuracy.md.
+``python -m bench.forecast`` runs only the default estimator, on the rows of ``make accuracy``, and prints both.
+``--write`` fits the constants to the tuning settings and writes them, and ``--docs`` writes the last column of the
+tables in docs/accuracy.md.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from dpmean.pipeline.row_kinds import KINDS
 
 KINDS_OF_SETTINGS = ("tuning", "forecast", "held")
 Class = tuple[str, int]
-"""How rows end, and the place of the number of columns in ``COLUMNS``."""
+"""The kind of tail, and the index of the number of columns in ``COLUMNS``."""
 
 
 def reached(job: tuple[Setting, float, int]) -> float:
-    """Return the error that the default estimator reaches, in spreads; NaN if there are no such rows."""
+    """Return the error that the default estimator reaches, in spreads; NaN if the data are missing."""
     warnings.simplefilter("ignore", dpmean.TooFewRowsWarning)
     setting, part, seed = job
     errors = []
@@ -65,12 +65,12 @@ def reached(job: tuple[Setting, float, int]) -> float:
 
 
 def class_of(setting: Setting) -> Class:
-    """Return which constant a setting belongs to."""
+    """Return the class of the constant for a setting."""
     return KINDS[RowKind(setting.rows)].ends, bisect_left(COLUMNS, setting.d)
 
 
 def fitted(promises: dict[Setting, float]) -> dict[Class, float]:
-    """Return the constants that keep most promises, and of those that are equal in this the nearest to all."""
+    """Return the constants with most forecasts within 15 %; among equally good ones, those with the least deviation."""
     groups: dict[Class, list[float]] = {}
     for setting, promise in promises.items():
         ends, place = class_of(setting)
@@ -85,7 +85,7 @@ def fitted(promises: dict[Setting, float]) -> dict[Class, float]:
 
 
 def write(constants: dict[Class, float]) -> None:
-    """Write the constants into their module; what no setting tells stays as it is."""
+    """Write the constants into their module; constants without a setting stay unchanged."""
     lines = []
     for ends, old in REACHED.items():
         new = [f"{constants.get((ends, place), value):.2f}" for place, value in enumerate(old)]
@@ -97,7 +97,7 @@ def write(constants: dict[Class, float]) -> None:
 
 
 def with_promises(report: str, promises: dict[str, float], kept: dict[str, str]) -> str:
-    """Return the report with the last column of its tables, and the line below each, as measured."""
+    """Return the report with the measured last column of its tables, and the line below each."""
     title, kind = "promised/reached", ""
     lines: list[str] = []
     for line in report.splitlines():
@@ -125,11 +125,11 @@ def with_promises(report: str, promises: dict[str, float], kept: dict[str, str])
 def main() -> None:
     """Measure on all cores, or some, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", type=float, default=1.0, help="run this part of the trials, 0.1 say")
-    parser.add_argument("--seed", type=int, default=2021, help="of data and noise")
-    parser.add_argument("--processes", type=int, default=None, help="by default one for each core")
+    parser.add_argument("--part", type=float, default=1.0, help="the part of the trials to run, such as 0.1")
+    parser.add_argument("--seed", type=int, default=2021, help="the seed of data and noise")
+    parser.add_argument("--processes", type=int, default=None, help="the number of processes (default: one per core)")
     parser.add_argument("--write", action="store_true", help="fit the constants and write them")
-    parser.add_argument("--docs", action="store_true", help="write what was measured into docs/accuracy.md")
+    parser.add_argument("--docs", action="store_true", help="write the results into docs/accuracy.md")
     arguments = parser.parse_args()
     os.environ["DPMEAN_THREADS"] = "1"
     console = Console(width=150)

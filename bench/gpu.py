@@ -1,4 +1,4 @@
-"""Tensors on a CUDA device beside ``torch.mean``: ``python -m bench.gpu``; needs torch, numpy and numba, no more.
+"""Tensors on a CUDA device compared with ``torch.mean``: ``python -m bench.gpu``; needs only torch, numpy and numba.
 
 Times are between CUDA events around the whole call, host and noise included. Written to docs/gpu.md.
 """
@@ -39,7 +39,7 @@ _METHODS = ("refined", "shifted", "clipped")
 
 
 def _ask(rows: Rows, method: str, *, one_pass: bool = False, seed: int | None = None) -> Estimate:
-    """Do what ``dpmean.mean`` does, without the parts that messages of devices need."""
+    """Compute what ``dpmean.mean`` does, without the parts for messages of devices."""
     domain = _frame(rows.d)
     grid, coins = Grid(power_of_two_at_most(domain.reach / 2**28), domain.reach, rows.d), PublicCoins(f"gpu {seed}")
     estimators: dict[str, Estimator] = {
@@ -56,7 +56,7 @@ def _frame(d: int) -> Domain:
 
 
 def _same(torch: Any, n: int, d: int, device: str) -> list[str]:
-    """Return, for every type and method, whether a device gives the bits that memory gives."""
+    """Return, for every type and method, whether results on the device have the same bits as in memory."""
     lines = []
     for name in _DTYPES:
         values = torch.from_numpy(np.random.default_rng(1).standard_t(3, (n, d)) * 3 + 5)
@@ -74,7 +74,7 @@ def _same(torch: Any, n: int, d: int, device: str) -> list[str]:
 
 
 def _timed(torch: Any, job: Callable[[], object]) -> float:
-    """Return milliseconds between events on the device."""
+    """Return the milliseconds between events on the device."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     torch.cuda.synchronize()
     start.record()
@@ -85,7 +85,7 @@ def _timed(torch: Any, job: Callable[[], object]) -> float:
 
 
 def _speed(torch: Any, n: int, d: int, rounds: int) -> list[str]:
-    """Measure all methods beside torch.mean, taking turns: hosts have slow and fast moments."""
+    """Measure all methods and torch.mean in turns, as the speed of hosts varies."""
     X = torch.empty((n, d), dtype=torch.float32, device="cuda").normal_(5.0, 1.0)
     rows = TensorSource(X).rows(_frame(d))
     centre, grid = np.full(d, 5.0), Grid(power_of_two_at_most(_BOUND * math.sqrt(d) / 2**28), _BOUND * math.sqrt(d), d)
@@ -98,7 +98,7 @@ def _speed(torch: Any, n: int, d: int, rounds: int) -> list[str]:
         "refined, one pass": lambda: _ask(rows, "refined", one_pass=True),
     }
     times: dict[str, list[float]] = {name: [] for name in jobs}
-    for turn in range(-3, rounds):  # the first ones compile
+    for turn in range(-3, rounds):  # the first rounds compile
         for name, job in jobs.items():
             if name != "refined, one pass" or turn % 20 == 0:
                 time = _timed(torch, job)
@@ -112,29 +112,29 @@ def _speed(torch: Any, n: int, d: int, rounds: int) -> list[str]:
 
 
 def main() -> None:
-    """Compare, measure, print, and write what was printed."""
+    """Compare, measure, print, and write the page."""
     import torch
 
-    parser = argparse.ArgumentParser(prog="python -m bench.gpu", description="Tensors beside torch.mean.")
+    parser = argparse.ArgumentParser(prog="python -m bench.gpu", description="Tensors compared with torch.mean.")
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--columns", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--device", default="cuda", help="cpu: compare only, to try this out")
+    parser.add_argument("--device", default="cuda", help="cpu: compare results only, to try the command")
     arguments = parser.parse_args()
     if arguments.device == "cuda" and not torch.cuda.is_available():
-        parser.error("needs a CUDA device; to compare alone, on a CPU: --device cpu")
+        parser.error("there is no CUDA device; give --device cpu to compare results only")
     device = torch.cuda.get_device_name() if arguments.device == "cuda" else platform.processor() or "a CPU"
     page = [f"# Rows on a GPU\n\nMeasured by `python -m bench.gpu` on {device}, torch {torch.__version__}.\n"]
-    page += ["| type | method | passes | beside rows in memory |", "|---|---|---|---|"]
+    page += ["| type | method | passes | compared with rows in memory |", "|---|---|---|---|"]
     page += _same(torch, 30_000, 33, arguments.device)
     if arguments.device == "cuda":
         n, d = arguments.rows, arguments.columns
         page += [
             f"\n{n:,} x {d} float32, N(5, 1), rho = 0.5, bound 50 sqrt(d); milliseconds between CUDA events around"
         ]
-        page += [f"the whole call, {arguments.rounds} turns. Required of refined: at most {_REQUIRED:g}x.\n"]
+        page += [f"the whole call, {arguments.rounds} rounds. Requirement for refined: at most {_REQUIRED:g}x.\n"]
         page += [
-            "| job | median | best | median over that of torch.mean | best over its best |",
+            "| job | median | best | median / that of torch.mean | best / that of torch.mean |",
             "|---|---|---|---|---|",
         ]
         page += _speed(torch, n, d, arguments.rounds)

@@ -1,6 +1,7 @@
-"""Build wheel and sdist, and install each in an empty environment: ``python -m bench.install``, or ``make dist``.
+"""Build the wheel and the sdist, and install each in an empty environment: ``python -m bench.install``.
 
-Every environment has one of the Pythons that are found, nothing but the core dependencies, and no source folder.
+``make dist`` runs it. Each environment has one of the Python versions found, only the core dependencies, and no source
+folder.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How often confidence intervals hold, over kinds of rows: ``python -m bench.intervals [--rho 0.5] [--runs 200]``.
+"""Coverage of confidence intervals for several kinds of rows: ``python -m bench.intervals [--rho 0.5] [--runs 200]``.
 
-For each kind of rows and each number of them: the share of intervals of a population that hold the mean of the
-distribution, over all columns; the same of the textbook's interval, mean +- t s / sqrt(n), which knows the rows; the
-same of intervals of the mean of these rows; and how many times as long as the textbook's those of the population are.
+For each kind and number of rows, over all columns: the coverage of population intervals for the mean of the
+distribution; that of the textbook interval, mean +- t s / sqrt(n), which is not private; that of intervals for the mean
+of these rows; and the length of population intervals divided by that of the textbook interval.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DIMENSIONS = (1, 4, 16)
 
 
 def mixed(generator: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Return rows whose columns are of different kinds, and their means."""
+    """Return rows with columns of different kinds, and their means."""
     n, d = shape
     kinds = [pair for name, pair in KINDS.items() if name != "log-normal, sigma 1"]
     columns = [kinds[j % len(kinds)] for j in range(d)]
@@ -45,7 +45,7 @@ def mixed(generator: np.random.Generator, shape: tuple[int, int]) -> tuple[Float
 
 
 def rows_of(kind: str, generator: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Return rows of a kind, and the means that they were drawn with."""
+    """Return rows of a kind, and the means of their distribution."""
     if kind == "mixed columns":
         return mixed(generator, shape)
     draw, mean = KINDS[kind]
@@ -53,7 +53,7 @@ def rows_of(kind: str, generator: np.random.Generator, shape: tuple[int, int]) -
 
 
 def measure(kind: str, n: int, d: int, rho: float, runs: int) -> Floats | None:
-    """Return the shares of a population, the textbook, and these rows, and the relative length; None: too few rows."""
+    """Return the three coverages and the relative length; None if there are too few rows."""
     found = np.zeros(4)
     for run in range(runs):
         rows, truth = rows_of(kind, np.random.default_rng([7, run]), (n, d))
@@ -73,7 +73,7 @@ def measure(kind: str, n: int, d: int, rho: float, runs: int) -> Floats | None:
 
 
 def main() -> None:
-    """Print a table for a budget."""
+    """Print the table for a budget."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rho", type=float, default=0.5)
     parser.add_argument("--runs", type=int, default=200)

@@ -1,4 +1,4 @@
-"""Kill processes that spend from a ledger, at random moments, and check each time that nothing is lost or spent twice.
+"""Kill processes that spend from a ledger, at random times, and check each time that nothing is lost or spent twice.
 
 python -m bench.kills --kills 1000
 """
@@ -17,11 +17,11 @@ from tests.support.kills import MOMENTS, Figures, campaign
 
 
 def main() -> int:
-    """Run the campaign; it ends with an error as soon as something is wrong."""
+    """Run the campaign; it stops with an error at the first fault."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--writers", type=int, default=3, help="that spend from one file at the same time")
-    parser.add_argument("--seed", type=int, default=7, help="of the moments")
+    parser.add_argument("--writers", type=int, default=3, help="processes that spend from one file at the same time")
+    parser.add_argument("--seed", type=int, default=7, help="the seed of the random times")
     arguments = parser.parse_args()
     console = Console(stderr=True)
     with Progress(console=console, transient=True) as progress, tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
-"""Margins of error beside errors: how often they hold, and how wide they are, over many kinds of rows.
+"""Margins of error compared with errors: their coverage and their size, for many kinds of rows.
 
-Every setting has several sets of rows, and many releases of each. The true quantile is that of the errors of one set.
+Every setting has several sets of rows, with many releases of each. The true quantile is that of the errors of one set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpmean.enums import Verdict
 
 CONFIDENCE = 0.95
 ASKED = 0.94
-"""What is measured must not be below this by more than chance."""
+"""The coverage must not be significantly below this."""
 FOLDER = Path("docs") / "results"
 
 Draw = Callable[[np.random.Generator, int, int], Floats]
@@ -72,13 +72,13 @@ KINDS: dict[str, Draw] = {
     "mixed": _mixed,
 }
 DRAWN = ("normal", "exponential", "log-normal 1", "10 % ones")
-"""The kinds in the picture."""
+"""The kinds in the plot."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Kind and number of rows, and the budget; the bound on the norm is 50 sqrt(d)."""
+    """The kind and number of rows, and the budget; the bound on the norm is 50 sqrt(d)."""
 
     kind: str
     n: int
@@ -94,19 +94,19 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """What it is called in a table."""
+        """The name of the setting in tables."""
         return f"{self.kind}, n={self.n}, d={self.d}, rho={self.rho:g}, {self.neighbours}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """Margins beside errors: of single columns, or of the l2 norm.
+    """Margins compared with errors, of single columns or of the l2 norm.
 
     Attributes:
-        held: how often the margin held
-        median: the median margin over the true quantile of the error
-        high: the 95 % quantile of margins over the same
+        held: the coverage of the margin
+        median: the median margin divided by the true quantile of the error
+        high: the 95 % quantile of margins divided by the same
 
     """
 
@@ -118,7 +118,7 @@ class Margins:
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was measured of a setting; no runs if it was refused. Error and margin are typical ones of a column."""
+    """The results of a setting, without runs if it was refused. Error and margin are typical values for a column."""
 
     setting: Setting
     enough: bool
@@ -177,7 +177,7 @@ def _compared(of_sets: Sequence[Sequence[Floats]]) -> Margins:
 
 
 def table(lines: Sequence[Line]) -> list[str]:
-    """Return a table of kinds: how often margins hold, and how wide they are where rows are plenty."""
+    """Return a table of kinds: the coverage of margins, and their size with many rows."""
     out = [
         "| kind | settings | held, columns | least | held, l2 | least | margin / error, columns | 95 % | l2 | 95 % |",
         "|---" * 10 + "|",
@@ -199,7 +199,7 @@ def _ratios(margins: Margins) -> tuple[float, float]:
 
 
 def verdicts(lines: Sequence[Line]) -> list[str]:
-    """Return in a few lines where margins hold, and which do not."""
+    """Return a summary of the coverage, with the settings where it is too low."""
     known = [line for line in lines if line.runs and line.enough]
     out = []
     for name in ("columns", "length"):
@@ -214,13 +214,13 @@ def verdicts(lines: Sequence[Line]) -> list[str]:
 
 
 def _below(share: float, runs: int) -> bool:
-    """Whether so small a share of runs would be seen by chance less than once in a million times, were it 94 %."""
+    """Whether a coverage is below 94 % with p < 1e-6."""
     held = round(share * runs)
     return sum(math.comb(runs, k) * ASKED**k * (1 - ASKED) ** (runs - k) for k in range(held + 1)) < 1e-6
 
 
 def picture(lines: Sequence[Line], path: Path) -> None:
-    """Draw errors and margins over the number of rows, for a few kinds, with how often the margins hold."""
+    """Plot errors and margins over the number of rows, for a few kinds, with the coverage of the margins."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -258,12 +258,12 @@ def main() -> None:
     parser.add_argument("--d", default="1,4,16")
     parser.add_argument("--rho", default="0.5")
     parser.add_argument("--neighbours", default="add-or-remove-one,replace-one")
-    parser.add_argument("--sets", type=int, default=5, help="sets of rows of each setting")
-    parser.add_argument("--runs", type=int, default=40, help="releases of each set")
-    parser.add_argument("--seed", type=int, default=2021, help="of the rows")
+    parser.add_argument("--sets", type=int, default=5, help="sets of rows per setting")
+    parser.add_argument("--runs", type=int, default=40, help="releases per set")
+    parser.add_argument("--seed", type=int, default=2021, help="the seed of the rows")
     parser.add_argument("--processes", type=int, default=None)
     parser.add_argument("--json", type=Path, help="write all lines to this file")
-    parser.add_argument("--write", action="store_true", help="write docs/results/margins.md and its picture")
+    parser.add_argument("--write", action="store_true", help="write docs/results/margins.md and its plot")
     told = parser.parse_args()
     os.environ["DPMEAN_THREADS"] = "1"
     numbers = [[int(n) for n in told.n.split(",")], [int(d) for d in told.d.split(",")]]

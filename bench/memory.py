@@ -1,4 +1,4 @@
-"""How much memory a mean needs beyond its rows, seen from a new process."""
+"""The memory that a mean needs in addition to its rows, measured in a new process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from bench.clock import track
 from bench.problem import METHODS, WIDE_COLUMNS, Sizes
 from bench.report import Line
 
-# Freed memory goes back to the system at once. Otherwise glibc may keep what the first call freed, and the second
-# would seem to need none.
+# Return freed memory to the system at once. Otherwise glibc may keep the memory that the first call freed, and the
+# second call would seem to need none.
 _GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 
 
 def extra(sizes: Sizes) -> list[Line]:
-    """Measure by how much a second call makes the process grow."""
+    """Measure the growth of the process in a second call."""
     lines = []
     for method in track(METHODS, f"memory of {sizes.wide_rows} x {WIDE_COLUMNS}"):
         command = [sys.executable, "-m", "bench.peak", method, str(sizes.wide_rows), str(WIDE_COLUMNS)]

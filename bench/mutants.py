@@ -1,14 +1,15 @@
-"""Change the privacy path in one place at a time, and see whether the tests notice.
+"""Mutation testing of the privacy path: change one place at a time, and check that a test fails.
 
 python -m bench.mutants                       every mutant of every module of mutants.toml (hours)
-python -m bench.mutants quantile.py --most 50 fifty of one module, chosen by a fixed seed
-python -m bench.mutants --survivors           only those that survived last time and are not explained
+python -m bench.mutants trust/central/costs.py --most 50
+                                              fifty mutants of one module, chosen by a fixed seed
+python -m bench.mutants --survivors           only those that survived last time without an explanation
 
-Cosmic Ray makes the mutants. No file is changed: each mutant is imported in a process of its own in place of the
-module, and runs the tests that ``mutants.toml`` names for it. Mutants of annotations, decorators, messages and
-``__str__`` are left out, as they change nothing that is computed; and of each operator only its nearest relatives are
-tried. What was found is kept in ``build/mutants.jsonl``. The exit code is 1 if a mutant survived that ``mutants.toml``
-does not explain.
+Cosmic Ray makes the mutants. No file is changed: each mutant is imported in its own process in place of the module, and
+the tests that ``mutants.toml`` names for the module are run. Mutants of annotations, decorators, messages and
+``__str__`` are left out, as they do not change a computation; each operator is replaced only by its nearest relatives.
+Results are stored in ``build/mutants.jsonl``. The exit code is 1 if a mutant survives that ``mutants.toml`` does not
+explain.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "dpmean"
 FOUND = ROOT / "build" / "mutants.jsonl"
 _SEED = 1
-_REWRITTEN = "ignore::pytest.PytestAssertRewriteWarning"  # hypothesis is imported before
+_REWRITTEN = "ignore::pytest.PytestAssertRewriteWarning"  # hypothesis is imported first
 _RELATIVES = {
     "Binary": {
         "Add": ("Sub",),
@@ -108,7 +109,7 @@ class Mutant:
 
 
 def mutants(module: str, most: int | None = None) -> tuple[list[Mutant], int]:
-    """Return the mutants of a module that may matter, or some of them, and how many there are."""
+    """Return the relevant mutants of a module, or some of them, and their total number."""
     import cosmic_ray.plugins
     from cosmic_ray.ast import ast_nodes, get_ast
 
@@ -129,7 +130,7 @@ def mutants(module: str, most: int | None = None) -> tuple[list[Mutant], int]:
         changed = mutated(module, name, occurrence)
         try:
             ast.parse(changed)
-        except SyntaxError:  # such as a mark in a signature that is taken for a product
+        except SyntaxError:  # such as the star in a signature, mutated like a product
             continue
         old, new = _difference(source, changed)
         where = max((one for one in functions if one[0] <= line <= one[1]), default=(0, 0, ""))[2]
@@ -165,7 +166,7 @@ def _functions(source: str) -> list[tuple[int, int, str]]:
 
 
 def _left_out(source: str) -> Iterator[tuple[Place, Place]]:
-    """Yield the places of what is not computed with: annotations, decorators, messages."""
+    """Yield the places of code that does not compute: annotations, decorators, messages."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.FunctionDef(name="__str__" | "__repr__"):
@@ -181,7 +182,7 @@ def _left_out(source: str) -> Iterator[tuple[Place, Place]]:
                 yield _span(node)
             case _:
                 pass
-            # A union of types in isinstance is no arithmetic.
+            # A union of types in isinstance is not arithmetic.
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
             yield _span(node.args[1])
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, ast.BitOr):
@@ -196,7 +197,7 @@ def _span(node: Any) -> tuple[Place, Place]:
 
 
 class _Instead(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Imports one module from another source."""
+    """An importer that loads one module from another source."""
 
     def __init__(self, module: str, source: str) -> None:
         self._name = ".".join(("dpmean", *Path(module).with_suffix("").parts))
@@ -205,7 +206,7 @@ class _Instead(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Answer for the one module."""
+        """Return the specification of that module."""
         del path, target
         if fullname != self._name:
             return None
@@ -223,9 +224,9 @@ class _Instead(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def _compile_anew(module: str, *, keep: bool) -> None:
-    """Keep compiled loops of the module off the disk, where a mutant might be taken for what it was made of.
+    """Do not cache compiled loops of the module on disk, so that a mutant is not confused with the original.
 
-    Loops of other modules may have its numbers built in: they are kept on the disk only if there is no mutant.
+    Loops of other modules may contain its constants: they are cached only if there is no mutant.
     """
     import numba
     from numba.core.caching import FunctionCache
@@ -244,10 +245,10 @@ def _compile_anew(module: str, *, keep: bool) -> None:
 
 
 class _Quick:
-    """A plugin of pytest: the smallest example interests nobody here."""
+    """A pytest plugin that disables the search for smaller examples in hypothesis."""
 
     def pytest_sessionstart(self) -> None:
-        """Change the settings that tests begin with."""
+        """Change the default settings of hypothesis."""
         from hypothesis import Phase, settings
 
         settings.register_profile("quick", settings(), phases=(Phase.explicit, Phase.generate), database=None)
@@ -276,7 +277,7 @@ def _child(module: str, source: str, tests: Sequence[str], log: str) -> NoReturn
 
 
 def run(module: str, source: str, tests: Sequence[str], limit: float) -> tuple[str, float, str]:
-    """Run tests on a source in a process of its own; return what became of it, how long it took, and which test."""
+    """Run tests on a source in a new process; return the outcome, the seconds, and the test that failed."""
     with tempfile.TemporaryDirectory() as folder:
         log, start = f"{folder}/log", time.perf_counter()
         child = os.fork()
@@ -302,7 +303,7 @@ def run(module: str, source: str, tests: Sequence[str], limit: float) -> tuple[s
 
 
 def _preload() -> None:
-    """Import what is large and not ours, once for all processes."""
+    """Import large libraries once for all processes."""
     for name in (
         "numpy",
         "numba",
@@ -321,7 +322,7 @@ def _preload() -> None:
 
 
 def explanation(mutant: Mutant, explained: Sequence[dict[str, str]]) -> str:
-    """Return why a mutant may survive, if somebody said so."""
+    """Return the explanation why a mutant may survive, if there is one."""
     for entry in explained:
         if all(entry[name] == getattr(mutant, name) for name in ("module", "where", "old", "new")):
             return entry["why"]
@@ -333,16 +334,16 @@ def _key(mutant: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def main() -> int:
-    """Run mutants and print what became of them."""
+    """Run mutants and print their outcomes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("modules", nargs="*", help="such as trust/central/model.py; all if none is named")
-    parser.add_argument("--most", type=int, help="at most so many of each module")
-    parser.add_argument("--all", action="store_true", help="every mutant, also where mutants.toml says how many")
+    parser.add_argument("modules", nargs="*", help="such as trust/central/costs.py (default: all)")
+    parser.add_argument("--most", type=int, help="the largest number of mutants per module")
+    parser.add_argument("--all", action="store_true", help="every mutant, also of modules that mutants.toml limits")
     parser.add_argument(
-        "--survivors", action="store_true", help="only those that survived last time and are not explained"
+        "--survivors", action="store_true", help="only those that survived last time without an explanation"
     )
-    parser.add_argument("--more", action="store_true", help="only those that were not run before")
-    parser.add_argument("--list", action="store_true", help="only count them")
+    parser.add_argument("--more", action="store_true", help="only those that have not been run")
+    parser.add_argument("--list", action="store_true", help="only count the mutants")
     arguments = parser.parse_args()
     config = tomllib.loads((ROOT / "bench" / "mutants.toml").read_text())
     os.chdir(ROOT)

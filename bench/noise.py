@@ -1,4 +1,4 @@
-"""How fast exact noise is drawn, beside OpenDP's."""
+"""The speed of exact noise, compared with OpenDP's."""
 
 from __future__ import annotations
 

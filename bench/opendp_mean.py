@@ -1,4 +1,4 @@
-"""OpenDP's way to a vector mean, and its exact noise."""
+"""OpenDP's vector mean and its exact noise, for comparison."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _FOR_COUNT = 0.1
 
 
 def version() -> str:
-    """Return the version that is installed."""
+    """Return the installed version of OpenDP."""
     return importlib.metadata.version("opendp")
 
 
 def vector_mean(n: int, d: int, norm_bound: float, rho: float) -> Callable[[Floats], Floats]:
-    """Return OpenDP's mean of an array with rows clamped to the bound; its noise scale is searched here, once."""
+    """Return OpenDP's mean of an array with rows clamped to the bound; its noise scale is found here, once."""
     dp.enable_features("contrib", "idealized-numerics")
     space = array2_domain(num_columns=d, size=n, T=float), dp.symmetric_distance()
 
@@ -66,7 +66,7 @@ def vector_mean_of_unknown_size(d: int, norm_bound: float, rho: float) -> Callab
 
 
 def gaussian_noise(std: float) -> Callable[[list[int]], list[int]]:
-    """Return OpenDP's discrete Gaussian mechanism for whole numbers."""
+    """Return OpenDP's discrete Gaussian mechanism for integers."""
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=int)
     mechanism: Callable[[list[int]], list[int]] = dp.m.make_gaussian(*space, scale=std)

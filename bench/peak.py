@@ -1,4 +1,4 @@
-"""Print by how many bytes a second mean makes this process grow at most, or -1 where that cannot be seen."""
+"""Print by how many bytes a mean makes this process grow after a first one, or -1 if the system does not tell."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def _status(field: str) -> int:
 
 
 def growth(method: str, n: int, d: int) -> int:
-    """Return the largest growth of a few calls, after one that warms everything up."""
+    """Return the largest growth of memory in a few calls, after a first call that warms up."""
     rows = draw_rows(n, d)
     private_mean(rows, method)
     largest = 0
     for _ in range(_REPEATS):
         try:
-            _CLEAR.write_text("5")  # the peak is forgotten: Linux counts again from here
+            _CLEAR.write_text("5")  # reset the peak: Linux counts from here on
             before = _status("VmRSS")
         except OSError:
             return -1

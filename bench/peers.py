@@ -1,4 +1,4 @@
-"""Who takes part in the comparison, and under which notion of privacy."""
+"""The methods of the comparison, with their notions of privacy."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Release = Callable[[Floats], tuple[Floats, float]]
 @final
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A route to a mean: it returns the mean and the seconds that took."""
+    """A method that returns the mean and the seconds it took."""
 
     name: str
     privacy: str
     release: Release | str
-    """Or why there is none."""
+    """A function, or the reason why there is none."""
 
 
 def _timed(estimate: Callable[[Floats], Floats]) -> Release:
@@ -55,7 +55,7 @@ ORACLE = Peer(
 
 
 def all_peers(stack: ExitStack, *, may_install: bool) -> list[Peer]:
-    """Gather everybody; the stack ends the processes that some of them need."""
+    """Return all methods; the stack ends the processes that some of them need."""
     ours = [
         Peer(f"dpmean {method}", f"{_ZCDP}, exact noise", _timed(partial(private_mean, method=method)))
         for method in METHODS

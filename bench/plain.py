@@ -1,4 +1,4 @@
-"""What rows in files are measured against: the plainest loop over a file that adds up its columns."""
+"""The yardstick for rows in files: a plain loop over a file that adds up its columns."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def write_npy(path: Path, n: int, d: int) -> None:
 
 
 def write_parquet(source: Path, folder: Path, n: int, *, vectors: bool) -> None:
-    """Write the first n rows of a ``.npy`` file as eight Parquet files, with the settings that pyarrow comes with.
+    """Write the first n rows of a ``.npy`` file as eight Parquet files, with the default settings of pyarrow.
 
-    A row is a vector in one column, or a number in each of many.
+    A row is a vector in one column, or a number in each of many columns.
     """
     rows = np.load(source, mmap_mode="r")[:n]
     folder.mkdir()

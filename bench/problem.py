@@ -1,4 +1,4 @@
-"""The problem that is measured: N(5, 1) rows, a bound ten times too loose, and how much of each to run."""
+"""The problem of the benchmark: N(5, 1) rows, a bound that is ten times too loose, and the sizes to run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ METHODS = ("refined", "shifted", "clipped")
 @final
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much to run."""
+    """The sizes of a run."""
 
     rounds: int
     tall_rows: int
@@ -31,7 +31,7 @@ class Sizes:
     peer_variates: int
     trials: int
     judged: bool
-    """Whether the requirements apply: they are about full sizes."""
+    """Whether the requirements apply: they are for full sizes."""
 
 
 FULL = Sizes(
@@ -67,11 +67,11 @@ def draw_rows(n: int, d: int, seed: int = 0) -> Floats:
 
 
 def norm_bound(d: int) -> float:
-    """Return the bound on the norm of a row that everybody is told."""
+    """Return the bound on the norm of a row, which all methods get."""
     return COORDINATE_BOUND * math.sqrt(d)
 
 
 def private_mean(rows: Floats, method: str) -> Floats:
-    """Release the mean with fresh noise, as a user would."""
+    """Release the mean with secure noise, as a user would."""
     release = dpmean.mean(rows, rho=RHO, norm_bound=norm_bound(rows.shape[1]), method=method, neighbours="replace-one")
     return release.mean

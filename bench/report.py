@@ -1,4 +1,4 @@
-"""What was measured: one line each, as a table to read and as JSON to keep."""
+"""The report of a benchmark: one line per measurement, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _IN_WORDS: dict[str, Callable[[float], str]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A figure beside what is required of it."""
+    """A measurement, and the requirement for it."""
 
     job: str
     method: str
     measured: float | None
-    """None where it cannot be measured on this system."""
+    """None if it cannot be measured on this system."""
     unit: str
     required: float
     at_least: bool = False
     beside: str = ""
-    """The absolute figures behind it, or a competitor's."""
+    """The absolute figures, or those of a competitor."""
 
     def verdict(self, *, judged: bool) -> str:
-        """Compare with what is required."""
+        """Compare the measurement with the requirement."""
         if not judged or self.measured is None:
             return "-"
         good = self.measured >= self.required if self.at_least else self.measured <= self.required
         return "ok" if good else "MISSED"
 
     def cells(self) -> tuple[str, str, str, str, str]:
-        """Return the line in words."""
+        """Return the cells of the line as text."""
         words = _IN_WORDS[self.unit]
         measured = "not measurable here" if self.measured is None else words(self.measured)
         required = f"{'>=' if self.at_least else '<='} {words(self.required)}"
@@ -51,18 +51,18 @@ class Line:
 
 
 def speed_table(lines: Sequence[Line], sizes: Sizes, others: float | None) -> Table:
-    """Lay the lines out to be read."""
+    """Return the lines as a table."""
     caption = (
-        f"best of {sizes.rounds}, competitors taking turns; N(5,1) float64, R = {COORDINATE_BOUND:g} sqrt(d), "
+        f"best of {sizes.rounds}, competitors in turns; N(5,1) float64, R = {COORDINATE_BOUND:g} sqrt(d), "
         f"rho = {RHO:g}, no seed, neighbours replace one row\n"
-        f"we may use all {os.cpu_count()} cores, numpy.mean uses one"
+        f"dpmean may use all {os.cpu_count()} cores, numpy.mean uses one"
     )
     if others is not None:
-        caption += f"; others kept {others:.2f} of them busy meanwhile"
+        caption += f"; other processes kept {others:.2f} of them busy meanwhile"
     if not sizes.judged:
-        caption += "\nquick: sizes are too small for the requirements to apply"
+        caption += "\nquick: the requirements do not apply to such small sizes"
     table = Table(title="Speed and memory", caption=caption)
-    for column in ("job", "method", "measured", "required", "beside it", ""):
+    for column in ("job", "method", "measured", "required", "details", ""):
         table.add_column(column)
     for line in lines:
         verdict = line.verdict(judged=sizes.judged)

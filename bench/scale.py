@@ -1,4 +1,4 @@
-"""Rows in files, databases and clusters, as ratios within one run: ``python -m bench.scale``, ``--quick`` to try it."""
+"""Speed of files, databases and clusters, as ratios within one run: ``python -m bench.scale``; ``--quick`` to try."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _mean(source: Any, **more: Any) -> dpmean.Release:
 
 
 def _files(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
-    """Measure files beside the plainest loops over them."""
+    """Measure files, compared with plain loops over them."""
     npy, size = folder / "rows.npy", f"{rows:,} x {_COLUMNS}"
     for kind in ("vectors", "wide"):
         plain.write_parquet(npy, folder / kind, rows, vectors=kind == "vectors")
@@ -65,7 +65,7 @@ def _files(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
 
 
 def _growth(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
-    """Measure twice the rows: what grows as they do can be extrapolated."""
+    """Measure twice the rows: linear growth can be extrapolated."""
     small, large = folder / "rows.npy", folder / "twice.npy"
     plain.write_npy(large, 2 * rows, _COLUMNS)
     best = best_of(5 * rounds, "twice the rows", {"small": partial(_mean, small), "large": partial(_mean, large)})
@@ -80,7 +80,7 @@ def _growth(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
 
 
 def _databases(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
-    """Measure a relation of DuckDB over Parquet files beside the file engine on the same files."""
+    """Measure a DuckDB relation over Parquet files, compared with the file engine on the same files."""
     import duckdb
 
     rows, narrow, tables = rows // 2, folder / "narrow.npy", folder / "narrow"
@@ -101,13 +101,13 @@ def _databases(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
 
 
 def _drain(relation: Any) -> None:
-    """Read a relation once, and throw all of it away."""
+    """Read a relation once, without using its rows."""
     for _ in relation.to_arrow_reader(1 << 16):
         pass
 
 
 def _clusters(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
-    """Measure what clusters work, all of their processes together, beside the file engine on the same Parquet files."""
+    """Measure the CPU time of clusters, over all processes, compared with the file engine on the same Parquet files."""
     for kind in ("vectors", "wide"):
         plain.write_parquet(folder / "rows.npy", folder / f"{kind} of a quarter", rows // 4, vectors=kind == "vectors")
     vectors, wide = folder / "vectors of a quarter", folder / "wide of a quarter"
@@ -122,7 +122,7 @@ def _clusters(folder: Path, rows: int, rounds: int) -> Iterator[Line]:
 def _beside_files(name: str, frame: Any, folder: Path, required: float, rounds: int, **more: Any) -> Iterator[Line]:
     for method, passes in (("refined", 2), ("refined, one pass", 1)):
         job = partial(_mean, frame, passes=passes, **more)
-        job()  # workers load what they need
+        job()  # workers load their libraries
         alone = min(_work_and_time(partial(_mean, folder, passes=passes))[0] for _ in range(rounds))
         work, time = (min(figures) for figures in zip(*(_work_and_time(job) for _ in range(rounds)), strict=True))
         beside = f"{work:.1f} s of cores in {time:.1f} s, files {alone:.1f} s of cores"
@@ -166,10 +166,10 @@ def _spark(folder: Path) -> Iterator[Callable[[Path], Any]]:
 
 def _table(lines: list[Line], busy: float | None, *, judged: bool) -> Table:
     table = Table(
-        title="Rows that outgrow memory",
-        caption=f"others kept {busy or 0:.2f} of {os.cpu_count()} cores busy meanwhile",
+        title="Rows in files, databases and clusters",
+        caption=f"other processes kept {busy or 0:.2f} of {os.cpu_count()} cores busy meanwhile",
     )
-    for column in ("job", "method", "measured", "required", "beside it", ""):
+    for column in ("job", "method", "measured", "required", "details", ""):
         table.add_column(column)
     for line in lines:
         verdict = line.verdict(judged=judged)
@@ -178,13 +178,13 @@ def _table(lines: list[Line], busy: float | None, *, judged: bool) -> Table:
 
 
 def main() -> None:
-    """Measure, print, and write what was printed."""
+    """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.scale", description="Rows in files, databases and on clusters."
     )
-    parser.add_argument("--quick", action="store_true", help="few rows: nothing is judged")
-    parser.add_argument("--folder", type=Path, help="where 8 GB of rows may lie for some minutes (default: temporary)")
-    parser.add_argument("--only", choices=("files", "growth", "databases", "clusters"), help="a part of it")
+    parser.add_argument("--quick", action="store_true", help="few rows: requirements do not apply")
+    parser.add_argument("--folder", type=Path, help="a folder for 8 GB of temporary files (default: the system's)")
+    parser.add_argument("--only", choices=("files", "growth", "databases", "clusters"), help="run one part only")
     arguments = parser.parse_args()
     rows, rounds = (200_000, 1) if arguments.quick else (4_000_000, 3)
     folder = Path(tempfile.mkdtemp(prefix="dpmean-scale-", dir=arguments.folder))

@@ -1,7 +1,8 @@
-"""What a shape does: ``python -m bench.shape [--part .2] [--held] [--only NAME] [--plot DIR]``.
+"""The effect of a shape: ``python -m bench.shape [--part .2] [--held] [--only NAME] [--plot DIR]``.
 
-Refined beside itself without a shape, setting by setting, and PLAN where columns differ by a power. Settings and what
-is asked of them are in bench/settings.toml. Printed, and written to docs/results/shape.md if at least half is run.
+Refined is compared with itself without a shape, setting by setting, and with PLAN where columns differ by a power. The
+settings and their requirements are in bench/settings.toml. The page is printed, and written to docs/results/shape.md if
+at least half of the trials are run.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ REPORT = Path("docs") / "results" / "shape.md"
 INTRODUCTION = """\
 # Columns of different scale
 
-Refined finds a scale for each column, and its noise follows them. Here it is beside itself without
-(`shape="round"`): trimmed means (0.1) of errors to the mean of the rows over paired trials, and their ratio with a
-95 % interval from resampled trials. For one vector the error is its l2 norm. In a table it is that of the column that
-is worst in the trial, in the column's own standard deviations; a constant column is left out. "Largest" is the largest
-error of all trials over the trimmed mean; of a table, for the column where this is most. Where nothing else is asked,
-the interval may not lie wholly above 1.03. Neighbours replace one row unless it says otherwise.
+Refined finds a scale for each column, and its noise follows these scales. This page compares it with itself without
+scales (`shape="round"`): trimmed means (0.1) of errors to the mean of the rows over paired trials, and their ratio with
+a 95 % interval from resampled trials. For vectors the error is the l2 norm. For a table it is the error of the worst
+column in the trial, in the column's own standard deviations; constant columns are left out. "Largest" is the largest
+error of all trials divided by the trimmed mean; for a table, that of the column where it is largest. Unless another
+requirement is given, the interval must not lie entirely above 1.03. Neighbours replace one row unless stated otherwise.
 """.splitlines()
 PICTURES = """\
 ![The error of each column of a table, before and after](shape-table.png)
@@ -43,10 +44,10 @@ PICTURES = """\
 
 """.splitlines()
 FAMILIES = {
-    "shape": "Settings with columns of different scale, and without",
-    "shape_held": "Settings that no constant was tuned on",
+    "shape": "Settings with and without columns of different scale",
+    "shape_held": "Held-out settings: no constant was tuned on them",
     "tuning": "The settings of make accuracy",
-    "held": "The held settings of make accuracy",
+    "held": "The held-out settings of make accuracy",
 }
 
 
@@ -63,8 +64,8 @@ def section(family: str, lines: Sequence[Line]) -> list[str]:
 
 def _ratios(lines: Sequence[Line]) -> list[str]:
     with_plan = any(PLAN in line.methods for line in lines)
-    names = ["setting", "trials", "round", "refined", "ratio", *(["PLAN"] if with_plan else []), "largest", "asked"]
-    out = _head([*names, "kept"])
+    names = ["setting", "trials", "round", "refined", "ratio", *(["PLAN"] if with_plan else []), "largest", "required"]
+    out = _head([*names, "met"])
     for line in lines:
         if line.ratio is None:
             out.append(f"| {line.setting.label} | {line.problem}{' |' * (len(names))}")
@@ -83,14 +84,14 @@ def _ratios(lines: Sequence[Line]) -> list[str]:
         mean = math.exp(np.log(ratios).mean())
         out += [
             "",
-            f"Geometric mean of the ratios {mean:.3f}, largest {max(ratios):.3f}; {kept} of {len(ratios)} kept.",
+            f"Geometric mean of the ratios {mean:.3f}, largest {max(ratios):.3f}; {kept} of {len(ratios)} met.",
         ]
     return [*out, ""]
 
 
 def _ninth(lines: Sequence[Line]) -> list[str]:
-    out = ["Errors of the first eight columns over those without the ninth; the largest ratio of a column:", ""]
-    out += _head(["setting", "trials", "ratio", "worst column", "largest", "asked", "kept"])
+    out = ["Errors of the first eight columns divided by those without the ninth; the largest ratio of a column:", ""]
+    out += _head(["setting", "trials", "ratio", "worst column", "largest", "required", "met"])
     for line in lines:
         found = line.methods[REFINED]
         cells = [line.setting.label, str(line.trials), _interval(line), _short(found.typical), f"{found.astray:.2f}"]
@@ -133,7 +134,7 @@ def _kept(line: Line) -> str:
 
 
 def measure(families: Sequence[str], arguments: argparse.Namespace) -> dict[str, list[Line]]:
-    """Measure the settings of some families, on all cores or as many as are asked for."""
+    """Measure the settings of some families, on all cores or a given number."""
     found = {}
     for family in families:
         seed = int(FROZEN, 16) if family.endswith("held") else arguments.seed
@@ -156,21 +157,23 @@ def _results(jobs: Sequence[tuple[Setting, float, int]], processes: int | None) 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", type=float, default=1.0, help="run this part of the trials, 0.1 say")
-    parser.add_argument("--held", action="store_true", help="also the settings that no constant was tuned on")
-    parser.add_argument("--accuracy", action="store_true", help="also the settings of make accuracy")
-    parser.add_argument("--only", default="", metavar="NAME", help="only settings with this in their name or label")
-    parser.add_argument("--neighbours", help="for all settings, in place of their own")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to a file")
-    parser.add_argument("--read", type=Path, metavar="FILE", help="measure nothing: read what --json wrote")
+    parser.add_argument("--part", type=float, default=1.0, help="the part of the trials to run, such as 0.1")
+    parser.add_argument("--held", action="store_true", help="also run the held-out settings")
+    parser.add_argument("--accuracy", action="store_true", help="also run the settings of make accuracy")
+    parser.add_argument(
+        "--only", default="", metavar="NAME", help="run only settings with this text in their name or label"
+    )
+    parser.add_argument("--neighbours", help="the relation to use for all settings")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to a file")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="measure nothing, and read results that --json wrote")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="draw tables and PLAN's benchmark as PNG")
-    parser.add_argument("--jobs", type=int, help="how many processes to use; by default all cores")
-    parser.add_argument("--seed", type=int, default=2021, help="of data and noise")
+    parser.add_argument("--jobs", type=int, help="the number of processes (default: all cores)")
+    parser.add_argument("--seed", type=int, default=2021, help="the seed of data and noise")
     return parser.parse_args(words)
 
 
 def page(found: dict[str, list[Line]], arguments: argparse.Namespace) -> list[str]:
-    """Return the lines of the page, and the command that made it."""
+    """Return the lines of the page, with the command that made it."""
     flags = "".join(f" --{name}" for name in ("held", "accuracy") if getattr(arguments, name))
     flags += f" --neighbours {arguments.neighbours}" if arguments.neighbours else ""
     command = f"`python -m bench.shape{flags} --part {arguments.part:g} --seed {arguments.seed}`"
@@ -181,7 +184,7 @@ def page(found: dict[str, list[Line]], arguments: argparse.Namespace) -> list[st
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Measure, or read what was measured; print, draw and write it."""
+    """Measure, or read results; print, plot and write them."""
     arguments = _arguments(words)
     os.environ["DPMEAN_THREADS"] = "1"
     if arguments.read:

@@ -1,4 +1,4 @@
-"""Pictures of what a shape does: the error of each column before and after, and PLAN's benchmark."""
+"""Plots of the effect of a shape: the error of each column without and with it, and PLAN's benchmark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LABELS = {ROUND: 'refined, shape="round"', REFINED: "refined", PLAN: "PLAN"}
 
 
 def write(lines: Sequence[Line], folder: Path) -> list[Path]:
-    """Draw what there are measurements for; return the files."""
+    """Plot the figures that have measurements; return the files."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -60,7 +60,7 @@ def columns_picture(line: Line) -> Any:
 
 
 def plan_picture(lines: Sequence[Line]) -> Any:
-    """Draw errors against alpha, with the band that holds 80 % of the trials."""
+    """Draw errors against alpha, with bands that contain 80 % of the trials."""
     from matplotlib import pyplot as plt
 
     found = sorted((dict(line.setting.options)["alpha"], line) for line in lines)

@@ -1,4 +1,4 @@
-"""Refined with and without a shape on the same rows, trial by trial; errors are in the units of each kind of rows."""
+"""Trials of refined with and without a shape on the same rows; errors are in the units of each kind of rows."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from dpmean.experiments.mnist import MissingDataError
 from dpmean.experiments.tables import bounds_of, columns_of, spread_of
 
 NOT_WORSE = 1.03
-"""No interval may lie wholly above it."""
+"""No interval may lie entirely above this ratio."""
 REFINED, ROUND, PLAN, WITHOUT = "refined", "round", "PLAN", "without the ninth"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One kind of rows, a budget, and what is asked."""
+    """One kind of rows, a budget, and a requirement."""
 
     name: str
     data: str
@@ -48,7 +48,7 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """What the tables call it."""
+        """The name of the setting in tables."""
         extra = "".join(f", {name} {value:g}" for name, value in self.options)
         bound = "" if self.bound is None else f", R={self.bound:g} sqrt(d)"
         runs = "" if self.runs is None else f", {self.runs} runs"
@@ -57,50 +57,50 @@ class Setting:
 
     @property
     def beside_a_ninth(self) -> bool:
-        """Whether the first eight columns are compared with themselves, without the ninth."""
+        """Whether the first eight columns are compared with themselves without the ninth."""
         return self.asked_of == "others"
 
     def trials(self, part: float) -> int:
-        """How many paired trials to run: fewer in many dimensions, where errors vary less."""
+        """Return the number of paired trials: fewer in many dimensions, where errors vary less."""
         return max(4, round(part * (self.runs or max(48, 4000 / self.d))))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The errors of one method: of a table, those of the worst column of each trial."""
+    """The errors of one method; for a table, those of the worst column of each trial."""
 
     typical: float
     """The trimmed mean."""
     columns: list[float]
     """The trimmed mean of each column of a table."""
     astray: float
-    """The largest error of all trials over the trimmed mean; of a table, for the column where this is most."""
+    """The largest error of all trials divided by the trimmed mean; for a table, the largest over its columns."""
     low: float
     high: float
     median: float
     mean: float
     most: float
-    """99 % of the errors are below."""
+    """The 99 % quantile of the errors."""
     largest: float
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was measured."""
+    """The results of a setting."""
 
     setting: Setting
     trials: int
     methods: dict[str, Summary]
     ratio: tuple[float, float, float] | None = None
-    """Refined over round, or the others' errors over those without the ninth, with its 95 % interval."""
+    """The error ratio of refined to round, or with to without the ninth column, and its 95 % interval."""
     constant: float | None = None
-    """The typical error of columns that are constant, over their range."""
+    """The typical error of constant columns, divided by their range."""
     problem: str = ""
 
     def broken(self) -> list[str]:
-        """Return what was asked and is not so."""
+        """Return the requirements that are not met."""
         if self.ratio is None:
             return [self.problem]
         setting, found, out = self.setting, self.methods[REFINED], []
@@ -147,7 +147,7 @@ def measured(job: tuple[Setting, float, int]) -> Line:
 
 
 def _one_trial(setting: Setting, generator: np.random.Generator, seed: int) -> Iterator[tuple[str, Floats]]:
-    """Return the errors of each method: one number, or for tables one for each column."""
+    """Return the errors of each method: one number, or for tables one per column."""
     options = dict(setting.options)
     rows = draw(setting.data, generator, setting.n, setting.d, **options).rows
     told: dict[str, Any] = {"rho": setting.rho, "neighbours": setting.neighbours, "seed": seed}
@@ -181,7 +181,7 @@ def _of_a_table(
 
 
 def _units(setting: Setting, rows: Floats) -> Floats:
-    """Return each column's standard deviation, in these rows or if it is zero in many; its range if it is constant."""
+    """Return the standard deviation of each column in these rows; if it is zero, in many rows; or else its range."""
     columns = columns_of(setting.data, **dict(setting.options))
     drawn = rows.std(axis=0)
     usual = np.array([spread_of(column) or column.upper - column.lower for column in columns])
@@ -189,7 +189,7 @@ def _units(setting: Setting, rows: Floats) -> Floats:
 
 
 def summary(setting: Setting, errors: dict[str, Floats]) -> Line:
-    """Summarise the errors of paired trials: for each method, an array with a line for each trial."""
+    """Summarise the errors of paired trials; for each method there is an array with one line per trial."""
     constant = None
     trials, width = errors[REFINED].shape
     if width > 1:
@@ -223,13 +223,13 @@ def _summary(values: Floats) -> Summary:
 
 
 def _compared(errors: dict[str, Floats]) -> Any:
-    """Return refined over round: trimmed means, of a table those of the worst column of each trial."""
+    """Return the ratio of refined to round: trimmed means; for a table, of the worst column of each trial."""
     above, below = (trim_mean(errors[method].max(axis=-1), 0.1, axis=-1) for method in (REFINED, ROUND))
     return above / below
 
 
 def _compared_with_fewer(errors: dict[str, Floats]) -> Any:
-    """Return the errors of the first eight columns over those without the ninth: the largest ratio of a column."""
+    """Return the largest ratio, over the first eight columns, of errors with to errors without the ninth column."""
     below = trim_mean(errors[WITHOUT], 0.1, axis=-2)
     above = trim_mean(errors[REFINED][..., : below.shape[-1]], 0.1, axis=-2)
     return (above / below).max(axis=-1)

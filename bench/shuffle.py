@@ -1,6 +1,6 @@
-"""Measure the shuffle model: ``python -m bench.shuffle``. Errors beside the central and the local model, and traffic.
+"""Errors of the shuffle model, compared with the central and the local model, and its traffic.
 
-Prints the tables of docs/shuffle.md; ``--trials`` says how often each setting is tried.
+``python -m bench.shuffle`` prints the tables of docs/shuffle.md; ``--trials`` is the number of trials per setting.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def normal(n: int, d: int, generator: np.random.Generator) -> Floats:
 
 
 def laplace(n: int, d: int, generator: np.random.Generator) -> Floats:
-    """Return rows of the same mean and variances with heavier tails."""
+    """Return rows with the same mean and variances, and heavier tails."""
     return generator.laplace(5, 1 / math.sqrt(2), (n, d))
 
 
@@ -72,7 +72,7 @@ _KINDS: dict[str, Callable[[int, int, np.random.Generator], Floats]] = {
 @final
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Rows of one kind, a bound, and how often everything is tried."""
+    """Rows of one kind, a bound, and the number of trials."""
 
     kind: str
     n: int
@@ -103,7 +103,7 @@ class Setting:
         )
 
     def other(self, **arguments: Any) -> float:
-        """Return the error of another way to the mean."""
+        """Return the error of another method."""
         more = {"epsilon": _EPSILON, "norm_bound": self.bound, "allow_few_rows": True, **arguments}
         more["neighbours"] = "replace-one"  # for all: clients are known to take part
         return self._error(lambda seed: dpmean.mean(self.rows, seed=seed, **more).mean)
@@ -129,11 +129,11 @@ def main() -> None:
 
 
 def asked(trials: int) -> Table:
-    """Compare errors with what is asked, all clients honest and 80 % of them, and with the local model."""
+    """Compare errors with the requirements, for 100 % and 80 % honest clients, and with the local model."""
     budget = f"({_EPSILON:g}, {_DELTA:g})"
     table = _table(
         f"N(5, I), R = 20 sqrt(d), {budget}, error to the mean of the rows, {trials} trials",
-        *("n, d", "variant", "asked", "honest 1", "honest 0.8", "central shifted", "messages", "bytes", "sealed"),
+        *("n, d", "variant", "required", "honest 1", "honest 0.8", "central shifted", "messages", "bytes", "sealed"),
     )
     for (n, d), limit in track(_ASKED.items(), "asked"):
         setting = Setting("normal", n, d, trials)
@@ -149,7 +149,7 @@ def asked(trials: int) -> Table:
 def kinds(trials: int) -> Table:
     """Compare with central shifted on several kinds of rows."""
     sizes = [(100_000, 8), (10_000, 8), (100_000, 64), (100_000, 2)]
-    title = f"Error over that of central shifted at the same (epsilon, delta), honest 1 and 0.8, {trials} trials"
+    title = f"Error divided by that of central shifted at the same (epsilon, delta), honest 1 and 0.8, {trials} trials"
     table = _table(title, "rows", *(f"{n}, {d}" for n, d in sizes))
     for kind in track(_KINDS, "kinds"):
         cells = []
@@ -176,8 +176,8 @@ def variants(trials: int) -> Table:
 
 
 def messages() -> Table:
-    """Time runs in which every message is made and mixed."""
-    table = _table("Every message made, split and permuted", "n, d", "messages", "seconds")
+    """Time complete runs, in which every message is made and mixed."""
+    table = _table("Complete runs: every message is made, split and permuted", "n, d", "messages", "seconds")
     for n, d in ((100_000, 8), (100_000, 64)):
         setting = Setting("normal", n, d, 1)
         budget = {"epsilon": _EPSILON, "delta": _DELTA, "norm_bound": setting.bound}

@@ -1,4 +1,4 @@
-"""How long a mean takes, in multiples of numpy's, and how that grows with the rows."""
+"""The time of a mean, in multiples of numpy.mean, and its growth with the number of rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bench.report import Line
 
 
 def tall(sizes: Sizes) -> list[Line]:
-    """Measure many rows of moderate width, beside numpy and beside a tenth of the rows."""
+    """Measure many rows of moderate width, compared with numpy and with a tenth of the rows."""
     rows = draw_rows(sizes.tall_rows, TALL_COLUMNS)
     some = rows[: len(rows) // 10]
     jobs = _competitors(rows)
@@ -49,14 +49,14 @@ def tall(sizes: Sizes) -> list[Line]:
 
 
 def wide(sizes: Sizes) -> list[Line]:
-    """Measure rows of the width of an image, beside numpy."""
+    """Measure rows of the width of an image, compared with numpy."""
     rows = draw_rows(sizes.wide_rows, WIDE_COLUMNS)
     best = best_of(sizes.rounds, f"mean of {len(rows)} x {WIDE_COLUMNS}", _competitors(rows))
     return _beside_numpy(rows, best, {"refined": 8, "shifted": 5, "clipped": 5})
 
 
 def bounded(sizes: Sizes) -> list[Line]:
-    """Measure bounds on columns, whose rows must be mapped, beside a bound on the norm, whose rows need not."""
+    """Measure bounds on columns, whose rows must be mapped, and a bound on the norm, whose rows need not."""
     rows = draw_rows(sizes.tall_rows, TABLE_COLUMNS)
     bounds: dict[str, dict[str, Any]] = {
         "norm_bound=": {"norm_bound": norm_bound(TABLE_COLUMNS)},
@@ -83,7 +83,7 @@ def _each(job: Callable[..., object], settings: dict[str, dict[str, Any]]) -> di
 
 
 def private_number(sizes: Sizes) -> list[Line]:
-    """Measure what it takes to hide the number of many narrow rows, beside a public number."""
+    """Measure the cost of a private number of rows, compared with a public one, for many narrow rows."""
     rows, rounds = draw_rows(sizes.tall_rows, NARROW_COLUMNS), 8 * sizes.rounds  # each is short
     mean = partial(dpmean.mean, rows, rho=RHO, norm_bound=norm_bound(NARROW_COLUMNS))
     public, private = "replace-one", "add-or-remove-one"

@@ -1,4 +1,4 @@
-"""How long a user of a new process waits."""
+"""The time that a new process needs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SMALL = "import bench.problem as p; p.private_mean(p.draw_rows(4000, 16), {meth
 
 
 def fresh_process(sizes: Sizes) -> list[Line]:
-    """Measure the import alone, and a small mean from start to end."""
+    """Measure the import, and a small mean in a complete process."""
     small = {method: _process(_SMALL.format(method=method)) for method in METHODS}
     for run in small.values():
-        run()  # the first process ever compiles the loops; what is required is about later ones
+        run()  # the very first process compiles the loops; the requirement is for later ones
     jobs = {"bare": _process("pass"), "import": _process("import dpmean"), **small}
     best = best_of(sizes.rounds, "new processes", jobs)
     lines = [

@@ -1,4 +1,4 @@
-"""What a process and all that it started have worked, in seconds of a core."""
+"""CPU seconds of a process and all of its descendants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PROC = Path("/proc")
 
 
 def cpu_of_tree(root: int | None = None) -> float:
-    """Return the seconds that a process (this one) and its descendants have worked, ended ones included."""
+    """Return the CPU seconds of a process (by default this one) and its descendants, including ended ones."""
     stats = {}
     for entry in _PROC.iterdir():
         if entry.name.isdecimal():

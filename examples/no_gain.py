@@ -1,4 +1,4 @@
-"""Rows whose bound fits and whose mean is near zero beside it: the Gaussian mechanism is as good as anything."""
+"""Rows with a tight bound and a mean near zero: the Gaussian mechanism is as good as dpmean.mean."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ RUNS = 20
 
 
 def main() -> None:
-    """Print the l2 errors of both, at the same budget and for the same neighbours."""
+    """Print the l2 errors of both methods, with the same budget and the same neighbours."""
     rng = np.random.default_rng(0)
     vectors = rng.normal(0, 1, (4000, 128))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 import dpmean
 from dpmean import baselines
 
-RHO, NORM_BOUND = 0.5, 1000.0  # no image is longer than 77; say nobody knew
+RHO, NORM_BOUND = 0.5, 1000.0  # a loose bound: the largest norm of an image is 77
 ROWS = ("true mean", "dpmean", "Gaussian\nmechanism")
 INK = "#1b2a49"
 
@@ -58,7 +58,7 @@ def main() -> None:
     for words, means in (("dpmean", ours), ("Gaussian mechanism", usual)):
         errors = [float(np.linalg.norm(mean - truth)) for mean, truth in zip(means, true, strict=True)]
         print(f"{words:18} l2 error {np.mean(errors):.3g} on average over ten digits")
-    print(f"length of the true means {np.mean([np.linalg.norm(truth) for truth in true]):.3g}")
+    print(f"average norm of the true means {np.mean([np.linalg.norm(truth) for truth in true]):.3g}")
     draw((true, ours, usual)).savefig(sys.argv[1], dpi=130, metadata={"Software": None})
 
 

@@ -1,1 +1,1 @@
-"""Coverage-guided fuzzing of everything that reads what others wrote: ``python -m fuzz TARGET [--runs N]``."""
+"""Coverage-guided fuzzing of all code that reads outside input: ``python -m fuzz TARGET [--runs N]``."""

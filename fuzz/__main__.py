@@ -1,6 +1,6 @@
-"""Run one target: nothing but our own errors may come out of it, and no message may hold a value of a row.
+"""Run one target: it may raise our own errors only, and no message may contain a value of a row.
 
-Of neighbours, inputs that differ in one record, no other record may differ by what reaches the mechanisms.
+The target "neighbours" compares inputs that differ in one record: no other record may reach the mechanisms changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fuzz.round import fuzz
 
 TARGETS = ("arguments", "readers", "decoders", "command", "neighbours")
 ROUND = 100_000
-"""Executions of one process; the next one goes on with what was interesting. The instrumentation keeps memory."""
+"""Executions per process. The next process continues with the corpus; a new one frees the memory of instrumentation."""
 
 
 def main() -> None:
@@ -24,17 +24,17 @@ def main() -> None:
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--corpus", type=Path, help="a folder that keeps what was interesting")
-    neighbours = parser.add_argument_group("neighbours", "what to run of it, if not everything")
-    neighbours.add_argument("--form", help="in which rows come")
-    neighbours.add_argument("--path", help="that they go: rows, persons, groups, or 'persons in groups'")
-    neighbours.add_argument("--only", type=int, help="one execution, to see it again")
+    parser.add_argument("--corpus", type=Path, help="a folder that keeps interesting inputs")
+    neighbours = parser.add_argument_group("neighbours", "which part of this target to run (default: all)")
+    neighbours.add_argument("--form", help="one form of rows, such as pandas")
+    neighbours.add_argument("--path", help="one use of rows: rows, persons, groups, or 'persons in groups'")
+    neighbours.add_argument("--only", type=int, help="one execution, to repeat it")
     arguments = parser.parse_args()
     if arguments.target == "neighbours":
         from fuzz.neighbours import campaign
 
         found = campaign(arguments.runs, arguments.seed, arguments.form, arguments.path, arguments.only)
-        sys.exit(f"neighbours: found {found}; what they are stands above" if found else 0)
+        sys.exit(f"neighbours: {found} findings, printed above" if found else 0)
     with tempfile.TemporaryDirectory() as folder:
         corpus = arguments.corpus or Path(folder) / "corpus"
         corpus.mkdir(parents=True, exist_ok=True)
@@ -46,8 +46,8 @@ def main() -> None:
             one.start()
             one.join()
             if one.exitcode:
-                sys.exit(f"{arguments.target}: found something after {done:,} executions; what it is stands above")
-            sys.stderr.write(f"{arguments.target}: {done + runs:,} executions, nothing found\n")
+                sys.exit(f"{arguments.target}: a finding after {done:,} executions, printed above")
+            sys.stderr.write(f"{arguments.target}: {done + runs:,} executions, no finding\n")
 
 
 if __name__ == "__main__":

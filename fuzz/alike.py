@@ -1,4 +1,4 @@
-"""Whether two neighbours differ in one record alone, by what reaches the mechanisms."""
+"""Comparison of the rows that reach the mechanisms: whether two neighbours differ in one record only."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from fuzz.seen import Seen, Vector
 from fuzz.setting import Setting
 
 Entry = tuple[int, Vector]
-"""The place of a group in the list, and a vector in it."""
+"""The index of a group in the list, and a vector in it."""
 
 
 def contributions(setting: Setting) -> int:
-    """Return in how many groups a person counts."""
+    """Return the largest number of groups in which a person counts."""
     return int(setting.pick("contributions", 1, 2, 3)) if setting.by_person and setting.by_group else 1
 
 
 def difference(before: Seen, after: Seen, change: Change, setting: Setting) -> str:
-    """Return what became of other records; nothing if they are as they were."""
+    """Return a description of changes in other records; empty if there are none."""
     if before.secret != after.secret:
-        return "a secret order is drawn for one of them only"
+        return "a secret order is drawn for only one of them"
     if len(before.releases) != len(after.releases):
-        return "there are other groups"
+        return "the groups differ"
     if setting.by_person:
         return _persons(before, after, change, setting)
     if setting.by_group:
@@ -35,11 +35,11 @@ def difference(before: Seen, after: Seen, change: Change, setting: Setting) -> s
         ways.append("remove")
     if change.what == "add" and _may_vanish(change, setting):
         ways.append("none")
-    return "" if any(_rows(before, after, way, change.place) for way in ways) else "other rows changed, or moved"
+    return "" if any(_rows(before, after, way, change.place) for way in ways) else "other rows changed or moved"
 
 
 def _may_vanish(change: Change, setting: Setting) -> bool:
-    """Whether a line may be no record: empty beside several columns, or the first one that may be their names."""
+    """Whether a line may not be a record: an empty line with several columns, or a first line that may hold names."""
     line = None if change.new is None else change.new.line
     empty = line is not None and not line.strip(b"\r") and not is_alone(setting)
     return empty or (setting.pick("nameless", False) and change.place == 0)
@@ -60,7 +60,7 @@ def _number(vector: Vector) -> float:
 
 
 def _groups(before: Seen, after: Seen, change: Change) -> str:
-    """Compare the rows of every group, in order: the record leaves one group at most, and comes to one at most."""
+    """Compare the rows of every group, in order: the record leaves and joins at most one group."""
     more = 0
     for old, new in zip(before.releases, after.releases, strict=True):
         kept = old if change.what == "add" else [row for row in old if _number(row) != change.place]
@@ -70,17 +70,17 @@ def _groups(before: Seen, after: Seen, change: Change) -> str:
         at = next((place for place, (a, b) in enumerate(zip(kept, new, strict=False)) if a != b), len(kept))
         if new[:at] + new[at + 1 :] != kept:
             return "other rows of a group changed"
-    return "more than one row came to groups" if more > (change.what != "remove") else ""
+    return "more than one row was added to groups" if more > (change.what != "remove") else ""
 
 
 def _is_elsewhere(gone: Counter[Entry], come: Counter[Entry], owner: float | None, new: object) -> bool:
-    """Whether the same vector of somebody else is in another group: the record's own numbers would have changed it."""
+    """Whether an unchanged vector of another person moved to another group; the record's numbers would change it."""
     others = {row for _, row in gone if _number(row) != owner and _number(row) != new}
     return any(row in others for _, row in come)
 
 
 def _persons(before: Seen, after: Seen, change: Change, setting: Setting) -> str:
-    """Compare the vectors of persons: those that the record belongs to, before and after, may be others."""
+    """Compare the vectors of persons: only those to whom the record belongs, before or after, may differ."""
     base = setting.base.records
     owner = None if change.what == "add" else float(base[change.place].values[0])
     old = Counter((group, row) for group, rows in enumerate(before.releases) for row in rows)
@@ -89,13 +89,13 @@ def _persons(before: Seen, after: Seen, change: Change, setting: Setting) -> str
     others = sum(count for (_, row), count in gone.items() if _number(row) != owner)
     joins = change.what != "remove" and not change.same_key
     if others > joins:
-        return "persons changed, or their groups, whom the record does not belong to"
+        return "persons to whom the record does not belong changed, or their groups"
     if change.new is not None and change.new.line is None and _is_elsewhere(gone, come, owner, change.new.values[0]):
-        return "a person changed groups whom the record does not belong to"
-    moves = contributions(setting) > 1  # the record of a person may leave one group of theirs and come to another
+        return "a person to whom the record does not belong changed groups"
+    moves = contributions(setting) > 1  # the record may move from one group of its person to another
     if come.total() > 1 + (change.what == "change" and (joins or moves)):
-        return "persons came whom the record does not belong to"
+        return "persons to whom the record does not belong were added"
     if before.secret or any(len(a) != len(b) for a, b in zip(before.releases, after.releases, strict=True)):
         return ""
     moved = sum(a != b for a, b in zip(before.releases[0], after.releases[0], strict=True))
-    return "persons stand elsewhere, in an order that is not secret" if moved > gone.total() else ""
+    return "the public order of persons changed" if moved > gone.total() else ""

@@ -1,4 +1,4 @@
-"""The public functions: any arguments, of any kind, with rows that hold a secret."""
+"""The public functions: arguments of any kind, with rows that contain a secret."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _KINDS = ("<f8", "<f4", "<i8", "<i2", "|b1", "<u2", "<f2", "O", "U5")
 
 
 def seeds() -> Iterator[bytes]:
-    """Return inputs to begin with."""
+    """Yield initial inputs."""
     yield bytes(range(64))
     yield b"\x01" * 200
 
 
 def prepare(folder: Path) -> Callable[[bytes], None]:  # noqa: ARG001  one signature for all targets
-    """Return what runs one input."""
+    """Return a function that runs one input."""
 
     def one(data: bytes) -> None:
         given = atheris.FuzzedDataProvider(data)
@@ -80,7 +80,7 @@ def _mean(rows: Any, arguments: dict[str, Any]) -> None:
     release = dpmean.mean(rows, **arguments)
     told("" if release.n < 3 else str(release.settings) + release.method)
     if dpmean.Release.from_json(release.to_json()).to_json() != release.to_json():
-        raise AssertionError("a release does not survive JSON")
+        raise AssertionError("a release changes in JSON")
 
 
 def _by_group(rows: Any, arguments: dict[str, Any], given: Any) -> None:

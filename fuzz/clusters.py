@@ -1,4 +1,4 @@
-"""Neighbours on clusters: many pairs in one table, one after another, since a job costs more than a read."""
+"""Neighbours on clusters: many pairs in one table, as a job takes longer than reading rows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fuzz.setting import cells_of
 Rows = list[Any]
 """The values of one column that belong to a pair."""
 Make = Callable[[list[Rows], str], tuple[Any, dict[str, Any]]]
-"""From the rows of many pairs, and the kind of their column, to what is given to the library."""
+"""A function from the rows of many pairs, and the kind of their column, to the input and arguments of the library."""
 SPARK = ("float64", "float32", "int64", "Int64", "boolean", "vectors")
-"""Kinds of columns that Spark knows."""
+"""Kinds of columns that Spark has."""
 
 KINDS = {
     "float64": (0.1, -2.5, 1e300, 5e-324, float("nan"), float("inf"), 2.0**60, -0.0),
@@ -46,7 +46,7 @@ _ODD_VECTORS = (
 
 
 def dask_frame(parts: list[Rows], kind: str) -> tuple[Any, dict[str, Any]]:
-    """Make a data frame of Dask: a partition for each pair."""
+    """Make a Dask data frame with one partition for each pair."""
     import dask
     import pandas as pd
     from dask import dataframe
@@ -62,7 +62,7 @@ def dask_frame(parts: list[Rows], kind: str) -> tuple[Any, dict[str, Any]]:
 
 
 def spark_frame(session: Any) -> Make:
-    """Make data frames of Spark: of a type that it knows."""
+    """Return a function that makes Spark data frames of a given type."""
     names = {"float64": "double", "float32": "float", "int64": "long", "Int64": "long", "boolean": "boolean"}
 
     def make(parts: list[Rows], kind: str) -> tuple[Any, dict[str, Any]]:
@@ -77,7 +77,7 @@ def spark_frame(session: Any) -> Make:
 
 
 def _doubles(row: Any) -> list[float | None] | None:
-    """Return a vector as Spark takes it; None for what is none."""
+    """Return a vector as Spark accepts it; None for other values."""
     try:
         return [None if one is None else float(one) for one in row]
     except (TypeError, ValueError):
@@ -91,7 +91,7 @@ def _lines(rows: Rows) -> list[tuple[Any]]:
 def run(
     make: Make, runs: int, seed: int, *, kinds: tuple[str, ...] = tuple(KINDS), at_once: int = 32, odd: float = 0.1
 ) -> tuple[int, int, list[str]]:
-    """Run so many pairs, some at once; return how many there were and how many were compared, and what was found."""
+    """Run pairs, some at once; return the number of pairs, the number compared, and the findings."""
     done, compared, found = 0, 0, []
     for number in range(-(-runs // at_once)):
         draw = random.Random(f"{seed}/clusters/{number}")  # noqa: S311  cases are to be reproduced
@@ -105,11 +105,11 @@ def run(
 
 
 Pair = tuple[Rows, Rows, str, int]
-"""The rows of two neighbours, what was done, and where."""
+"""The rows of two neighbours, the kind of change, and its place."""
 
 
 def _pair(draw: random.Random, kind: str, odd: float) -> Pair:
-    """Draw rows, and change one of them; a part of all vectors become ``odd``, and are to be refused."""
+    """Draw rows, and change one of them; a part ``odd`` of changed vectors is invalid, and must be refused."""
     rows = [draw.choice(KINDS[kind]) for _ in range(draw.randint(2, 6))]
     what, place, other = draw.choice(("change", "change", "add", "remove")), draw.randrange(len(rows)), list(rows)
     new = draw.choice(_ODD_VECTORS if kind == "vectors" and draw.random() < odd else KINDS[kind])
@@ -123,7 +123,7 @@ def _pair(draw: random.Random, kind: str, odd: float) -> Pair:
 
 
 def _bisected(make: Make, kind: str, pairs: list[Pair]) -> Iterator[tuple[list[Pair], list[tuple[Pair, str]]]]:
-    """Compare pairs together; if a table is refused, halves of them, down to the one that it is refused for."""
+    """Compare pairs together; if a table is refused, compare halves, down to the single pair that is refused."""
     before, after = (_read(make, [pair[side] for pair in pairs], kind) for side in (0, 1))
     faults = [one for one in (before, after) if isinstance(one, Exception)]
     if not faults:
@@ -133,12 +133,12 @@ def _bisected(make: Make, kind: str, pairs: list[Pair]) -> Iterator[tuple[list[P
         yield from _bisected(make, kind, pairs[:half])
         yield from _bisected(make, kind, pairs[half:])
     else:
-        own = [f"{type(one).__name__} came out" for one in faults if not isinstance(one, DpMeanError)]
+        own = [f"{type(one).__name__} was raised" for one in faults if not isinstance(one, DpMeanError)]
         yield [], [(pairs[0], what) for what in own[:1]]
 
 
 def _read(make: Make, parts: list[Rows], kind: str) -> Any:
-    """Return the rows of every pair, or how they were refused."""
+    """Return the rows of every pair, or the error."""
     try:
         X, named = make(parts, kind)
         shared: dict[str, Any] = {"rho": 1.0, "norm_bound": 1e6, "nan": "impute", "seed": 1, "allow_few_rows": True}
@@ -157,12 +157,12 @@ def _differences(pairs: list[Pair], before: list[Any], after: list[Any]) -> list
         kept = old if what == "add" else old[:place] + old[place + 1 :]
         left = new if what == "remove" else new[:place] + new[place + 1 :]
         if kept != left:
-            found.append((pair, "other rows changed, or moved"))
+            found.append((pair, "other rows changed or moved"))
     return found
 
 
 def campaign(form: str, runs: int, seed: int) -> tuple[int, int, list[str]]:
-    """Start a cluster of this machine, and run."""
+    """Start a cluster on this machine, and run."""
     if form == "dask":
         import dask
 

@@ -1,4 +1,4 @@
-"""The command line: any words, on files that hold a secret."""
+"""The command line: any arguments, on files with a secret."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _EXPECTED = {0, 2, 3, 4}
 
 
 def seeds() -> Iterator[bytes]:
-    """Return inputs to begin with."""
+    """Yield initial inputs."""
     lines = [
         ["mean", "rows.csv", "--rho", "0.5", "--norm-bound", "10", "--columns", "a,b", "--allow-few-rows"],
         ["check", "rows.csv", "--columns", "a,b", "--lower", "-5", "--upper", "5", "--privacy-unit", "who"],
@@ -69,7 +69,7 @@ def seeds() -> Iterator[bytes]:
 
 
 def prepare(folder: Path) -> Callable[[bytes], None]:
-    """Return what runs one input."""
+    """Return a function that runs one input."""
     rows = np.array([[1.0, 2.0], [SECRET, -SECRET]] * 30)
     np.save(folder / "rows.npy", rows)
     (folder / "rows.csv").write_text("a,b,who\n" + "".join(f"{a},{b},x\n" for a, b in rows))

@@ -1,4 +1,4 @@
-"""Messages, documents and saved states of all parties, damaged."""
+"""Damaged messages, documents and saved states of all parties."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _device() -> Client:
 
 
 def seeds() -> Iterator[bytes]:
-    """Return whole messages, each after a byte that says who reads it."""
+    """Yield complete messages, each after a byte that names its reader."""
     analyzer, collection = _setup(), _collection()
     device = _device()
     device.join(collection)
@@ -94,7 +94,7 @@ def _type(collection: bytes) -> type:
 
 
 def prepare(folder: Path) -> Callable[[bytes], None]:
-    """Return what runs one input."""
+    """Return a function that runs one input."""
     analyzer, collection, ledger = _setup(), _collection(), folder / "ledger.json"
     kind = _type(collection)
     round_document = ShuffleAnalyzer(msgspec.json.decode(collection, type=kind)).document()

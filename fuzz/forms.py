@@ -1,4 +1,4 @@
-"""Every form in which rows may come but text: how records become one, as somebody would make it who has them."""
+"""All forms of rows except text, made from records as users would make them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fuzz.setting import PATHS, Made, Setting, cells_of, insist_on_others, known
 
 
 def _columnar(setting: Setting, records: tuple[Record, ...], ending: str) -> Made:
-    """Write a file, or two of which each has types of its own."""
+    """Write a file, or two files with types of their own."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
@@ -59,7 +59,7 @@ def ipc(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def npy(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Write an array to a file, with keys beside it."""
+    """Write an array to a file; keys are separate."""
     array, keys = numpy(setting, records)
     if array.dtype.kind == "O":
         raise TypeError("no objects in files")
@@ -70,7 +70,7 @@ def npy(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def duckdb(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a relation of DuckDB: a table of the database, or a query that reads Arrow."""
+    """Make a DuckDB relation: a table of the database, or a query that reads Arrow."""
     import duckdb as database
 
     found, named = _with_names(*arrow(setting, records))
@@ -83,7 +83,7 @@ def duckdb(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def datasets(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a dataset of Hugging Face: a table, or one in another order that its indices undo."""
+    """Make a Hugging Face dataset: a table, or a reversed table whose indices restore the order."""
     import datasets as library
 
     found, named = _with_names(*arrow(setting, records))
@@ -94,7 +94,7 @@ def datasets(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def _with_names(found: Any, named: dict[str, Any]) -> Made:
-    """Return a table of Arrow all of whose columns have names: DuckDB and datasets have no empty ones."""
+    """Return an Arrow table without empty column names, which DuckDB and datasets do not allow."""
     import pyarrow as pa
 
     found = pa.Table.from_batches([found]) if isinstance(found, pa.RecordBatch) else found
@@ -103,7 +103,7 @@ def _with_names(found: Any, named: dict[str, Any]) -> Made:
 
 
 def lazy(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a lazy frame of polars: of a frame, or of a Parquet file."""
+    """Make a polars lazy frame from a frame or from a Parquet file."""
     import polars as pl
 
     found, named = polars(setting, records)
@@ -115,7 +115,7 @@ def lazy(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def combinations(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a table whose groups are told apart by two columns, of which the second may hold anything."""
+    """Make a table with groups by two columns, the second of which may contain anything."""
     setting._picked.setdefault("chosen", True)  # of columns, so that there are others
     make = setting.pick("library", pandas, pandas_objects, polars, arrow, parquet, duckdb, datasets)
     found, named = make(setting, records)
@@ -127,7 +127,7 @@ def combinations(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def _beside(setting: Setting, records: tuple[Record, ...]) -> dict[str, Any]:
-    """Return keys beside an array: in a list, or in whatever a library makes of one."""
+    """Return keys that are separate from an array: as a list, or as another container."""
     import pandas as pd
 
     def held(name: str) -> Any:
@@ -151,7 +151,7 @@ def _beside(setting: Setting, records: tuple[Record, ...]) -> dict[str, Any]:
 
 
 def _typed(keys: list[Any], known: list[Any]) -> Any:
-    """Return keys as an array of the type that the base has: another one would have made others of all keys."""
+    """Return keys as an array of the same type as those of the base: another type would change all keys."""
     kind = np.array(known).dtype
     one_kind = {"U": str, "S": bytes}.get(kind.kind, object)
     if not all(isinstance(one, one_kind) for one in keys):
@@ -167,7 +167,7 @@ def _lines(records: tuple[Record, ...]) -> list[Any]:
 
 
 def lists(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make lists in a list; NumPy finds out what they hold."""
+    """Make a list of lists; NumPy infers the type."""
     if setting.pick("flat", True, False, False):
         at = -1 if setting.path == "rows" else 0
         flat = [one.values[at] if one.whole is None else one.whole for one in records]
@@ -182,7 +182,7 @@ def _series(column: list[Any]) -> Any:
 
 
 def numpy(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make an array: of a type that is given, or of the one that NumPy finds."""
+    """Make an array of a given type, or of the type that NumPy infers."""
     kinds = (None, None, "f8", "f8", "f4", "f2", "i8", "i4", "u8", "u1", ">f8", ">i8", "g")
     kinds += ("b1",) * (setting.path == "rows")
     with np.errstate(all="ignore"):
@@ -194,7 +194,7 @@ _FIELDS = {"privacy_unit": "who", "by": "team"}
 
 
 def sparse(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a sparse matrix of scipy."""
+    """Make a SciPy sparse matrix."""
     from scipy import sparse as matrices
 
     array, _ = numpy(setting, records)
@@ -203,7 +203,7 @@ def sparse(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def torch(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a tensor of PyTorch, with keys beside it, perhaps in tensors, too."""
+    """Make a PyTorch tensor, with separate keys, which may be tensors as well."""
     import torch as tensors
 
     kinds = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -217,11 +217,11 @@ def torch(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def scikit_learn(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make X and y of scikit-learn; X is a list, a frame, an array or a sparse matrix."""
+    """Make X and y for scikit-learn; X is a list, a frame, an array or a sparse matrix."""
     make = setting.pick("X", lists, pandas, numpy, sparse, polars)
     X, _ = make(Setting("rows", setting.base, setting.seed, setting.folder, _picked={"chosen": False}), records)
     if setting.by_group and str(getattr(X, "dtype", "")) == "bool":
-        raise TypeError("the rows of groups are told apart by their first number")
+        raise TypeError("the rows of groups are identified by their first number")
     return X, ({"y": _beside(setting, records)["by"]} if setting.by_group else {})
 
 
@@ -248,4 +248,4 @@ FORMS: dict[str, tuple[Form, tuple[str, ...]]] = {
     "torch": (torch, PATHS),
     "scikit-learn": (scikit_learn, ("rows", "groups")),
 }
-"""Forms of this process but text, and the paths that they may go."""
+"""All forms in this process except text, and their paths."""

@@ -1,4 +1,4 @@
-"""Data frames of every library, as somebody would make them who has some records."""
+"""Data frames of every library, made from records as users would make them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLAIN = (bool, int, float, str, bytes, list, type(None), datetime.date, datetim
 
 
 def pandas(setting: Setting, records: tuple[Record, ...], dtype: Any = None) -> Made:
-    """Make a frame of pandas, which finds types itself."""
+    """Make a pandas frame; pandas infers the types."""
     import pandas as pd
 
     columns, named = table(setting, records, vectors=setting.pick("vectors", False, False, False, True))
@@ -23,12 +23,12 @@ def pandas(setting: Setting, records: tuple[Record, ...], dtype: Any = None) -> 
 
 
 def pandas_objects(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a frame of objects."""
+    """Make a pandas frame of objects."""
     return pandas(setting, records, object)
 
 
 def pandas_nullable(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a frame of pandas' types that know of missing values, or of Arrow's."""
+    """Make a pandas frame with nullable types, or with Arrow types."""
     objects, named = pandas(setting, records, object)
     frame = objects.convert_dtypes(dtype_backend=setting.pick("backend", "numpy_nullable", "pyarrow"))
     keys = {setting.who, setting.team} & set(frame.columns)
@@ -38,7 +38,7 @@ def pandas_nullable(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def pandas_categories(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a frame whose keys are categories, found in the data or in the base."""
+    """Make a pandas frame whose keys are categories, from the data or from the base."""
     import pandas as pd
 
     objects, named = pandas(setting, records, object)
@@ -53,7 +53,7 @@ def pandas_categories(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def pandas_decimals(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a frame whose keys are decimals, and numbers perhaps."""
+    """Make a pandas frame whose keys are decimals, and sometimes also its numbers."""
     frame, named = pandas(setting, records, object)
     for name in {setting.who, setting.team, *setting.pick("decimals", (), ("a",))} & set(frame.columns):
         frame[name] = cells_of([Decimal(str(one)) if isinstance(one, int | float) else one for one in frame[name]])
@@ -61,7 +61,7 @@ def pandas_decimals(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def polars(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a frame of polars: of the types of the base, or numbers of those that it finds; it would lose other keys."""
+    """Make a polars frame with the types of the base, or with inferred types for numbers; keys would be lost."""
     import polars as pl
 
     vectors = setting.pick("vectors", False, False, False, True)
@@ -75,13 +75,13 @@ def polars(setting: Setting, records: tuple[Record, ...]) -> Made:
         found = pl.DataFrame([pl.Series(name, one, kinds[name], strict=False) for name, one in columns.items()])
         made = found.to_dict(as_series=False)
     except pl.exceptions.PanicException as error:
-        raise TypeError("polars knows no such column") from error
+        raise TypeError("polars does not support such a column") from error
     insist_on_others(setting, records, columns, made)
     return found, named
 
 
 def arrow(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a table of Arrow, in chunks: of the types of the base, or of those that it finds."""
+    """Make an Arrow table, in chunks, with the types of the base or with inferred types."""
     import pyarrow as pa
 
     vectors = setting.pick("vectors", False, False, False, True)
@@ -95,7 +95,7 @@ def arrow(setting: Setting, records: tuple[Record, ...]) -> Made:
 
 
 def arrow_decimals(setting: Setting, records: tuple[Record, ...]) -> Made:
-    """Make a table of Arrow whose numbers are decimals: of one type, or of the one that they all fit in."""
+    """Make an Arrow table whose numbers are decimals, of a fixed type or of an inferred one."""
     import pyarrow as pa
 
     vectors = setting.pick("vectors", False, False, False, True)
@@ -113,7 +113,7 @@ def _decimal(value: Any) -> Decimal | None:
 
 
 def _chunked(setting: Setting, records: tuple[Record, ...], columns: dict[str, Any], kinds: dict[str, Any]) -> Any:
-    """Return columns as a table of Arrow, in chunks, or as a batch."""
+    """Return columns as an Arrow table, in chunks, or as a batch."""
     import pyarrow as pa
 
     found = pa.table({name: pa.array(column, kinds[name]) for name, column in columns.items()})

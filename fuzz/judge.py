@@ -1,4 +1,4 @@
-"""What may come out of the library, whatever goes in."""
+"""The rules for the output of the library: our own errors only, without values of rows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dpmean.errors import DpMeanError
 
 SECRET = 83714.59126
-"""A value that only rows hold."""
+"""A value that occurs in rows only."""
 _TRACES = ("83714", "8.3714", "59126")
 
 
 def judged(work: Callable[[], object]) -> None:
-    """Do something; our own errors are answers, all else is a finding, and so is a secret in any message."""
+    """Run some work; our own errors are allowed, other exceptions are findings, and so is a secret in a message."""
     try:
         work()
     except DpMeanError as error:
@@ -23,6 +23,6 @@ def judged(work: Callable[[], object]) -> None:
 
 
 def told(words: str) -> None:
-    """Insist that a message tells nothing of a row."""
+    """Check that a message contains no value of a row."""
     if any(trace in words for trace in _TRACES):
-        raise AssertionError("a message holds a value of a row")
+        raise AssertionError("a message contains a value of a row")

@@ -1,4 +1,4 @@
-"""Records as text: one line each, any byte of which may be changed."""
+"""Records as text: one line each; any byte of it may be changed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BYTES += (
 
 @dataclass(frozen=True)
 class Written:
-    """How a file is written, and what the caller says of it."""
+    """The dialect of a file, and what the caller declares about it."""
 
     seps: str = ","
     decimal: str = "."
@@ -46,14 +46,14 @@ class Written:
     suffix: str = ".csv"
     told: bool = False
     broken: bool = False
-    """Whether fields may have line breaks; only a file that is read so may."""
+    """Whether fields may contain line breaks; the file is then read with ``newlines="quoted"``."""
 
     def sep(self, setting: Setting) -> str:
-        """Return what stands between columns."""
+        """Return the separator."""
         return str(setting.pick("sep", *self.seps))
 
     def field(self, value: Any, sep: str, *, always: bool) -> str:
-        """Return a field."""
+        """Return a field as text."""
         words = "" if value is None else str(value)
         if isinstance(value, float):
             words = words.replace(".", self.decimal)
@@ -64,12 +64,12 @@ class Written:
         return words
 
     def line(self, cells: list[Any], setting: Setting, *, always: bool) -> bytes:
-        """Return a record, which nobody changed, in UTF-8."""
+        """Return an unchanged record in UTF-8."""
         sep = self.sep(setting)
         return sep.join(self.field(one, sep, always=always) for one in cells).encode("utf-8", "surrogatepass")
 
     def encode(self, line: bytes, *, changed: bool) -> bytes:
-        """Return a line in the encoding of the file; whoever changes it may put any bytes, or any code units, there."""
+        """Return a line in the encoding of the file; a changed one may contain any bytes, or any code units."""
         if self.encoding == "utf-8":
             return line
         if "utf-16" in self.encoding:
@@ -79,12 +79,12 @@ class Written:
 
 
 def is_alone(setting: Setting) -> bool:
-    """Whether a file of text has one column, in which an empty line is a missing value."""
+    """Whether a text file has one column only, so that an empty line is a missing value."""
     return setting.path == "rows" and bool(setting.pick("one column", False, False, True))
 
 
 def _table(setting: Setting, records: tuple[Record, ...]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return records as columns by name, perhaps one alone, and the arguments that name those to use."""
+    """Return records as columns by name, sometimes only one, and the arguments that select columns."""
     if is_alone(setting):
         return {setting.coordinates[0]: [one.values[0] for one in records]}, {}
     return table(setting, records, vectors=False)
@@ -122,11 +122,11 @@ WRITTEN = {
     "csv utf-16": Written(";,\t", encoding="utf-16"),
     "csv archive": Written(",;", suffix=".csv.zst"),
 }
-"""Ways to write records as text."""
+"""Dialects of text."""
 
 
 def mangled(draw: random.Random, change: Change, setting: Setting, how: Written) -> Change:
-    """Change bytes of the line, too."""
+    """Change bytes of the line as well."""
     if change.new is None or draw.random() < 0.25:
         return change
     if is_alone(setting) and draw.random() < 0.2:
@@ -145,7 +145,7 @@ def mangled(draw: random.Random, change: Change, setting: Setting, how: Written)
             line[at : at + 1] = bytes([draw.randrange(256)])
         elif way == 5:
             line += draw.choice((b"\r", b"\r\r", delimiter.encode())) + bytes(line)
-        else:  # as many lines come as the quote may swallow
+        else:  # add as many lines as the quote may swallow
             head, mark, tail = line.rpartition(delimiter.encode())
             line = line + (b"\r" + line) * draw.randrange(4) + b"\r" + head + mark + b'"' + tail
     while b"\n" in line:
@@ -156,4 +156,4 @@ def mangled(draw: random.Random, change: Change, setting: Setting, how: Written)
 TEXTS: dict[str, tuple[Form, tuple[str, ...]]] = {
     name: (partial(_text, how=how), PATHS) for name, how in WRITTEN.items()
 }
-"""Forms of text, and the paths that they may go."""
+"""Forms of text, and their paths."""

@@ -1,4 +1,4 @@
-"""Two inputs that differ in one record: every other record must come out the same, or the call is refused."""
+"""Pairs of inputs that differ in one record: all other records must come out the same, or the call is refused."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from fuzz.setting import Setting
 
 ALL = {**TEXTS, **FORMS}
 CHANGES = 16
-"""Neighbours of one input."""
-_LIBRARY_OF_ITS_OWN = (ValueError, TypeError)  # scikit-learn refuses in words of its own
+"""The number of neighbours of one input."""
+_LIBRARY_OF_ITS_OWN = (ValueError, TypeError)  # scikit-learn raises errors of its own
 
 
 @dataclass
 class Finding:
-    """A pair of neighbours that differ in more than one record."""
+    """A pair of neighbours whose other records differ."""
 
     form: str
     path: str
@@ -56,7 +56,7 @@ class Finding:
 
 @dataclass
 class Tally:
-    """What became of the executions of one form on one path."""
+    """The outcomes of the executions of one form on one path."""
 
     executions: int = 0
     compared: int = 0
@@ -66,9 +66,9 @@ class Tally:
 
 
 def run(form: str, path: str, runs: int, seed: int, *, first: int = 0, most: int = 1, at: Any = None) -> Tally:
-    """Run so many executions of one form on one path, from the ``first`` on; stop after so many findings.
+    """Run executions of one form on one path, from number ``first`` on; stop after ``most`` findings.
 
-    ``at`` is told which execution comes next, in case that it is the last.
+    ``at`` is set to the number of the next execution, in case it ends the process.
     """
     tally, start = Tally(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, _small_blocks():
@@ -105,7 +105,7 @@ def _around(
 
 
 def _cut(rows: int, size: int) -> None:
-    """Let readers read so many rows at a time, and so many bytes of text."""
+    """Set the number of rows, and of bytes of text, that readers read at a time."""
     for reader in (csv, parquet, npy):
         reader.BLOCK_ROWS = rows  # type: ignore[attr-defined]
     csv._CHUNK_BYTES = size  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ def _cut(rows: int, size: int) -> None:
 
 @contextlib.contextmanager
 def _small_blocks() -> Iterator[None]:
-    """Let readers read as they do, afterwards."""
+    """Restore the block sizes of readers afterwards."""
     kept = BLOCK_ROWS, csv._CHUNK_BYTES
     try:
         yield
@@ -122,19 +122,19 @@ def _small_blocks() -> Iterator[None]:
 
 
 def _judged(form: str, setting: Setting, change: Change, known: dict[str, Any], tally: Tally) -> str:
-    """Compare an input with a neighbour; return what is wrong."""
+    """Compare an input with a neighbour; return a description of the fault."""
     relation = "replace-one" if change.what == "change" else "add-or-remove-one"
     if relation not in known:
         known[relation] = _seen(form, setting, setting.base.records, relation)
     before, after = known[relation], _seen(form, setting, change.apply(setting.base.records), relation)
     for one in (before, after):
         if isinstance(one, Exception) and not _is_refusal(one, form):
-            return f"{type(one).__name__} came out"
-    if before is None or after is None:  # what cannot be made is no neighbour
+            return f"{type(one).__name__} was raised"
+    if before is None or after is None:  # an input that cannot be made is not a neighbour
         return ""
     if isinstance(before, Exception) or isinstance(after, Exception):
         tally.refused += 1
-        named = form in TEXTS and not change.place  # the first line of a file may be the names of columns
+        named = form in TEXTS and not change.place  # the first line of a file may hold the names of columns
         by_argument = any(type(one) is ArgumentError for one in (before, after)) and not named
         accepted = any(isinstance(one, Seen) for one in (before, after))
         return "an argument is refused for one of them only" if by_argument and accepted else ""
@@ -148,7 +148,7 @@ def _is_refusal(error: Exception, form: str) -> bool:
 
 
 def _seen(form: str, setting: Setting, records: Any, relation: str) -> Seen | Exception | None:
-    """Make an input and read it: what an estimator is given, how it was refused, or None if it cannot be made."""
+    """Make an input and read it; return the rows for an estimator, the error, or None if it cannot be made."""
     try:
         X, named = ALL[form][0](setting, records)
     except Exception:  # a library that makes frames has errors of its own
@@ -183,7 +183,7 @@ CLUSTERS = ("dask", "spark")
 
 
 def shares(runs: int) -> dict[tuple[str, str], int]:
-    """Divide executions: so many for text, as many for keys in other forms, a tenth for the rows of those."""
+    """Divide executions: ``runs`` for text, as many for keys in other forms, and a tenth for rows in other forms."""
     every = [(form, path) for form, (_, paths) in ALL.items() for path in paths]
     kinds = {one: (one[0] in TEXTS, one[1] != "rows") for one in every}
     of = {kind: runs if any(kind) else runs // 10 for kind in kinds.values()}
@@ -195,7 +195,7 @@ def shares(runs: int) -> dict[tuple[str, str], int]:
 
 
 def campaign(runs: int, seed: int, form: str | None, path: str | None, only: int | None) -> int:
-    """Run everything, or one form or path of it, or one execution; return how many findings there were."""
+    """Run all forms and paths, or one, or one execution; return the number of findings."""
     os.environ.setdefault("DPMEAN_THREADS", "1")
     every = [one for one in shares(runs).items() if form in (None, one[0][0]) and path in (None, one[0][1])]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as several:
@@ -204,14 +204,14 @@ def campaign(runs: int, seed: int, form: str | None, path: str | None, only: int
 
 
 def _apart(form: str, path: str, runs: int, seed: int, only: int | None) -> int:
-    """Run in a process of its own, which a record may bring to its end."""
+    """Run in a separate process, as a record may crash it."""
     spawn = get_context("spawn")
     at, results = spawn.Value("q", 0), spawn.SimpleQueue()
     process = spawn.Process(target=_work, args=(form, path, runs, seed, only, at, results))
     process.start()
     process.join()
     if process.exitcode:
-        words = f"{form}, {path}, seed {seed}: the process died, in one of {CHANGES} executions from {at.value} on"
+        words = f"{form}, {path}, seed {seed}: the process crashed in one of {CHANGES} executions from {at.value} on"
         _tell(form, path, at.value, 1.0, 0, [words])
         return 1
     line = results.get()
@@ -220,7 +220,7 @@ def _apart(form: str, path: str, runs: int, seed: int, only: int | None) -> int:
 
 
 def _work(form: str, path: str, runs: int, seed: int, only: int | None, at: Any, results: Any) -> None:
-    """Do this in that process."""
+    """Run one form on one path in the separate process."""
     warnings.simplefilter("ignore")
     start = time.perf_counter()
     if form in CLUSTERS:
@@ -234,7 +234,7 @@ def _work(form: str, path: str, runs: int, seed: int, only: int | None, at: Any,
 
 
 def _tell(form: str, path: str, executions: int, seconds: float, compared: int, findings: list[str]) -> None:
-    rate, words = executions / max(seconds, 1e-9), "nothing found" if not findings else "found:"
+    rate, words = executions / max(seconds, 1e-9), "no finding" if not findings else "findings:"
     sys.stderr.write(f"{form}, {path}: {executions:,} executions, {rate:,.0f}/s, {compared:,} compared; {words}\n")
     for finding in findings:
         sys.stdout.write(f"{finding}\n")

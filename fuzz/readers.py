@@ -1,4 +1,4 @@
-"""Files of rows that somebody damaged: Parquet, Arrow, CSV and .npy."""
+"""Damaged files of rows: Parquet, Arrow, CSV and .npy."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from fuzz.judge import SECRET, judged
 
 _ENDINGS = (".npy", ".csv", ".tsv", ".parquet", ".arrow", ".txt", ".csv.gz")
 _NAMED = re.compile(rb"[^\n]*[A-Za-z][^,\t\n]*(83714|59126)")
-"""Names of columns are public: a first line that holds the secret within a name is none of a row."""
+"""A first line with the secret in the name of a column: names are public, so this is not a finding."""
 _ROWS = np.array([[1.0, 2.0], [SECRET, -SECRET]] * 30)
 
 
 def seeds() -> Iterator[bytes]:
-    """Return whole files, each after a byte that names its kind."""
+    """Yield complete files, each after a byte for its kind."""
     table = pa.table({"a": _ROWS[:, 0], "b": _ROWS[:, 1], "who": ["x", "y"] * 30})
     for number, ending in enumerate(_ENDINGS):
         file = io.BytesIO()
@@ -45,7 +45,7 @@ def seeds() -> Iterator[bytes]:
 
 
 def prepare(folder: Path) -> Callable[[bytes], None]:
-    """Return what runs one input."""
+    """Return a function that runs one input."""
     shared = {"rho": 0.5, "norm_bound": 10.0, "method": "clipped", "allow_few_rows": True, "seed": 1}
     ways: list[dict[str, object]] = [{}, {"columns": ["a", "b"]}, {"vector_column": "a"}]
     ways += [{"columns": ["a", "b"], "privacy_unit": "who"}, {"nan": "impute"}]
@@ -67,7 +67,7 @@ def prepare(folder: Path) -> Callable[[bytes], None]:
 
 
 def _as_text(path: Path, data: bytes) -> bytes:
-    """Return the text of a file, as far as it can be read, in UTF-8."""
+    """Return the readable text of a file in UTF-8."""
     if path.suffix == ".gz":
         found = b""
         with contextlib.suppress(OSError, EOFError, zlib.error), gzip.open(io.BytesIO(data)) as file:

@@ -1,4 +1,4 @@
-"""Records, and one of them changed in any way that somebody might think of, or never would."""
+"""Records, and changes of one record: plausible ones and very odd ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TEXTS = (
     "\0",
 )
 _BROKEN = ("a\nb", "a\r\nb", 'a\n"1","2"', "a\rb")
-"""Text with line breaks, for forms in which a field may have them."""
+"""Texts with line breaks, for forms in which a field may contain them."""
 _DAY, _TIME = datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 12, 30)
 ODD: tuple[Any, ...] = (
     *_TEXTS,
@@ -47,7 +47,7 @@ ODD: tuple[Any, ...] = (
     *(np.int8(5), np.uint64(2**63 + 5), np.float16(0.1), np.float32(0.1), np.longdouble(0.1), np.float64("nan")),
     *([], [1], [1.5, 2.5], (1, 2), {"a": 1}, {1}, np.array([1.0]), np.array(2.5), range(2)),
 )
-"""What a field may hold where a format does not say what it must hold."""
+"""Values of a field in formats that do not declare its type."""
 
 _VALUES: dict[str, tuple[Any, ...]] = {
     "floats": (0.0, 0.1, -2.5, 1e-3, 123.456, -0.0),
@@ -84,42 +84,42 @@ _KEYS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Record:
-    """One line of a table: numbers, the first of which tells whose it is, whose it says it is, a group, and a note."""
+    """One record: numbers, of which the first identifies the person or the record, a key, a group, and a note."""
 
     values: tuple[Any, ...]
     who: Any
     team: Any
     note: Any
     whole: Any = None
-    """What stands in place of the numbers of the whole record, in a form that can hold it."""
+    """A replacement for the numbers of the record, in forms that allow it."""
     line: bytes | None = None
-    """What stands in place of the whole record in text."""
+    """A replacement for the whole record in text."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """Records to begin with, and what is public about them."""
+    """The original records, and the public information about them."""
 
     records: tuple[Record, ...]
     labels: tuple[Any, ...]
-    """The groups that a caller lists."""
+    """The groups that the caller lists."""
     kinds: tuple[str, str]
-    """Of the keys of persons, and of groups."""
+    """The kinds of the keys of persons, and of groups."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What was done to one record, the one at ``place``; ``new`` is what is there now."""
+    """A change of the record at ``place``; ``new`` is the new record."""
 
     what: str
     """"change", "add" or "remove"."""
     place: int
     new: Record | None = None
     same_key: bool = False
-    """Whether it is still the same person's."""
+    """Whether it still belongs to the same person."""
 
     def apply(self, records: tuple[Record, ...]) -> tuple[Record, ...]:
-        """Return the neighbour."""
+        """Return the neighbour of the records."""
         line = list(records)
         if self.what == "add":
             line.insert(self.place, self.new)  # type: ignore[arg-type]
@@ -131,7 +131,7 @@ class Change:
 
 
 def base(draw: random.Random, *, by_person: bool) -> Base:
-    """Draw records; every column holds one kind of value, as a tidy table does."""
+    """Draw records; every column holds one kind of value, as in a tidy table."""
     count, persons = draw.randint(1, 14) if draw.random() < 0.95 else draw.randint(15, 60), draw.randint(1, 6)
     kinds = [draw.choice(list(_VALUES)) for _ in range(draw.randint(1, 3))]
     if draw.random() < 0.6:  # most tables hold one kind of number
@@ -152,7 +152,7 @@ def base(draw: random.Random, *, by_person: bool) -> Base:
 
 
 def changed(draw: random.Random, start: Base, *, whole: bool) -> Change:
-    """Draw a change of one record; a ``whole`` one may be anything at all."""
+    """Draw a change of one record; with ``whole``, its numbers may be replaced by anything."""
     what = draw.choice(("change", "change", "add", "remove")) if len(start.records) > 1 else "change"
     count = len(start.records)
     if what == "remove":
@@ -183,7 +183,7 @@ def changed(draw: random.Random, start: Base, *, whole: bool) -> Change:
 
 
 def _odd(draw: random.Random, value: Any, known: list[Any]) -> Any:
-    """Return another value: anything, one that others have, or one that looks like them."""
+    """Return another value: any odd one, one of another record, or a similar one."""
     way = draw.randrange(4)
     if way < 2:
         return draw.choice(ODD)

@@ -1,4 +1,4 @@
-"""One process of fuzzing: everything is instrumented as it is loaded."""
+"""One process of fuzzing: all modules are instrumented as they are loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMPILED = ["dpmean.noise.jit"] + [
     for path in sorted(PACKAGE.rglob("*.py"))
     if "from dpmean.noise.jit import" in path.read_text()
 ]
-"""Loops that are compiled cannot be instrumented."""
+"""Modules with compiled loops, which cannot be instrumented."""
 LOADED = (
     "cli",
     "pipeline.grouped",
@@ -24,11 +24,11 @@ LOADED = (
     "trust.client",
     "trust.shuffle.shuffler",
 )
-"""What is loaded when it is first used, and brings all else with it."""
+"""Modules that are loaded lazily; they import all others."""
 
 
 def fuzz(name: str, runs: int, seed: int, corpus: Path) -> None:
-    """Fuzz in this process, until it ends or something is found."""
+    """Fuzz in this process, until the runs are done or there is a finding."""
     import atheris
 
     warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""What reaches the mechanisms: an estimator that writes down the rows it is given, and releases nothing."""
+"""The rows that reach the mechanisms: an estimator records the rows it gets, and releases nothing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from dpmean.rows.pass_counter import PassCounter
 from dpmean.rows.private_size import PrivateSizeRows
 
 Vector = bytes
-"""A row in working units, its float64 as bytes: two are equal if nothing could tell them apart."""
+"""A row in working units, as the bytes of its float64 values: equal bytes cannot be distinguished."""
 
 
 @dataclass
 class Seen:
-    """The rows of every release, in order, and whether a secret order was drawn for them."""
+    """The rows of every release, in order, and whether a secret order was drawn."""
 
     releases: list[list[Vector]] = field(default_factory=list)
     secret: bool = False
@@ -35,7 +35,7 @@ class Seen:
 
 @dataclass
 class _Watcher:
-    """An estimator that asks for every row, and then says that there are too few."""
+    """An estimator that reads every row, and then raises TooFewRowsError."""
 
     seen: Seen
     name = "watcher"
@@ -53,14 +53,14 @@ class _Watcher:
 
 @dataclass
 class Fingerprint:
-    """A question whose answer is the sum of a hash of every row: wherever they are, in whatever order."""
+    """A query whose answer is the sum of a hash of every row, so that it does not depend on the order."""
 
     domain: Any
     question = None
     shape = (2,)
 
     def zeros(self) -> Any:
-        """Return what no rows give."""
+        """Return the answer for zero rows."""
         return np.zeros(self.shape, dtype=np.int64)
 
     def add(self, rows: Any, total: Any) -> None:
@@ -71,27 +71,27 @@ class Fingerprint:
 
 
 def vectors(block: Any) -> list[Vector]:
-    """Return rows as bytes; a NaN is a NaN, whatever its bits, and minus zero is zero."""
+    """Return rows as bytes; all NaNs are equal, and minus zero is zero."""
     array = np.array(block, dtype=np.float64) + 0.0
     array[np.isnan(array)] = np.nan
     return [row.tobytes() for row in array]
 
 
 def _read(rows: Any) -> list[Vector]:
-    """Return all rows, also those that do not count, and insist that these are left out one by one."""
+    """Return all rows, also incomplete ones, and check that incomplete rows are left out one by one."""
     every, dropped = _read_all(rows.through(replace(rows.domain, dropped=()))), list(rows.domain.dropped)
     if dropped:
         wanted = [one for one in every if np.isfinite(np.frombuffer(one)[dropped]).all()]
         taken = rows.take(np.arange(rows.n))
         if [one for _, block in taken._blocks(range(taken.n)) for one in vectors(block)] != wanted:
-            raise AssertionError("other rows are left out than those that lack a value")
+            raise AssertionError("the rows that are left out are not those that lack a value")
         if rows.answer(Present())[-1] != len(wanted):
-            raise AssertionError("rows that count are counted otherwise than they are read")
+            raise AssertionError("the count of complete rows differs from the rows that are read")
     return every
 
 
 def _read_all(rows: Any) -> list[Vector]:
-    """Read all rows in both ways that an estimator has: by position, and block by block."""
+    """Read all rows in both ways that estimators use: by position, and block by block."""
     if not isinstance(rows, StreamedRows):
         return [one for _, block in rows._blocks(range(rows.n)) for one in vectors(block)]
     question = Fingerprint(rows.domain)
@@ -102,15 +102,15 @@ def _read_all(rows: Any) -> list[Vector]:
     expected = question.zeros()
     question.add(taken, expected)
     if not np.array_equal(total, expected):
-        raise AssertionError("rows that are read by position are others than those of a whole pass")
+        raise AssertionError("rows that are read by position differ from those of a complete pass")
     return vectors(taken)
 
 
 def watch(call: Callable[[], object]) -> Seen:
-    """Make a call of the library, and return what its estimator is given."""
+    """Run a call of the library, and return the rows that its estimator gets."""
     seen = Seen()
 
-    def in_order(n: int, noise: Any, step: str) -> Any:  # noqa: ARG001  the signature of what it stands for
+    def in_order(n: int, noise: Any, step: str) -> Any:  # noqa: ARG001  the signature of the replaced function
         seen.secret = True
         return np.arange(n)
 

@@ -1,4 +1,4 @@
-"""What is public of a case, and records as columns."""
+"""The public part of a case, and records as columns."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fuzz.records import Base, Record
 
 PATHS = ("rows", "persons", "groups", "persons in groups")
 Made = tuple[Any, dict[str, Any]]
-"""What is given to the library: the rows, and arguments beside them."""
+"""The input of the library: the rows, and further arguments."""
 
 
 @dataclass
 class Setting:
-    """What is public of a case, and the same for both neighbours."""
+    """The public part of a case, which is the same for both neighbours."""
 
     path: str
     base: Base
@@ -30,38 +30,38 @@ class Setting:
     _picked: dict[str, Any] = field(default_factory=dict)
 
     def pick(self, what: str, *choices: Any) -> Any:
-        """Return one of some choices, always the same."""
+        """Return one of the choices, always the same one."""
         if what not in self._picked:
             self._picked[what] = random.Random(f"{self.seed}/{what}").choice(choices)  # noqa: S311  cases are to be reproduced
         return self._picked[what]
 
     @property
     def who(self) -> str:
-        """Name the column of persons; R calls the first column of a file by nothing at all."""
+        """The name of the column of persons; R leaves the name of the first column empty."""
         return str(self.pick("who", "who", "who", ""))
 
     @property
     def team(self) -> str:
-        """Name the column of groups."""
+        """The name of the column of groups."""
         return "team" if self.who == "" else str(self.pick("team", "team", "team", ""))
 
     @property
     def by_person(self) -> bool:
-        """Whether all rows of one person are one."""
+        """Whether the rows of each person are averaged."""
         return self.path.startswith("persons")
 
     @property
     def by_group(self) -> bool:
-        """Whether rows are of groups."""
+        """Whether rows belong to groups."""
         return self.path.endswith("groups")
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Name the columns of numbers."""
+        """The names of the columns of numbers."""
         return self.names[: len(self.base.records[0].values)]
 
     def keys(self) -> dict[str, Any]:
-        """Return how the library is told of columns that are keys."""
+        """Return the arguments that name the columns of keys."""
         return {
             **({"privacy_unit": self.who} if self.by_person else {}),
             **({"by": self.team} if self.by_group else {}),
@@ -71,7 +71,7 @@ class Setting:
 def table(
     setting: Setting, records: tuple[Record, ...], *, vectors: bool
 ) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return records as columns by name, and the arguments that name those to use."""
+    """Return records as columns by name, and the arguments that select columns."""
     chosen = bool(setting.pick("chosen", True, True, False))
     found: dict[str, list[Any]] = {}
     if setting.by_person or chosen:
@@ -90,7 +90,7 @@ def table(
 
 
 def cells_of(column: list[Any]) -> Any:
-    """Return a column as pandas finds it: an array where there are lists in it would be taken apart."""
+    """Return a column for pandas; lists in it go into an object array, so that they are not taken apart."""
     if any(hasattr(one, "__len__") and not isinstance(one, str | bytes) for one in column):
         cells = np.empty(len(column), dtype=object)
         for place, one in enumerate(column):
@@ -102,7 +102,7 @@ def cells_of(column: list[Any]) -> Any:
 def insist_on_others(
     setting: Setting, records: tuple[Record, ...], given: dict[str, list[Any]], made: dict[str, list[Any]]
 ) -> None:
-    """Insist that a library left the other records as they were when it made a table: a neighbour differs in one."""
+    """Check that a library did not change other records when it made a table: neighbours differ in one record."""
     others = {id(record) for record in setting.base.records}
     for name, column in given.items():
         for record, value, cell in zip(records, column, made[name], strict=True):
@@ -120,5 +120,5 @@ def _is_same(value: Any, cell: Any) -> bool:
 
 
 def known_of(column: Any) -> list[Any]:
-    """Return the values of a column of pandas, None for what is missing."""
+    """Return the values of a pandas column, with None for missing ones."""
     return list(column.astype(object).where(column.notna(), None))

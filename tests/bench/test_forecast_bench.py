@@ -76,7 +76,7 @@ def test_a_report_is_amended_once():
 
 
 def test_promises_within_fifteen_percent_are_counted():
-    assert kept_promises([0.86, 1.14, 0.84, 1.16, 1.0]).endswith("on 3 of 5")
+    assert kept_promises([0.86, 1.14, 0.84, 1.16, 1.0]).endswith("in 3 of 5")
 
 
 def test_images_that_are_missing_are_left_out(monkeypatch, tmp_path):

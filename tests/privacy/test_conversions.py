@@ -212,7 +212,7 @@ def test_whole_numbers_of_times():
 
 def test_budgets_that_protect_nothing():
     assert tight_delta(Zcdp(1e30), 1) == 1
-    with pytest.raises(ArgumentError, match="above 1000"):
+    with pytest.raises(ArgumentError, match="an epsilon of at most 1000"):
         compose_advanced(PureDp(1e8), 3, 1e-6)
 
 

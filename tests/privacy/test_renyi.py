@@ -66,7 +66,7 @@ def test_a_rise_below_the_floor_has_no_bound_and_so_it_is_paid_for_in_delta():
     """At k = 0 the count K + 1 is impossible: no order has a finite divergence without a floor."""
     cost = poisson_counts(40, 1, TINY)
     assert cost.delta >= Fraction(stats.poisson.cdf(0, 40)) * Fraction(999, 1000)
-    with pytest.raises(ArgumentError, match="a blanket of 10 messages is too thin"):
+    with pytest.raises(ArgumentError, match="a blanket of 10 messages is too small"):
         poisson_counts(10, 1, TINY)
 
 

@@ -137,9 +137,7 @@ def read_folder(folder: Path) -> dict[str, list[Row]]:
     """Read the results of all figures in a folder."""
     found = {path.stem.removeprefix("figure-"): list(read_rows(path)) for path in sorted(folder.glob("figure-*.csv"))}
     if not found:
-        raise ArgumentError(
-            f"there are no results in {folder}: make some, for example with `dpmean figure all --quick --out {folder}`"
-        )
+        raise ArgumentError(f"there are no results in {folder}: run `dpmean figure all --quick --out {folder}` first")
     return found
 
 

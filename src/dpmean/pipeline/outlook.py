@@ -1,6 +1,6 @@
 """Outlooks: what ``dpmean.plan`` returns and prints.
 
-This is one file so that every number of the public class is explained and printed in one place.
+This is one file because every number of the public class is explained and printed in the same place.
 """
 
 from __future__ import annotations

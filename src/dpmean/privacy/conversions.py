@@ -1,6 +1,6 @@
 """Composition of costs, and conversion between notions of privacy; every result is rounded to the safe side.
 
-This is one file so that all conversions share the same rounding rules.
+This is one file because all conversions share the same rounding rules.
 """
 
 from __future__ import annotations

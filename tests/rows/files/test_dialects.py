@@ -212,7 +212,7 @@ def test_what_the_first_line_decided_is_said_and_can_be_confirmed(tmp_path):
     words = SAID.format("semicolons between columns and cp1252", 'sep=";" and encoding="cp1252"')
     assert saying(path, ["größe"]) == ([[1.0]], [words])
     assert saying(path, ["größe"], sep=";", encoding="cp1252") == ([[1.0]], [])
-    with pytest.raises(DataError, match="is not UTF-8: give encoding"):
+    with pytest.raises(DataError, match="is not UTF-8: give the encoding"):
         saying(path, ["age"])
     path.write_bytes(b"a|b\n1|2\n")
     assert saying(path, None) == ([[1.0, 2.0]], [SAID.format("vertical bars between columns", 'sep="|"')])
@@ -254,7 +254,9 @@ def test_what_has_no_names_where_names_are_given_is_refused_with_the_cure(data, 
 def test_names_decide_where_the_first_line_leaves_it_open(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"x;y\tx\n1;2\n")
-    with pytest.raises(DataError, match="may have semicolons or tabs between its columns: give sep="):
+    with pytest.raises(
+        DataError, match="may have semicolons or tabs between its columns: give the separator, such as sep="
+    ):
         saying(path, ["x"])
     assert saying(path, ["x"], sep=";")[0] == [[1.0]]
     path.write_bytes(b"x,y;z\n1;2\n")

@@ -350,7 +350,7 @@ def test_columns_are_chosen_by_name(rows, table, tmp_path):
     for arguments, words in (
         ({}, "column 'id' must hold real numbers, got text:"),
         ({"columns": ["w"]}, "there is no column 'w'"),
-        ({"columns": ["v"], "vector_column": "v"}, "not both"),
+        ({"columns": ["v"], "vector_column": "v"}, "exclude each other"),
     ):
         with pytest.raises((ArgumentError, ArgumentTypeError), match=words):
             dpmean.mean(mixed, **arguments, **SETTINGS)
@@ -380,8 +380,8 @@ def test_what_is_not_there_or_not_known_is_told(npy, tmp_path):
         ("rows.xlsx", "give a file whose name ends in .npy"),
         ("text.npy", "one array of real numbers"),
         ("cube.npy", "got 3 dimensions"),
-        ("*.npy", "one .npy file at a time"),
-        ("rows.*", "files of several kinds"),
+        ("*.npy", "give one .npy file, got 3"),
+        ("rows.*", "files of several types"),
         ("head.csv", "X is empty: give at least one row"),
         ("twice.csv", "have the same name"),
     ):

@@ -128,7 +128,7 @@ def test_what_a_mean_reads_is_a_number_or_missing(word, tmp_path):
 
 def test_the_words_for_missing_values_are_listed():
     page = (Path(__file__).parents[3] / "docs" / "guide" / "csv_files.md").read_text()
-    listed = page.split("## What is read as missing")[1].split(". Any other")[0]
+    listed = page.split("and so are these words")[1].split(", and `nan` in any other case")[0]
     assert set(re.findall("`(.+?)`", listed)) | {""} == set(MISSING)
 
 
@@ -298,8 +298,8 @@ def test_files_that_differ_and_keys_that_cannot_be_ones_stand_in_the_way(tmp_pat
     asked = Asked(unit="who")
     found = inspect_tables([tmp_path / "a.parquet", tmp_path / "b.parquet"], asked, nothing)
     assert {words[:30]: places.lines for words, places in found.faults.items()} == {
-        "the column 'who' cannot tell r": [1, 2],
-        "the column 'y' is not in every": [2],
+        "column 'who' cannot hold keys:": [1, 2],
+        "column 'y' is not in every fil": [2],
     }
     assert len(judge(found, asked).obstacles) == 2
     with pytest.raises(ArgumentError, match="there is no column 'y'"):
