@@ -133,7 +133,7 @@ def test_columns_and_queries_are_chosen_by_name(connection):
         release(X, "clipped", 2, columns=["w"])
     with pytest.raises(ArgumentError, match="there is no column 'C0'"):
         release(X, "clipped", 2, columns=["C0"])
-    with pytest.raises(ArgumentError, match="not both"):
+    with pytest.raises(ArgumentError, match="exclude each other"):
         release(X, "clipped", 2, columns=["c0"], vector_column="c1")
 
 
