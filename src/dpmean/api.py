@@ -109,19 +109,19 @@ def mean(
         X: The rows: an (n, d) array, or an (n,) array for one column. It is not changed, and not copied as a whole.
             ``X`` may also be the name of a file or several (.npy, Parquet, Arrow, CSV), a data frame (pandas, polars
             including lazy frames, pyarrow and others), a SciPy sparse matrix, a PyTorch tensor, a DuckDB relation, a
-            Hugging Face dataset, a Dask array or data frame, or a Spark data frame. Rows are read where they are, and
-            the same rows give the same release.
+            Hugging Face dataset, a Dask array or data frame, or a Spark data frame. Rows are read where they are. All
+            kinds of input give the same release.
         rho: The privacy budget in zero-concentrated differential privacy (zCDP). A smaller budget protects more: at
             delta = 1e-6, rho = 0.5 corresponds to epsilon = 5.2, and rho = 0.024 to epsilon = 1. Give either ``rho`` or
             ``epsilon``.
         epsilon: The privacy budget in approximate differential privacy, instead of ``rho``. It needs a ``delta``,
             except in the local model, where ``epsilon`` alone means pure differential privacy.
         delta: The delta of ``epsilon``. It should be well below 1/n.
-        norm_bound: An upper bound on the l2 norm of every row, known without looking at the rows. Longer rows are
-            clipped to it. Use it when all columns have the same unit (pixels, embeddings). It minimizes the total error
-            of all columns: noise follows the scales of the columns only where that makes this error smaller. In the
-            central model the bound may be a million times the spread, which is the typical distance of a row from the
-            mean. Give either ``norm_bound`` or ``bounds``.
+        norm_bound: An upper bound on the l2 norm of every row, known without looking at the rows. Longer rows
+            (outliers) are clipped to it. Use it when all columns have the same unit (pixels, embeddings) and their
+            total error matters: the noise follows the scales of the columns only where that makes the total error
+            smaller. In the central model the bound may be a million times the spread, which is the typical distance of
+            a row from the mean. Give either ``norm_bound`` or ``bounds``.
         bounds: Bounds on the columns, instead of ``norm_bound``: ``(lower, upper)``, each one number or one number per
             column, or ``{"age": (0, 130), ...}``. Values outside are clipped to the bounds. Use it when columns have
             different units. With enough rows the scales of the columns are found privately, and the error of a column
@@ -162,9 +162,9 @@ def mean(
             differ in one added or removed row (or person), the number of rows is private, and ``release.n`` is a noisy
             count. With ``"replace-one"`` they differ in the values of one row, and the number of rows is public. The
             local and the shuffle model support ``"replace-one"`` only.
-        passes: The maximum number of passes over all rows, after a small sample: 2 or 1. With one pass, the clipping
-            radius is one of 16 per factor of two, and the mean is slightly less accurate. Every pass over files or a
-            cluster takes time.
+        passes: The maximum number of passes over all rows, after a small sample: 2 or 1. With one pass, the mean is
+            slightly less accurate, because the clipping radius is chosen from a list of 16 per factor of two. Every
+            pass over files or a cluster takes time.
         sigma_min: A lower bound on the standard deviation in any direction, for independent rows from one distribution.
             It needs ``sigma_max``, and ``norm_bound`` then bounds the mean of the distribution (section 3.4 of the
             paper).
@@ -195,7 +195,8 @@ def mean(
         allow_few_rows: Whether to continue if there are too few rows for a useful mean. By default that is an error.
 
     Returns:
-        A ``Release``: the mean, its errors, and a receipt for every query. All of it may be published.
+        A ``Release``: the mean, its standard errors and confidence intervals, and a receipt for every query. All of it
+        may be published.
 
     Raises:
         ValueError: if an argument or the rows cannot be used. Nothing is released.
@@ -468,7 +469,7 @@ def plan(
     sizes = read_group_sizes(groups, n)
     n = min(sizes) if sizes else None if n is None else read_integer(n, "n")
     if d is None:
-        raise ArgumentError("d is missing: give the number of columns, d=8, say")
+        raise ArgumentError("d is missing: give the number of columns, for example d=8")
     columns, wanted, unit = read_integer(d, "d"), read_length(error, "error"), read_length(scale, "scale")
     question = read_question(n, error, rho, epsilon, delta)
     choices: dict[str, Any] = {"trust": trust, "neighbours": neighbours, "rounds": rounds, "honest": honest}

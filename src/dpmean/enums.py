@@ -89,12 +89,12 @@ class RowKind(StrEnum):
 
 
 class CentroidMetric(StrEnum):
-    """What makes a centroid the nearest of a row."""
+    """How the distance between a row and a centroid is measured."""
 
     EUCLIDEAN = "euclidean"
-    """The distance between them."""
+    """The Euclidean distance."""
     COSINE = "cosine"
-    """The cosine of the angle between them, whatever the lengths of rows."""
+    """The cosine of the angle between them, which ignores the lengths of rows."""
 
 
 class ScaleKind(StrEnum):

@@ -37,7 +37,7 @@ def defaults(call):
 @pytest.mark.parametrize("way", [dpmean.mean, dpmean.mean_by, dpmean.plan, PrivateMean, PrivateNearestCentroid])
 def test_every_way_in_has_the_defaults_of_a_request(way):
     own = {"X", "by", "groups", "contributions", "sizes", "n", "d", "classes", "random_state", "standardize"}
-    own |= {"error", "scale", "rows"}
+    own |= {"error", "scale", "rows", "metric"}
     request, given = defaults(read_request), defaults(way)
     if way in (PrivateMean, PrivateNearestCentroid):
         assert given.pop("method") == "refined"  # which None stands for

@@ -8,7 +8,7 @@ import pytest
 
 import dpmean
 from dpmean import ArgumentError, ArgumentTypeError
-from dpmean.arguments.shape import read_shape, scales_in_any_order, scales_of
+from dpmean.arguments.shape import list_scales, order_scales, read_shape
 from dpmean.enums import Shaping
 
 ROWS = np.random.default_rng(0).normal(5, 1, (3000, 2))
@@ -87,7 +87,7 @@ def test_a_scale_that_is_too_large_for_its_bounds_is_refused():
     """No values in a range have a standard deviation of more than half of it."""
     ledger, bounds = dpmean.Ledger(rho=1), {"age": (0, 130), "pay": (-10.0, 10.0)}
     shared = {"rho": 0.5, "bounds": bounds, "ledger": ledger}
-    words = "shape: 11 for column 'pay' is more than half the width of its bounds, 10, and no standard deviation can be"
+    words = "shape: 11 for column 'pay' is more than half the width of its bounds, 10, which no standard deviation"
     for wrong in ([18.0, 11.0], {"pay": 11.0, "age": 18.0}):
         with pytest.raises(ArgumentError, match=words):
             dpmean.mean(FRAME, shape=wrong, **shared)
@@ -115,10 +115,10 @@ def test_given_scales_need_bounds_that_are_not_extreme():
 def test_scales_by_name_need_names():
     with pytest.raises(ArgumentError, match="needs columns with names, and these have none: give a list"):
         dpmean.mean(ROWS, shape={"age": 1.0, "pay": 2.0}, **BALL)
-    assert scales_of({"pay": 2.0, "age": 1.0}, ("age", "pay"), 2) == (1.0, 2.0)
-    assert scales_of(Shaping.AUTO, None, 2) is Shaping.AUTO
-    assert scales_in_any_order({"pay": 2.0, "age": 1.0}, 2) == (2.0, 1.0)
-    assert scales_in_any_order(Shaping.ROUND, 2) is Shaping.ROUND
+    assert order_scales({"pay": 2.0, "age": 1.0}, ("age", "pay"), 2) == (1.0, 2.0)
+    assert order_scales(Shaping.AUTO, None, 2) is Shaping.AUTO
+    assert list_scales({"pay": 2.0, "age": 1.0}, 2) == (2.0, 1.0)
+    assert list_scales(Shaping.ROUND, 2) is Shaping.ROUND
 
 
 def test_scales_in_any_form_give_the_same_release():

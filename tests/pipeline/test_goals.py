@@ -183,7 +183,7 @@ def test_what_cannot_be_planned_is_refused(asked, words):
 
 
 def test_columns_are_needed():
-    with pytest.raises(ArgumentError, match="d is missing: give the number of columns, d=8, say"):
+    with pytest.raises(ArgumentError, match="d is missing: give the number of columns, for example d=8"):
         dpmean.plan(4000, rho=0.5)
 
 

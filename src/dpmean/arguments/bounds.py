@@ -148,7 +148,8 @@ def _read_side(side: ArrayLike, name: str) -> Floats:
     values: Floats = given.astype(np.float64)
     if not np.all(np.abs(values) <= _LARGEST):  # catches NaN too
         raise ArgumentError(
-            f"bounds: {name} must be finite and between -2^500 and 2^500, got {side!r}: give loose bounds"
+            f"bounds: {name} must be finite and between -2^500 and 2^500, got {side!r}: give finite bounds, which may "
+            "be loose"
         )
     return values
 
@@ -164,7 +165,7 @@ def _check_order(low: Floats, high: Floats, names: tuple[str, ...] | None) -> No
         raise ArgumentError(f"bounds must have lower < upper in every column, got ({least:g}, {most:g}){where}: {cure}")
 
 
-def columns_bounded(
+def columns_with_bounds(
     X: Any, columns: Sequence[str] | None, vector_column: str | None, bounds: Bounds | None
 ) -> Sequence[str] | None:
     """Return the columns of a table to use: by default those with bounds."""
@@ -208,7 +209,8 @@ def read_sigmas(sigma_min: float | None, sigma_max: float | None, bounds: Bounds
         )
     if bounds is not None:
         raise ArgumentError(
-            "sigma_min and sigma_max need norm_bound (here a bound on the mean), got bounds: give norm_bound=600.0, say"
+            "sigma_min and sigma_max need norm_bound (here a bound on the mean), got bounds: give norm_bound=600.0, "
+            "for example"
         )
     low, high = float(positive(sigma_min, "sigma_min")), float(positive(sigma_max, "sigma_max"))
     if low > high:
@@ -225,6 +227,6 @@ def read_step(step: float | None) -> float | None:
     rounded = isinstance(step, Rational | Decimal) and Fraction(value) != wanted
     if math.frexp(value)[0] != 0.5 or rounded:
         raise ArgumentError(
-            f"step must be a power of two, got {step}: give {as_power(power_of_two_at_most(value))}, say"
+            f"step must be a power of two, got {step}: give {as_power(power_of_two_at_most(value))}, for example"
         )
     return value

@@ -28,7 +28,7 @@ def read_budget(model: TrustModel, rho: Number | None, epsilon: Number | None, d
 
 def read_zcdp(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp:
     """Read a budget in zCDP, given as rho or as epsilon and delta."""
-    budget = _given_budget(rho, epsilon, delta)
+    budget = _choose_budget(rho, epsilon, delta)
     if not _RHO_RANGE[0] <= budget.rho <= _RHO_RANGE[1]:
         asked = f"epsilon={epsilon} and delta={delta}, that is " if rho is None else ""
         cure = "raise it" if budget.rho < 1 else "lower it"
@@ -36,7 +36,7 @@ def read_zcdp(rho: Number | None, epsilon: Number | None, delta: Number | None) 
     return budget
 
 
-def _given_budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp:
+def _choose_budget(rho: Number | None, epsilon: Number | None, delta: Number | None) -> Zcdp:
     if rho is not None and (epsilon is not None or delta is not None):
         raise ArgumentError("got rho and also epsilon or delta: give either rho, or epsilon and delta")
     if rho is not None:

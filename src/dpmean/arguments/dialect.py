@@ -29,7 +29,8 @@ def read_dialect(sep: str | None, decimal: str, encoding: str | None, quotechar:
         raise ArgumentError(f"sep and decimal must be different, got {sep!r} for both: give another sep or decimal")
     if found.quotechar in (found.sep, found.decimal):
         raise ArgumentError(
-            f"quotechar must differ from sep and decimal, got {quotechar!r} for two of them: give three characters"
+            f"quotechar must differ from sep and decimal, got {quotechar!r} for two of them: give three different "
+            "characters"
         )
     return found
 
@@ -44,8 +45,8 @@ def _read_sep(sep: object) -> str:
         or not (one.isprintable() or one == "\t")
     ):
         raise ArgumentError(
-            f"sep must be one ASCII character, but no letter, digit, sign, point or line break, got {sep!r}: "
-            'give ",", ";", "|" or a tab, "\\t", or leave it out'
+            "sep must be one ASCII character other than a letter, a digit, plus, minus, a point or a line break, got "
+            f'{sep!r}: give ",", ";", "|" or a tab, "\\t", or leave it out'
         )
     return one
 

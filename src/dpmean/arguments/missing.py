@@ -81,7 +81,7 @@ class MissingValues:
                 case Missing.IMPUTE:
                     made_up = True
                 case _:
-                    missing[j], made_up = _within(domain, j, choice, names), True
+                    missing[j], made_up = _check_value(domain, j, choice, names), True
         strict = strict if made_up else []  # otherwise the loops refuse them in all columns
         return replace(domain, missing=missing, impute=made_up, strict=tuple(strict), dropped=tuple(dropped))
 
@@ -105,7 +105,7 @@ def _read_column(key: object) -> str | int:
     if isinstance(key, int | np.integer) and not isinstance(key, bool):
         return int(key)
     raise ArgumentTypeError(
-        f'nan: keys must be names or numbers of columns, got {describe(key)}: give {{"crp": 10.0}}, say'
+        f'nan: keys must be names or numbers of columns, got {describe(key)}: give {{"crp": 10.0}}, for example'
     )
 
 
@@ -124,7 +124,7 @@ def _read_choice(key: object, choice: Any) -> Missing | float:
     return read_name(Missing, choice, f"nan of column {key!r}", "or a public value, such as 10.0")
 
 
-def _within(domain: Domain, j: int, value: float, names: tuple[str, ...] | None) -> float:
+def _check_value(domain: Domain, j: int, value: float, names: tuple[str, ...] | None) -> float:
     """Return a public value; refuse one outside the bounds."""
     low, high = (-domain.limit, domain.limit)
     if domain.lower is not None and domain.upper is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from dpmean.arguments.choices import read_flag, read_integer
-from dpmean.arguments.shape import ShapeArgument, read_shape, scales_in_any_order
+from dpmean.arguments.shape import ShapeArgument, list_scales, read_shape
 from dpmean.arguments.terms import Terms, check_options, read_terms
 from dpmean.enums import Question, RowKind, Shaping, Trust, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, describe
@@ -64,7 +64,7 @@ def read_expected(
         )
     if scale is not None and not isinstance(shaping, Shaping):
         raise ArgumentError(f"scale={scale} and scales in shape exclude each other: leave one of them out")
-    return ExpectedRows(scales_in_any_order(shaping, d), kind, groups, counts, variances)
+    return ExpectedRows(list_scales(shaping, d), kind, groups, counts, variances)
 
 
 def read_group_sizes(groups: Sequence[int] | None, n: int | None) -> tuple[int, ...]:
@@ -75,11 +75,11 @@ def read_group_sizes(groups: Sequence[int] | None, n: int | None) -> tuple[int, 
         raise ArgumentError(f"got n={n} and also groups, whose sizes say how many rows there are: leave n out")
     if isinstance(groups, str | bytes) or not hasattr(groups, "__iter__"):
         raise ArgumentTypeError(
-            f"groups must list the number of rows of each group, got {describe(groups)}: give [600, 400], say"
+            f"groups must list the number of rows of each group, got {describe(groups)}: give [600, 400], for example"
         )
     sizes = tuple(read_integer(size, "the size of a group") for size in groups)
     if not sizes:
-        raise ArgumentError("groups is empty: list the number of rows of each group, [600, 400], say")
+        raise ArgumentError("groups is empty: list the number of rows of each group, for example [600, 400]")
     return sizes
 
 

@@ -19,8 +19,8 @@ from dpmean.arguments.shape import (
     GivenScales,
     ShapeArgument,
     check_scales,
+    order_scales,
     read_shape,
-    scales_of,
 )
 from dpmean.arguments.terms import Terms, check_options, read_terms
 from dpmean.enums import Shaping
@@ -98,7 +98,7 @@ class Request:
             raise DataError("X has no columns: give at least one column of numbers")
         domain = self.missing.through(self.bound.domain(d, source.names), source.names)
         setting = Setting(domain, self.sigmas, self.step)
-        scales = scales_of(self.shape, source.names, d)
+        scales = order_scales(self.shape, source.names, d)
         for number in (1, _MOST_ROWS) if self.terms.private_size else (max(n, 1),):
             widest, _ = setting.at(number)  # everything is monotone in it, so all numbers in between are accepted too
             check_scales(scales, widest, source.names)
@@ -177,7 +177,7 @@ def read_request(
     missing = read_missing(nan, terms.model)
     missing.check_sizes(None if groups is None else groups.sizes, private_size=terms.private_size)
     check_shape(method, shaping)
-    _check_count(terms, 1 if groups is None else groups.contributions)
+    _check_counting_budget(terms, 1 if groups is None else groups.contributions)
     _check_keys(groups, privacy_unit)
     dialect = read_dialect(sep, decimal, encoding, quotechar, newlines)
     return Request(
@@ -229,7 +229,7 @@ def _check_keys(groups: Groups | None, privacy_unit: Key | None) -> None:
         )
 
 
-def _check_count(terms: Terms, contributions: int) -> None:
+def _check_counting_budget(terms: Terms, contributions: int) -> None:
     """Refuse a budget that is too small to count a private number of rows in each group of one person."""
     least = SMALLEST_TO_COUNT * contributions
     if terms.private_size and isinstance(terms.budget, Zcdp) and terms.budget.rho < least:

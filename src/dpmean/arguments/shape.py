@@ -18,7 +18,7 @@ ShapeArgument: TypeAlias = str | Sequence[float] | NDArray[np.float64] | Mapping
 """A choice, or the scale of each column, in order or by name."""
 GivenScales: TypeAlias = OrderedScales | Mapping[str, float]
 """The same after reading. Scales by name are in no order until the columns are known."""
-_TYPED = 64
+_LONGEST_LIST = 64
 """Errors repeat lists of up to this length. A longer one may hold rows, given by mistake."""
 _WRONG = 'shape must be "auto", "round" or the scale of each column, such as [18.0, 25000.0], got '
 _BY_NAME = 'give {"age": 18.0, ...}, with a scale for every column by its name'
@@ -44,7 +44,7 @@ def read_shape(shape: ShapeArgument) -> GivenScales:
 
 
 @final
-class Labelled(dict[str, float]):
+class SeriesScales(dict[str, float]):
     """Scales by the labels of a series. Errors do not repeat the labels, as it may hold rows by mistake."""
 
 
@@ -57,10 +57,10 @@ def _read_series(series: Any) -> GivenScales:
         raise ArgumentError(
             "shape: the labels of a series must be the names of the columns, each once: give a dictionary or a list"
         )
-    return Labelled(zip(labels, _read_scales(values, None), strict=True))
+    return SeriesScales(zip(labels, _read_scales(values, None), strict=True))
 
 
-def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> OrderedScales:
+def order_scales(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> OrderedScales:
     """Return the scales in the order of the columns."""
     if isinstance(shape, Shaping):
         return shape
@@ -69,7 +69,7 @@ def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> Orde
             raise ArgumentError("shape={...} needs columns with names, and these have none: give a list of scales")
         for name in shape:
             if name not in names:
-                of_series = isinstance(shape, Labelled)
+                of_series = isinstance(shape, SeriesScales)
                 wrong = "a label of the series is no column" if of_series else f"there is no column {name!r}"
                 raise ArgumentError(f"shape: {wrong}: {list_names(names)}")
         for j, name in enumerate(names):
@@ -82,9 +82,9 @@ def scales_of(shape: GivenScales, names: tuple[str, ...] | None, d: int) -> Orde
     return shape
 
 
-def scales_in_any_order(shape: GivenScales, d: int) -> OrderedScales:
+def list_scales(shape: GivenScales, d: int) -> OrderedScales:
     """Return the scales in any order, for a plan."""
-    return scales_of(tuple(shape.values()) if isinstance(shape, Mapping) else shape, None, d)
+    return order_scales(tuple(shape.values()) if isinstance(shape, Mapping) else shape, None, d)
 
 
 def check_scales(scales: OrderedScales, domain: Domain, names: tuple[str, ...] | None) -> None:
@@ -101,7 +101,7 @@ def check_scales(scales: OrderedScales, domain: Domain, names: tuple[str, ...] |
         if scale > half:
             raise ArgumentError(
                 f"shape: {scale:g} for column {name_column(names, j)} is more than half the width of its bounds, "
-                f"{half:g}, and no standard deviation can be: lower it, or widen the bounds"
+                f"{half:g}, which no standard deviation exceeds: lower it, or widen the bounds"
             )
 
 
@@ -119,23 +119,23 @@ def _read_scales(shape: Sequence[float] | NDArray[np.float64], names: tuple[str,
     bad = np.flatnonzero(~((values >= 1 / EXTREME) & (values <= EXTREME)))  # NaN too
     if len(bad):
         first = f", got {values[bad[0]]:g} for column {name_column(names, int(bad[0]))}"
-        got = first if _is_typed(shape, names) else ""
+        got = first if _may_repeat(shape, names) else ""
         cure = "give a small positive scale to a column that hardly varies"
         raise ArgumentError(f"scales in shape must be positive and between 2^-400 and 2^400{got}: {cure}")
     if float(values.min()) < FINEST * float(values.max()):
-        got = f", got {values.min():g} and {values.max():g}" if _is_typed(shape, names) else ""
+        got = f", got {values.min():g} and {values.max():g}" if _may_repeat(shape, names) else ""
         raise ArgumentError(f"the largest scale in shape must be at most 2^60 times the smallest{got}: use other units")
     return tuple(values.tolist())
 
 
-def _is_typed(shape: object, names: tuple[str, ...] | None) -> bool:
+def _may_repeat(shape: object, names: tuple[str, ...] | None) -> bool:
     """Return whether errors may repeat values: arrays and long lists may hold rows, by mistake."""
-    return names is not None or (isinstance(shape, list | tuple) and len(shape) <= _TYPED)
+    return names is not None or (isinstance(shape, list | tuple) and len(shape) <= _LONGEST_LIST)
 
 
 def _wrong_entry(shape: object, names: tuple[str, ...] | None) -> str:
     """Return an error about the first entry that is not a number, if errors may repeat values."""
-    for j, entry in enumerate(shape if isinstance(shape, list | tuple) and _is_typed(shape, names) else ()):
+    for j, entry in enumerate(shape if isinstance(shape, list | tuple) and _may_repeat(shape, names) else ()):
         if type(entry) is bool or not isinstance(entry, int | float | np.integer | np.floating):
             got = "text" if isinstance(entry, str) else describe(entry)
             return f"shape: the scale of column {name_column(names, j)} must be a number, got {got}"

@@ -216,7 +216,7 @@ def bounds(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def dialect(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options for the format of a CSV file."""
-    breaks = "Line breaks inside fields: records (none, default) or quoted."
+    breaks = "records (default): one line per record; quoted: quoted fields may contain line breaks."
     for option in (
         click.option("--newlines", type=click.Choice(["records", "quoted"]), metavar="WHAT", help=breaks),
         click.option("--quotechar", metavar="C", help="Quote character (default: a double quote)."),

@@ -39,8 +39,8 @@ def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete
     "--error",
     type=arguments.NUMBER,
     metavar="X",
-    help="Error that privacy may add, in spreads. Without a budget, the plan finds the smallest budget for it; without "
-    "--n, the number of rows.",
+    help="Error that privacy may add, in spreads (a spread is the typical distance of a row from the mean). The plan "
+    "finds the smallest budget for it, or without --n the number of rows.",
 )
 @arguments.budget
 @click.option(

@@ -45,7 +45,8 @@ def make_notes(found: Findings, wanted: Asked, judged: Judgement, outlook: Outlo
             several = plural(found.groups.in_several, "person")
             yield (
                 "",
-                f"{several} with rows in several groups: each counts in one, or with --contributions K in K of them",
+                f"{several} with rows in several groups: each counts in one group, or with --contributions K in up to "
+                "K",
             )
         if outlook is not None and outlook.n < outlook.rows_least:
             yield "", _explain_smallest_group(outlook, "row" if wanted.unit is None else "person")

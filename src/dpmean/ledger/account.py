@@ -9,7 +9,15 @@ from typing import final
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, OverspendError, display_name
 from dpmean.ledger.filter import Cost, epsilon_left, epsilon_spent, fits, only_pure
-from dpmean.ledger.relations import ADDED, STEPS_RHO, check_neighbours, converts, refusal, replacing, says_added
+from dpmean.ledger.relations import (
+    ADDED,
+    STEPS_RHO,
+    check_neighbours,
+    convert_to_replace_one,
+    has_private_size,
+    is_convertible,
+    refusal,
+)
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
 from dpmean.privacy.conversions import tight_epsilon, zcdp_implied_by
 from dpmean.privacy.renyi import Renyi
@@ -64,7 +72,7 @@ class Entry:
 
     def __str__(self) -> str:
         one = "row" if self.unit is None else "person"
-        about = "about " if says_added(f"{self.what} {self.neighbours}") else ""
+        about = "about " if has_private_size(f"{self.what} {self.neighbours}") else ""
         rows = "" if self.n is None else f", {about}{self.n} {one}{'s' if self.n != 1 else ''}"
         wide = "" if self.d is None else f", {self.d} column{'s' if self.d != 1 else ''}"
         what = self.what if self.what.isprintable() else repr(self.what)  # a line must not look like several
@@ -107,7 +115,7 @@ class Account:
     @property
     def left_of_added(self) -> Fraction | None:
         """The largest cost of one more release with add-or-remove-one, if it is charged four times its rho here."""
-        if self.kind is None or not converts(ADDED, self.kind) or self.pure:
+        if self.kind is None or not is_convertible(ADDED, self.kind) or self.pure:
             return None
         if isinstance(self.budget, ApproxDp):
             return epsilon_left(self.budget, self.costs, STEPS_RHO)
@@ -124,14 +132,14 @@ class Account:
         return "rho" if isinstance(self.budget, Zcdp) else "epsilon"
 
     @property
-    def at(self) -> str:
+    def at_delta(self) -> str:
         """The delta of the budget, in words."""
         return f", at delta = {float(self.budget.delta):g}" if isinstance(self.budget, ApproxDp) else ""
 
     @property
-    def ever(self) -> str:
+    def validity(self) -> str:
         """Words that follow the amount spent, if its Rényi order was fixed beforehand."""
-        return f"{self.at}, whenever you stop" if self.at else ""
+        return f"{self.at_delta}, at any time" if self.at_delta else ""
 
     @property
     def pure(self) -> str:
@@ -146,7 +154,7 @@ class Account:
 
     def with_entry(self, entry: Entry, what: str) -> Account:
         """Return the account with one more entry; refuse an entry that exceeds the budget."""
-        given, entry = entry, self._as_here(entry, what)
+        given, entry = entry, self._convert_entry(entry, what)
         after = replace(self, entries=(*self.entries, entry))
         if after.is_within():
             return after
@@ -168,23 +176,25 @@ class Account:
             added = self.left_of_added if isinstance(entry.cost, Zcdp) else None
             more = f", or at most {self.unit}={digits(added, up=False)} without it" if added else ""
             cure = cure if most == "0" else f'{cure} and neighbours="replace-one"{more}'
-        raise OverspendError(f"{what} costs {self.unit} = {digits(asked, up=True)}{here}, and {known}{self.at}: {cure}")
+        raise OverspendError(
+            f"{what} costs {self.unit} = {digits(asked, up=True)}{here}, and {known}{self.at_delta}: {cure}"
+        )
 
-    def _as_here(self, entry: Entry, what: str) -> Entry:
+    def _convert_entry(self, entry: Entry, what: str) -> Entry:
         """Return an entry at its price in this account; refuse an entry that has none."""
         known = next((known for known in self.entries if known.relation is not None), None)
         kind, unit = self.kind, entry.unit if known is None else known.unit
         if kind is None or entry.neighbours is None or (entry.neighbours, entry.unit) == (kind, unit):
             return entry
-        if entry.unit != unit or not converts(entry.neighbours, kind):
+        if entry.unit != unit or not is_convertible(entry.neighbours, kind):
             here = replace(entry, neighbours=kind, unit=unit)
             same = entry.unit == unit
             raise ArgumentError(refusal(what, entry.protects, here.protects, same_unit=same, first=known is None))
-        cost, words = replacing(entry.cost)
+        cost, words = convert_to_replace_one(entry.cost)
         return replace(entry, cost=cost, neighbours=kind, what=f"{entry.what}, {words}" if entry.what else words)
 
 
-def as_paid(cost: Cost, budget: Zcdp | ApproxDp) -> Cost:
+def convert_cost(cost: Cost, budget: Zcdp | ApproxDp) -> Cost:
     """Return a cost as an account with this budget records it; refuse a cost without a rho if the budget is a rho."""
     if not isinstance(cost, Zcdp | PureDp | ApproxDp | Renyi):
         kind = type(cost).__name__

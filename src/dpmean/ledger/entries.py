@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from dpmean.enums import Sizes
 from dpmean.errors import ArgumentError, ArgumentTypeError, describe, display_name, plural
-from dpmean.ledger.account import Entry, as_paid
+from dpmean.ledger.account import Entry, convert_cost
 from dpmean.ledger.filter import Cost
 from dpmean.ledger.relations import WITHIN
 from dpmean.privacy.budgets import ApproxDp, PureDp, Zcdp
@@ -56,15 +56,15 @@ def entry_of(release: Recordable, budget: Zcdp | ApproxDp) -> Entry:
     """Return the entry for a release in an account with this budget; refuse a release that protects nobody."""
     _check(release)
     return Entry(
-        id=_said_by(release, "identity", str) or os.urandom(16).hex(),
+        id=_read_attribute(release, "identity", str) or os.urandom(16).hex(),
         when=_now(),
         what=_title(release),
         cost=_cost(release, budget),
-        n=_said_by(release, "n", int),
-        d=_said_by(release, "d", int),
+        n=_read_attribute(release, "n", int),
+        d=_read_attribute(release, "d", int),
         columns=_names(release),
         neighbours=_relation(release),
-        unit=_said_by(release, "unit", str),  # "" is a valid name,
+        unit=_read_attribute(release, "unit", str),  # "" is a valid name,
     )
 
 
@@ -72,7 +72,7 @@ def entry_for(
     cost: Cost, what: str, budget: Zcdp | ApproxDp, neighbours: str | None = None, unit: str | None = None
 ) -> Entry:
     """Return the entry for a cost without a release."""
-    paid = as_paid(cost, budget)
+    paid = convert_cost(cost, budget)
     return Entry(id=os.urandom(16).hex(), when=_now(), what=what, cost=paid, neighbours=neighbours, unit=unit)
 
 
@@ -87,7 +87,7 @@ def _title(release: Recordable) -> str:
 
 def _relation(release: Recordable) -> str | None:
     """Return the neighbours of a cost; with public sizes of groups, a row stays in its group."""
-    found: str | None = _said_by(release, "neighbours", str)
+    found: str | None = _read_attribute(release, "neighbours", str)
     if found is None:
         return None
     return relation_of(found, getattr(release, "sizes", None), getattr(release, "by", "group"))
@@ -101,7 +101,7 @@ def relation_of(neighbours: str, sizes: Sizes | None, by: str | tuple[str, ...])
 
 def _names(release: Recordable) -> tuple[str, ...] | None:
     """Return the names of the columns, as text that can be encoded."""
-    names = _said_by(release, "columns", tuple)
+    names = _read_attribute(release, "columns", tuple)
     return None if names is None else tuple(_writable(str(name)) for name in names)
 
 
@@ -131,13 +131,13 @@ def _cost(release: Recordable, budget: Zcdp | ApproxDp) -> Cost:
     """Return the cost of a release: a curve if receipts have curves, otherwise its total cost."""
     prices = [receipt.cost for receipt in release.receipts]
     if any(isinstance(price, Renyi) for price in prices):
-        return as_paid(compose(prices), budget)
+        return convert_cost(compose(prices), budget)
     pure = [price.epsilon for price in prices if isinstance(price, PureDp)]
     if isinstance(budget, ApproxDp) and len(pure) == len(prices):
         return PureDp(sum(pure, start=Fraction(0)))
-    return as_paid(release.cost, budget)
+    return convert_cost(release.cost, budget)
 
 
-def _said_by(release: object, name: str, kind: type[Any]) -> Any:
+def _read_attribute(release: object, name: str, kind: type[Any]) -> Any:
     value = getattr(release, name, None)
     return kind(value) if isinstance(value, kind) else None

@@ -15,7 +15,7 @@ from numbers import Real
 from typing import Any, Self, final
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, LedgerError, OverspendError, describe
-from dpmean.ledger.account import Account, Entry, as_paid, digits
+from dpmean.ledger.account import Account, Entry, convert_cost, digits
 from dpmean.ledger.codec import Accounts
 from dpmean.ledger.entries import Recordable, entry_for, entry_of
 from dpmean.ledger.filter import Cost
@@ -203,7 +203,7 @@ class Ledger:
                 return old
             paid = entry
             if asked is not None and not account.entries and isinstance(self.budget, ApproxDp):
-                paid = replace(entry, cost=as_paid(asked, self.budget))
+                paid = replace(entry, cost=convert_cost(asked, self.budget))
             with self._name_dataset():
                 return {**old, self.dataset: account.with_entry(paid, what)}
 

@@ -23,12 +23,12 @@ def check_neighbours(neighbours: str) -> None:
         raise ArgumentError(f"public sizes of groups need neighbours 'replace-one', got {name!r}")
 
 
-def says_added(words: str) -> bool:
+def has_private_size(words: str) -> bool:
     """Return whether the text of an entry names neighbours with a private, that is noisy, number of rows."""
     return ADDED in words
 
 
-def converts(neighbours: str, known: str) -> bool:
+def is_convertible(neighbours: str, known: str) -> bool:
     """Return whether a cost for some neighbours can be converted to the known neighbours.
 
     Replacing a row, by any other or by one of its group, is a removal and an addition. The opposite conversion does not
@@ -37,7 +37,7 @@ def converts(neighbours: str, known: str) -> bool:
     return neighbours == ADDED != known
 
 
-def replacing(cost: Cost) -> tuple[Cost, str]:
+def convert_to_replace_one(cost: Cost) -> tuple[Cost, str]:
     """Convert a cost for add-or-remove-one to replace-one (group privacy), and return it with a description."""
     if isinstance(cost, Renyi):
         raise ArgumentError(

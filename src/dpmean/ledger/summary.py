@@ -25,13 +25,13 @@ def summarize(account: Account) -> list[str]:
 def add_up(account: Account) -> list[tuple[str, str]]:
     """Return the total cost and the largest next release, as labels and numbers rounded to the safe side."""
     spent, left, added = digits(account.spent, up=True), digits(account.left, up=False), account.left_of_added
-    found = [(f"spent{account.ever}", spent), (largest_next(account), left)]
+    found = [(f"spent{account.validity}", spent), (largest_next(account), left)]
     return found if added is None else [*found, ("... about add-or-remove-one", digits(added, up=False))]
 
 
 def largest_next(account: Account) -> str:
     """Return the label of the largest next release."""
-    return f"largest next release{account.pure or account.at}"
+    return f"largest next release{account.pure or account.at_delta}"
 
 
 def remarks(account: Account) -> list[str]:

@@ -19,7 +19,8 @@ def read_name(dataset: object) -> str:
     """Read the name of a dataset."""
     if not isinstance(dataset, str):
         raise ArgumentTypeError(
-            f'dataset must be a name for the rows, got an object of type {type(dataset).__name__}: give "patients", say'
+            f'dataset must be a name for the rows, got an object of type {type(dataset).__name__}: give "patients", '
+            "for example"
         )
     if not dataset.strip() or not dataset.isprintable() or len(dataset) > _LONGEST_NAME:
         raise ArgumentError(f"dataset must be a name of 1 to {_LONGEST_NAME} printable characters, got {dataset!r}")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpmean.arguments.bounds import columns_bounded
+from dpmean.arguments.bounds import columns_with_bounds
 from dpmean.arguments.request import Request
 from dpmean.arguments.rows import read_array, read_rows
 from dpmean.rows.engine import Source
@@ -30,5 +30,5 @@ def open_keyed(X: Any, request: Request, *keys: By) -> Table:
 def _select(X: Any, request: Request) -> Selection:
     """Choose the columns: by default those with bounds. Bounds may also give the number of columns."""
     chosen = request.selection
-    columns = columns_bounded(X, chosen.columns, chosen.vector_column, request.bound.bounds)
+    columns = columns_with_bounds(X, chosen.columns, chosen.vector_column, request.bound.bounds)
     return replace(chosen, columns=columns, width=request.bound.width)

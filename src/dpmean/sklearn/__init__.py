@@ -317,7 +317,7 @@ class PrivateNearestCentroid(ClassifierMixin, BaseEstimator):
             else:
                 without[label] = NO_DIRECTION
         if len(without) == len(named):
-            raise _nothing_left(releases, without)
+            raise _no_centroid_error(releases, without)
         self.classes_, self.releases_, self.centroids_ = labels, releases, centroids
         if without:
             warn_user(f"predict will never return {_reasons(without)}", TooFewRowsWarning)
@@ -411,7 +411,7 @@ def _labels(classes: Sequence[Any] | None) -> NDArray[Any]:
     return labels
 
 
-def _nothing_left(releases: GroupedRelease, reasons: dict[Any, str]) -> TooFewRowsError:
+def _no_centroid_error(releases: GroupedRelease, reasons: dict[Any, str]) -> TooFewRowsError:
     """Return the error if no class has a centroid. Twice the rows of a class would halve the noise in its mean."""
     return TooFewRowsError(
         f"not one class has a centroid: {_reasons(reasons)}. Use more rows or a larger budget, and check that "
