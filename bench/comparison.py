@@ -109,21 +109,36 @@ def measured(kind: Kind, bound: Bound, epsilon: float, everybody: Sequence[Peer]
     return Line(kind, bound, runs, kept)
 
 
+def smallest(line: Line) -> set[str]:
+    """Return who has the smallest error, and whose error hardly differs from it."""
+    known = {name: cell.best for name, cell in line.cells.items() if cell.best is not None}
+    least, its_error = min(known.values(), default=(np.inf, 0.0))
+    return {name for name, (error, own) in known.items() if error - least <= _AS_GOOD * np.hypot(own, its_error)}
+
+
+def wins(lines: Sequence[Line]) -> str:
+    """Return how often dpmean is among those with the smallest error, for each bound."""
+    said = []
+    for bound in ("loose", "tight"):
+        asked = [line for line in lines if line.bound.name == bound]
+        best = sum("dpmean" in smallest(line) for line in asked)
+        silent = sum(line.cells["dpmean"].best is None for line in asked)
+        said.append(f"{best} of {len(asked)} lines with {bound} bounds ({silent} without an answer)")
+    return f"dpmean is among the smallest in {' and '.join(said)}."
+
+
 def table(lines: Sequence[Line]) -> list[str]:
     """Return the lines of one table; the smallest errors are bold."""
     names = list(lines[0].cells)
     out = [f"| rows | bound | {' | '.join(names)} | sampling |", "|---" * (len(names) + 3) + "|"]
     for line in lines:
-        known = {name: cell.best for name, cell in line.cells.items() if cell.best is not None}
-        least, its_error = min(known.values(), default=(np.inf, 0.0))
-        cells = []
+        best, cells = smallest(line), []
         for name, cell in line.cells.items():
-            if name not in known:
+            if cell.best is None:
                 cells.append("missing" if cell.problem else "no answer")
-                continue
-            error, uncertainty = known[name]
-            tie = error - least <= _AS_GOOD * np.hypot(uncertainty, its_error)
-            cells.append(f"**{_short(error)}**" if tie else _short(error))
+            else:
+                shown = _short(cell.best[0])
+                cells.append(f"**{shown}**" if name in best else shown)
         sampling = _short(1 / np.sqrt(line.kind.n))
         out.append(f"| {line.kind.label} | {line.bound.name} | {' | '.join(cells)} | {sampling} |")
     return [*out, ""]
@@ -195,7 +210,7 @@ def report(measurements: Mapping[tuple[str, float], Sequence[Line]], runs: int) 
         f"Means of {runs} runs; of {small} with {_FEW_COLUMNS} columns or fewer, of {large} with more than a million "
         f"numbers. The standard error of an entry is {100 * np.median(found):.0f} % of it (median of all entries), "
         f"at most {100 * max(found):.0f} %. Bold: the smallest error, and those that differ from it by less than "
-        "two standard errors.",
+        f"two standard errors. {wins([line for lines in measurements.values() for line in lines])}",
         "",
     ]
     for (relation, epsilon), lines in measurements.items():
@@ -218,7 +233,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE}")
     parser.add_argument("--install", action="store_true", help="set up environments for libraries that need their own")
     parser.add_argument("--only", default="", metavar="NAME", help="only rows with this in their name")
-    parser.add_argument("--tumult-runs", type=int, default=4, help="of Tumult Analytics itself; 0: none")
+    parser.add_argument("--tumult-runs", type=int, default=12, help="of Tumult Analytics itself; 0: none")
     arguments = parser.parse_args(words)
     os.environ["DPMEAN_THREADS"] = "1"
     warnings.simplefilter("ignore", dpmean.TooFewRowsWarning)

@@ -114,7 +114,9 @@ def test_tables_show_the_best_way_and_who_gave_no_answer_or_is_missing():
 def test_a_report_names_versions_and_only_the_block_of_a_page_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(environments, "_ROOT", tmp_path)  # no library has an environment there
     line = comparison.measured(SMALL, SMALL.bounds[0], 1.0, [peer("one", 0.1)], 2)
-    lines = comparison.report({(REPLACE_ONE, 1.0): [line]}, 2)
+    cells = {"dpmean": line.cells["one"]}
+    lines = comparison.report({(REPLACE_ONE, 1.0): [replace(line, cells=cells)]}, 2)
+    assert "0 of 0 lines with loose bounds (0 without an answer) and 1 of 1 lines with tight" in "\n".join(lines)
     assert "PyDP is missing" in "\n".join(lines)
     assert "### Epsilon = 1 (rho = 0.0244): one row is replaced by another, and n is public" in lines
     page = tmp_path / "page.md"
