@@ -152,7 +152,7 @@ WRONG = {
     "mean data.npy --rho 1 --norm-bound 9 --bounds bounds.csv": (2, "exactly one of --norm-bound and --bounds (or"),
     "mean holed.npy --rho 1 --norm-bound 9": (
         3,
-        "clean them, or say what to do. --nan drop leaves",
+        "clean them, or give --nan. --nan drop leaves",
     ),
     "mean data.npy --rho 1 --norm-bound 9 --seed 1 --out seeded.npy": (2, "npy cannot record that --seed"),
     "mean visits.csv --rho 1 --bounds bounds.csv --by clinic --groups clinic.txt": (2, "there is no file clinic.txt"),
@@ -181,7 +181,10 @@ WRONG = {
         2,
         "is not a list of names: separate names by commas",
     ),
-    "mean patients.csv --columns weight --rho 1 --norm-bound 9": (2, "there is no column 'weight': there are age, h"),
+    "mean patients.csv --columns weight --rho 1 --norm-bound 9": (
+        2,
+        "there is no column 'weight': the columns are age, h",
+    ),
     "mean patients.csv --columns weight --rho 1 --bounds bounds.csv": (2, "bounds.csv has no bounds for column 'w"),
     "mean nothing.npy --rho 1 --norm-bound 9": (3, "there is no file nothing.npy: give a file, a folder, or a pattern"),
     "mean patients.csv --rho 1 --bounds nothing.csv": (3, "nothing.csv: no such file or directory"),
@@ -520,8 +523,8 @@ WRONG_RANGES = {
     "--bounds age=130:0": "bounds must have lower < upper in every column, got (130, 0) in column 'age': swap them",
     "--bounds age=0:inf": "must be finite and between",
     "--bounds age=nan:1": "must be finite and between",
-    "--bounds weight=0:1": "there is no column 'weight': there are age, height",
-    "--bounds =0:1": "there is no column '': there are age, height",
+    "--bounds weight=0:1": "there is no column 'weight': the columns are age, height",
+    "--bounds =0:1": "there is no column '': the columns are age, height",
     "--bounds age=0:1 --bounds age=0:2": "has two ranges for column 'age': keep one",
     "--bounds age=0:1 --bounds bounds.csv": "bounds.csv is a file: name one file and no ranges, or a range",
     "--bounds bounds.csv --bounds bounds.csv": "bounds.csv is a file: name one file and no ranges",
@@ -616,7 +619,7 @@ def test_words_on_a_page_are_checked_before_anything_is_spent(run, home):
     assert 'height</bdi><span class="soft"> (cm)' in (home / "words.html").read_text()
     ledger = "--ledger words.json --ledger-rho 1"
     for more, code, said in (
-        ("--label agee=x", 2, "labels: there is no column 'agee': there are age, height"),
+        ("--label agee=x", 2, "labels: there is no column 'agee': the columns are age, height"),
         ("--label age", 2, "'age' must be a column and text, as in age=years"),
         ("--unit age=x --unit age=y", 2, "--unit names the column 'age' more than once"),
         ("--about ' '", 2, "about is empty"),
@@ -815,7 +818,7 @@ def test_a_page_has_readable_names_of_groups_and_a_date(run, home):
     assert "A, women" in page
     assert "Men of B" in page
     for line, words in (
-        ("--group-label C=x", "group_labels: there is no group 'C': there are A, B"),
+        ("--group-label C=x", "group_labels: there is no group 'C': the groups are A, B"),
         ("--group-label A=x --group-label A=y", "--group-label names the group 'A' more than once"),
         ("--label A=x", "labels is for columns, and 'A' is a group: name groups with --group-label"),
         ("--group-label A", "'A' must be a group and text, as in m=Men"),

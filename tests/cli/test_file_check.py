@@ -199,7 +199,7 @@ def test_few_rows_are_said(people, tmp_path):
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("check t.csv --columns height", 2, "there is no column 'height': there are who, age"),
+        ("check t.csv --columns height", 2, "there is no column 'height': the columns are who, age"),
         ("check t.csv --sep ;;", 2, "sep must be one ASCII character"),
         ("check t.csv --lower 0", 2, "--lower and --upper need each other"),
         ("check t.csv --by note --privacy-unit note", 2, "are the same column"),

@@ -68,7 +68,7 @@ def test_the_papers_figures_are_there_with_the_papers_settings_and_refined_is_in
 
 
 def test_an_unknown_figure_is_told_the_names():
-    with pytest.raises(ArgumentError, match="there is no figure '99': there are 1, 2"):
+    with pytest.raises(ArgumentError, match="there is no figure '99': the figures are 1, 2"):
         figures.read("99")
 
 

@@ -618,8 +618,12 @@ def test_labels_are_for_some_columns_for_each_or_for_those_without_names(release
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"labels": {"age": "x"}}, ValueError, "labels: there is no column 'age': there are Age, Income, Constant"),
-        ({"units": {0: "x"}}, ValueError, "units: there is no column 0: there are Age, Income, Constant"),
+        (
+            {"labels": {"age": "x"}},
+            ValueError,
+            "labels: there is no column 'age': the columns are Age, Income, Constant",
+        ),
+        ({"units": {0: "x"}}, ValueError, "units: there is no column 0: the columns are Age, Income, Constant"),
         ({"labels": {"Age": "Income"}}, ValueError, "labels: two columns would be called 'Income'"),
         ({"labels": ["a", "b"]}, ValueError, "labels must be 3 texts, one for each column, got 2"),
         ({"labels": "Age"}, TypeError, "labels must be a dictionary, such as"),
@@ -651,7 +655,7 @@ def test_groups_have_readable_names(grouped, tmp_path):
     words = _words(dpmean.report(both, path, group_labels={"m": "men", (first, "m"): "One"}))
     assert f"{first}, men" not in words
     for arguments, why in (
-        ({"group_labels": {"nobody": "x"}}, "group_labels: there is no group 'nobody': there are "),
+        ({"group_labels": {"nobody": "x"}}, "group_labels: there is no group 'nobody': the groups are "),
         ({"group_labels": dict.fromkeys(few, "x")}, "group_labels: two groups would be called 'x'"),
         ({"group_labels": {first: ""}}, "group_labels is empty"),
         ({"columns": ["a", "b"], "labels": {first: "x"}}, "is a group: name groups in group_labels"),

@@ -108,7 +108,7 @@ def read(name: str, *, quick: bool = False) -> Figure:
     """Return one figure, or its quick version."""
     entries = _document()["figures"]
     if name not in entries:
-        raise ArgumentError(f"there is no figure {name!r}: there are {', '.join(entries)}")
+        raise ArgumentError(f"there is no figure {name!r}: the figures are {', '.join(entries)}")
     entry = dict(entries[name])
     runs = str(entry.pop("same_as", name))
     entry = {**entries[runs], **entry}

@@ -123,7 +123,9 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
         """
         if label not in self.groups:
-            raise KeyError(f"there is no group {label!r}: there are {', '.join(map(repr, list(self.groups)[:20]))}")
+            raise KeyError(
+                f"there is no group {label!r}: the groups are {', '.join(map(repr, list(self.groups)[:20]))}"
+            )
         return self.groups[label]
 
     def __iter__(self) -> Iterator[Any]:

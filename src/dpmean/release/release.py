@@ -158,7 +158,7 @@ class Release:
         """
         names = self.columns or ()
         if column not in names:
-            raise KeyError(f"there is no column {column!r}: there are {', '.join(names[:20]) or 'no names'}")
+            raise KeyError(f"there is no column {column!r}: the columns are {', '.join(names[:20]) or 'no names'}")
         return float(_own_mean(self)[names.index(column)])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:

@@ -116,7 +116,7 @@ def _by_group(words: GroupWords | None, groups: Sequence[Any] | None) -> dict[An
     for key in words:
         if key not in groups and key not in values:
             listed = f"{', '.join(map(str, values[:20]))}{', ...' * (len(values) > 20)}"
-            raise ArgumentError(f"group_labels: there is no group {key!r}: there are {listed}")
+            raise ArgumentError(f"group_labels: there is no group {key!r}: the groups are {listed}")
     found = {
         label: words[label] if label in words else ", ".join(str(words.get(value, value)) for value in _values(label))
         for label in groups
@@ -149,7 +149,9 @@ def _place(key: object, argument: str, names: tuple[str, ...] | None, d: int) ->
     if isinstance(key, str) and key in names:
         return names.index(key)
     more = ", ..." * (len(names) > 20)
-    raise ArgumentError(f"{argument}: there is no column {describe(key)}: there are {', '.join(names[:20])}{more}")
+    raise ArgumentError(
+        f"{argument}: there is no column {describe(key)}: the columns are {', '.join(names[:20])}{more}"
+    )
 
 
 def _text(value: object, argument: str, *, needed: bool = False) -> str:

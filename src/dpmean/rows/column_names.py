@@ -16,7 +16,7 @@ def list_names(names: tuple[str, ...]) -> str:
     """Return text that lists some of the names, or says where to find them."""
     if isinstance(names, UncertainNames):
         return "look at the first line of the file"
-    return f"there are {', '.join(names[:20])}"
+    return f"the columns are {', '.join(names[:20])}"
 
 
 def name_column(names: tuple[str, ...] | None, j: int) -> str:

@@ -96,7 +96,7 @@ def _choose(X: Any, selection: Selection) -> tuple[_Query, Columns]:
     schema = _run(_Query(X, names, casts).schema)
     for name in selection.keys:
         if name not in names:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(names[:20])}")
+            raise ArgumentError(f"there is no column {name!r}: the columns are {', '.join(names[:20])}")
     columns = Columns.choose(schema, selection.columns, selection.vector_column, selection.width, selection.keys)
     return _Query(X, tuple(dict.fromkeys((*columns.names, *selection.keys))), casts), columns
 

@@ -50,7 +50,7 @@ def _choose(X: Any, selection: Selection) -> tuple[Any, Columns]:
         )
     for name in selection.keys:
         if name not in X.column_names:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(X.column_names[:20])}")
+            raise ArgumentError(f"there is no column {name!r}: the columns are {', '.join(X.column_names[:20])}")
     columns = Columns.choose(X.data.schema, selection.columns, selection.vector_column, selection.width, selection.keys)
     names = list(dict.fromkeys((*columns.names, *selection.keys)))
     return X.with_format("arrow").select_columns(names), columns

@@ -135,7 +135,7 @@ def test_persons_and_groups_are_those_of_a_frame():
     for keys in ({}, {"privacy_unit": "who"}):
         asked = {"by": "place", "groups": ["a", "c"], **settings, **keys}
         assert dpmean.mean_by(X, **asked).to_json() == dpmean.mean_by(frame, **asked).to_json()
-    with pytest.raises(ArgumentError, match="there is no column 'whom': there are who, place"):
+    with pytest.raises(ArgumentError, match="there is no column 'whom': the columns are who, place"):
         dpmean.mean(X, **settings, privacy_unit="whom")
 
 
@@ -144,7 +144,7 @@ def test_what_is_no_dataset_of_numbers_is_refused():
     settings = {"rho": 1.0, "norm_bound": 1.0}
     with pytest.raises(ArgumentTypeError, match="column 't' must hold real numbers, got text"):
         dpmean.mean(source, **settings)
-    with pytest.raises(ArgumentError, match="there is no column 'y': there are x, t"):
+    with pytest.raises(ArgumentError, match="there is no column 'y': the columns are x, t"):
         dpmean.mean(source, columns="y", **settings)
     with pytest.raises(ArgumentTypeError, match=r"several datasets, 'train', 'test': give one, such as X\['train'\]"):
         dpmean.mean(datasets.DatasetDict({"train": source, "test": source}), columns="x", **settings)

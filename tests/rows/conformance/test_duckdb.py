@@ -129,7 +129,7 @@ def test_columns_and_queries_are_chosen_by_name(connection):
     assert_same(backwards, release(rows("float64", FEW)[:, ::-1], "clipped", 2))
     with pytest.raises(ArgumentTypeError, match="column 'name' must hold real numbers, got text"):
         release(X, "clipped", 2)
-    with pytest.raises(ArgumentError, match="there is no column 'w': there are name, c0"):
+    with pytest.raises(ArgumentError, match="there is no column 'w': the columns are name, c0"):
         release(X, "clipped", 2, columns=["w"])
     with pytest.raises(ArgumentError, match="there is no column 'C0'"):
         release(X, "clipped", 2, columns=["C0"])

@@ -235,7 +235,7 @@ def test_keys_that_are_no_text_are_told(tmp_path):
     assert {words: places.lines for words, places in found.faults.items()} == {
         "text in column 'who' that is not utf-8: give --encoding": [3]
     }
-    with pytest.raises(ArgumentError, match="there is no column 'whom': there are who, x"):
+    with pytest.raises(ArgumentError, match="there is no column 'whom': the columns are who, x"):
         look(path, Asked(unit="whom"))
 
 

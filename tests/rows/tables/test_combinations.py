@@ -145,7 +145,7 @@ def test_a_release_survives_json_and_frames_and_is_read_by_its_labels():
     assert (back.by, list(back), back.to_json()) == (("clinic", "sex"), LABELS, found.to_json())
     assert json.loads(found.to_json())["groups"][0]["label"] == ["North", "f"]
     assert back["South", "f"].mean == found[("South", "f")].mean
-    with pytest.raises(KeyError, match=r"there is no group \('South', 'x'\): there are \('North', 'f'\)"):
+    with pytest.raises(KeyError, match=r"there is no group \('South', 'x'\): the groups are \('North', 'f'\)"):
         back["South", "x"]
     for library in ("pandas", "polars", "pyarrow"):
         frame = found.to_frame(library)

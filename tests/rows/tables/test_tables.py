@@ -106,7 +106,7 @@ def _panic(_):
 def test_a_lazy_frame_that_cannot_run_is_told_so_without_a_row():
     lazy = pl.LazyFrame({"a": [1.0, 2.0], "t": ["1", "Jane Doe"]})
     for more in ({"columns": "b"}, {"privacy_unit": "b"}):
-        with pytest.raises(ArgumentError, match="there is no column 'b': there are a, t"):
+        with pytest.raises(ArgumentError, match="there is no column 'b': the columns are a, t"):
             dpmean.mean(lazy, rho=0.5, norm_bound=1.0, **more)
     with pytest.raises(DataError, match=r"polars could not run the query \(\w+\), so nothing") as caught:
         dpmean.mean(lazy.with_columns(b=pl.col("t").cast(pl.Float64)), columns="b", rho=0.5, norm_bound=1.0)
@@ -144,7 +144,7 @@ def test_one_column_needs_no_list(tmp_path):
 def test_columns_keep_their_names():
     release = dpmean.mean(table(), seed=1, **SETTINGS)
     assert release["bmi"] == release.mean[1]
-    with pytest.raises(KeyError, match="there is no column 'weight': there are age, bmi"):
+    with pytest.raises(KeyError, match="there is no column 'weight': the columns are age, bmi"):
         release["weight"]
     for library, names in (("pandas", list), ("polars", list), ("pyarrow", lambda x: x)):
         frame = release.to_frame(library)
@@ -254,8 +254,8 @@ def test_frames_that_cannot_be_read_are_told_so():
     for arguments, error, words in (
         ({}, ArgumentTypeError, "column 'mixed' of the frame holds values of several kinds"),
         ({"columns": ["clinic"]}, ArgumentTypeError, "column 'clinic' must hold real numbers"),
-        ({"columns": ["weight"]}, ArgumentError, "there is no column 'weight': there are patient, clinic"),
-        ({"columns": "weight"}, ArgumentError, "there is no column 'weight': there are patient, clinic"),
+        ({"columns": ["weight"]}, ArgumentError, "there is no column 'weight': the columns are patient, clinic"),
+        ({"columns": "weight"}, ArgumentError, "there is no column 'weight': the columns are patient, clinic"),
     ):
         with pytest.raises(error, match=words) as caught:
             dpmean.mean(frame, rho=0.5, norm_bound=1.0, **arguments)
@@ -915,7 +915,10 @@ def test_groups_may_be_listed_by_the_names_of_classes():
     assert dpmean.mean_by(data, groups=[0, 1], **asked).labels == (0, 1)
     ledger = dpmean.Ledger(rho=3)
     del asked["seed"]
-    for listed, words in ((["cat", "Dog"], "no class of column 'kind': there are cat, dog"), (["cat", 0], "twice")):
+    for listed, words in (
+        (["cat", "Dog"], "not a class of column 'kind': the classes are cat, dog"),
+        (["cat", 0], "twice"),
+    ):
         with pytest.raises(ArgumentError, match=words):
             dpmean.mean_by(data, groups=listed, ledger=ledger, **asked)
     assert not ledger.entries

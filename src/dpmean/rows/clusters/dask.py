@@ -56,7 +56,9 @@ def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | 
         raise ArgumentError("columns must differ: a name is given twice")
     for name in names:
         if name not in frame.columns:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, frame.columns[:20]))}")
+            raise ArgumentError(
+                f"there is no column {name!r}: the columns are {', '.join(map(str, frame.columns[:20]))}"
+            )
         if vector_column is None and not _is_number(frame.dtypes[name]):
             raise ArgumentTypeError(
                 f"column {name!r} must hold real numbers, got {frame.dtypes[name]}: name the columns to use with "

@@ -36,7 +36,7 @@ def open_source(frame: Any, selection: Selection) -> Streamed:
         raise ArgumentError("columns must differ: a name is given twice")
     for name in names:
         if name not in frame.columns:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(frame.columns[:20])}")
+            raise ArgumentError(f"there is no column {name!r}: the columns are {', '.join(frame.columns[:20])}")
     if columns is not None and len(names) == 1 and _holds_vectors(frame, names[0]):
         vector_column = names[0]
     chosen = frame.select(*[_column(frame, name, is_vector=vector_column is not None) for name in names])

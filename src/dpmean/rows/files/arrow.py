@@ -62,7 +62,7 @@ class Columns:
         names = tuple(columns) if vector_column is None else (vector_column,)
         for name in names:
             if name not in schema.names:
-                raise ArgumentError(f"there is no column {name!r}: there are {', '.join(schema.names[:20])}")
+                raise ArgumentError(f"there is no column {name!r}: the columns are {', '.join(schema.names[:20])}")
         if len(set(names)) < len(names):
             raise ArgumentError("columns must differ: a name is given twice")
         fields = [schema.field(name).type for name in names]

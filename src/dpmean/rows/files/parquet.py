@@ -90,7 +90,7 @@ class TableReader:
 
         for file in self.files:
             if name not in file.schema.names:
-                raise ArgumentError(f"there is no column {name!r}: there are {', '.join(file.schema.names[:20])}")
+                raise ArgumentError(f"there is no column {name!r}: the columns are {', '.join(file.schema.names[:20])}")
         columns = [guarded(file.column, name) for file in self.files]
         kinds = {str(column.type): column.type for column in columns if not pa.types.is_null(column.type)}
         if len(kinds) > 1:

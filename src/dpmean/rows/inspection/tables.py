@@ -26,7 +26,7 @@ def inspect_tables(paths: Sequence[Path], asked: Asked, progress: Callable[[int]
         schema, batches = _opened(path)
         for name in asked.declared:
             if name not in schema.names:
-                raise ArgumentError(f"there is no column {name!r}: there are {', '.join(schema.names[:20])}")
+                raise ArgumentError(f"there is no column {name!r}: the columns are {', '.join(schema.names[:20])}")
         found = found or _begin(schema, asked)
         for name in found.columns:
             if name not in schema.names:

@@ -40,7 +40,7 @@ def inspect_text(path: Path, dialect: Dialect, asked: Asked, progress: Callable[
     header = read_header(Text.open(path, dialect.encoding), dialect, asked.declared, _CHUNK_BYTES)
     for name in asked.declared:
         if name not in header.names:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(header.names[:20])}")
+            raise ArgumentError(f"there is no column {name!r}: the columns are {', '.join(header.names[:20])}")
     found = Findings.of(header.names, asked)
     found.read_as, found.assumed, found.named = header.read_as, header.assumed, header.named
     walk = _Walk(header, asked, found)

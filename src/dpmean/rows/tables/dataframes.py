@@ -140,7 +140,7 @@ def _insist_on(names: Sequence[str], known: Sequence[str]) -> None:
     """Refuse names that are not names of columns."""
     for name in names:
         if name not in known:
-            raise ArgumentError(f"there is no column {name!r}: there are {', '.join(map(str, known[:20]))}")
+            raise ArgumentError(f"there is no column {name!r}: the columns are {', '.join(map(str, known[:20]))}")
 
 
 def _collect(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> Any:

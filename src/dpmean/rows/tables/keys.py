@@ -113,7 +113,8 @@ class Keys:
         found = [known.get(label, label) for label in labels]
         if any(not label.isdigit() for label in found):
             raise ArgumentError(
-                f"groups: a label is not a class of column {self.name!r}: there are {', '.join(self.classes[:20])}"
+                f"groups: a label is not a class of column {self.name!r}: the classes are "
+                f"{', '.join(self.classes[:20])}"
             )
         if len(set(found)) < len(found):
             raise ArgumentError("groups must differ: a class is listed twice, by its name and by its number")
