@@ -150,7 +150,7 @@ def test_bounds_that_nobody_can_know_are_refused():
 def test_print_and_page_say_how_far_imputing_may_have_moved_the_mean(tmp_path):
     counted, not_counted = mean(), mean(count_values=False)
     most = counted.imputation_bounds()
-    words = " ".join(str(counted).split())
+    words = " ".join(counted.explain().split())
     first, _, last = counted.value_counts.counts
     counts = f"ows with a value, each with noise of std {counted.value_counts.std:.3g}: about {first} (column 0), "
     assert f"r{counts}" in words
@@ -158,11 +158,11 @@ def test_print_and_page_say_how_far_imputing_may_have_moved_the_mean(tmp_path):
     page = dpmean.report(counted, tmp_path / "page.html").read_text()
     assert f"R{counts}" in page
     assert "how many have a value in each column" in page
-    assert "what is said of errors does not cover that: at 95 % confidence, this moved the mean by at most" in words
+    assert "intervals and error bounds do not cover that: at 95 % confidence, this moved the mean by at most" in words
     told = [float(number) for number in re.findall(r"([\d.e+-]+) \(column \d\)", words.partition("by at most")[2])]
     assert len(told) == 3
     assert all(one <= said <= one * 1.02 for one, said in zip(most, told, strict=True))
-    words = " ".join(str(not_counted).split())
+    words = " ".join(not_counted.explain().split())
     each = "each 1 % of values that are missing may have moved the mean by up to"
     assert f"{each} 0.5 (column 0), 0.1 (column 1), 0.005 (column 2)" in words
     page = dpmean.report(not_counted, tmp_path / "page.html").read_text()

@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import GroupedRelease, Neighbours, PureDp, Refusal, Release, Zcdp, baselines
 from dpmean.privacy.renyi import renyi_of
+from dpmean.release.digits import between, fraction, percent_up, plain, small, with_error
 from dpmean.release.refusals import in_plain_words
 from dpmean.release.settings import NormBound, Settings
 from dpmean.release.statistics import scale
 from dpmean.reports.columns import columns_of
 from dpmean.reports.many_groups import in_order
 from dpmean.reports.markup import Html, escaped, raw, tag
-from dpmean.reports.numbers import between, fraction, percent_up, plain, small, with_error
 from dpmean.reports.promise import best_guess, promise_of
 from dpmean.reports.scale import Scale
 from tests.support import public

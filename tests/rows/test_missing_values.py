@@ -357,18 +357,16 @@ def test_the_command_has_the_same_choices(tmp_path, monkeypatch):
 def test_a_release_says_what_became_of_missing_values(tmp_path):
     frame = table()
     words = " ".join(str(mean(frame, nan="drop")).split())
-    assert (
-        "LEFT OUT rows in which a value of age, crp was missing were left out; the mean is that of the others" in words
-    )
+    assert "LEFT OUT rows with a missing value of age, crp were left out; the mean is that of the others" in words
     found = mean(frame, nan={"age": "drop", "crp": 10.0})
     words, page = " ".join(str(found).split()), dpmean.report(found, tmp_path / "p.html").read_text()
-    assert "IMPUTED values of crp that were missing counted as public values: crp as 10;" in words
-    assert "LEFT OUT rows in which a value of age was missing were left out" in words
+    assert "IMPUTED missing values of crp counted as public values: crp as 10;" in words
+    assert "LEFT OUT rows with a missing value of age were left out" in words
     assert "each 1 % of values that are missing may have moved the mean by up to 4.9 (crp)" in words
     assert "public values: crp as 10, which moves the mean there: each 1 % of values" in page
-    assert "rows in which a value of age was missing were left out, and the mean is that of the others" in page
+    assert "rows with a missing value of age were left out, and the mean is that of the others" in page
     person = mean(frame, nan="drop", privacy_unit="patient")
-    assert "persons (patient) who have no value in at least one column (age, crp) were left out" in " ".join(
+    assert "persons (patient) without a value in at least one column (age, crp) were left out" in " ".join(
         str(person).split()
     )
     for release in (found, person):

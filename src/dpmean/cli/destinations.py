@@ -17,12 +17,11 @@ import click
 import numpy as np
 
 import dpmean
-from dpmean.cli import show, tables
+from dpmean.cli import show
 from dpmean.cli.typed import as_typed
-from dpmean.errors import DataError, DpMeanError, display_label
-from dpmean.privacy.renyi import renyi_of
+from dpmean.errors import DataError, DpMeanError
 from dpmean.release.frame_export import table_of
-from dpmean.release.text import PROTECTED
+from dpmean.release.text import lines_of
 
 _KINDS = {".json": "json", ".csv": "csv", ".npy": "npy"}
 
@@ -40,6 +39,8 @@ class Target:
     as_json: bool
     grouped: bool = False
     seeded: bool = False
+    explain: bool = False
+    """Whether the steps and their costs are printed, too."""
     words: Mapping[str, Any] = field(default_factory=dict)
     """The text of the author of the page: arguments of ``dpmean.report``."""
 
@@ -116,7 +117,7 @@ class Target:
         elif self.file is None and self.kind is not None:
             click.echo(_document(release, self.kind), nl=False)
         else:
-            _print(release)
+            _print(release, explain=self.explain)
 
 
 def _reason(error: BaseException) -> str:
@@ -152,36 +153,9 @@ def _write_cell(cell: Any) -> Any:
     return "" if isinstance(cell, float) and math.isnan(cell) else cell
 
 
-def _print(found: Releases) -> None:
-    """Print a release for people: a table and facts. The receipts are in its JSON."""
-    facts, remarks = found.told()
-    if isinstance(found, dpmean.Release):
-        unit = found.unit
-        if found.settings.few_rows:
-            show.warning("FEW ROWS: this mean may be useless, and its error is unknown")
-        show.table(found.title(), tables.release_table(found))
-        facts.append(("budget", f"used for {_shares(found)}"))
-    else:
-        unit = found.unit
-        small = [display_label(label) for label, one in found.released.items() if one.settings.few_rows]
-        if small:
-            show.warning(f"FEW ROWS: these means may be useless, and their errors are unknown: {', '.join(small)}")
-        facts = [(label, words) for label, words in facts if label != "intervals"]  # the heads of the table say it
-        show.table(found.title(), tables.grouped_table(found) if found.released else "")
-        facts = [*tables.refused_groups(found), *facts]
-    if unit is None:
-        at = next(i for i, (_, words) in enumerate(facts) if words.startswith(PROTECTED))
-        several = "each row is protected by itself; a person with several rows is protected less"
-        facts.insert(at + 1, ("", f"{several}; --privacy-unit NAME protects persons"))
-    show.sheet((label, as_typed(words)) for label, words in [*facts, *remarks])
-
-
-def _shares(found: dpmean.Release) -> str:
-    """Return the share of the budget that each kind of step used, the largest first."""
-    parts: dict[str, float] = {}
-    for receipt in found.receipts:
-        step = receipt.step.rstrip(" 0123456789")
-        parts[step] = parts.get(step, 0.0) + renyi_of(receipt.cost).curve[0]
-    total = sum(parts.values())
-    ordered = sorted(parts.items(), key=lambda item: -item[1])
-    return "; ".join(f"{step} {100 * part / total:.1f} %" for step, part in ordered)
+def _print(found: Releases, *, explain: bool) -> None:
+    """Print a release for people, as Python does, with cures as they are typed here."""
+    show.release(as_typed(found.explain() if explain else str(found)))
+    if found.unit is None and not explain:
+        several = "protected less if they have several rows; --privacy-unit NAME protects them"
+        show.release("\n".join(lines_of([("persons", several)])))

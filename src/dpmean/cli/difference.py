@@ -9,14 +9,12 @@ from typing import Any
 import click
 
 import dpmean
-from dpmean.cli import arguments, show, tables
+from dpmean.cli import arguments, show
 from dpmean.errors import DataError, display_label
 from dpmean.release.frame_export import table_of_difference
 from dpmean.release.intervals import POPULATION, ROWS
-from dpmean.reports.numbers import between, with_error
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_HEADS = ("difference", "lower", "upper")
 
 
 @click.command(
@@ -54,12 +52,7 @@ def difference(*, release: Path, first: str, second: str, confidence: float, pop
     if as_json:
         click.echo(json.dumps(_document(found)))
         return
-    title, *_ = str(found).split("\n")
-    made = tables.table(("column", *_HEADS), right=_HEADS)
-    for name, value, lower, upper in zip(*table_of_difference(found).values(), strict=True):
-        margin = (upper - lower) / 2
-        made.add_row(name, with_error(value, margin)[0], *between(lower, upper, margin).split(" to "))
-    show.table(title, made)
+    show.release(str(found))
     show.sheet(
         [
             ("how to read", "if an interval does not contain 0, the two means differ, at this confidence level"),

@@ -35,7 +35,7 @@ _SECTIONS = {
     "Format of a CSV file (default: inferred from its first line)": arguments.DIALECT,
     "One mean per group": ("by", "groups", "sizes", "contributions"),
     "Method": ("shape", "population", "neighbours", "trust", "method", "passes", "rounds", "honest", "seed"),
-    "Output": ("out", "format_", "report", "as_json"),
+    "Output": ("out", "format_", "explain", "report", "as_json"),
     "Text on the page (with --report)": page_options.NAMES,
 }
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -131,6 +131,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="KIND",
     help="Format of --out, or of the output: json, csv or npy.",
 )
+@click.option("--explain", is_flag=True, help="Also print scales, errors, and the steps with their costs.")
 @click.option("--report", type=_FILE, metavar="HTML", help="Write a page about the release that may be published.")
 @page_options.page
 @arguments.as_json
@@ -150,6 +151,7 @@ def mean(
     format_: str | None,
     report: Path | None,
     as_json: bool,
+    explain: bool,
     groups: str | None,
     **given: Any,
 ) -> None:
@@ -180,7 +182,9 @@ def mean(
         ledger=ledger,
     )
     words = page.take_text(asked, report)
-    target = Target(out, format_, report, as_json=as_json, grouped="by" in asked, seeded="seed" in asked)
+    target = Target(
+        out, format_, report, as_json=as_json, grouped="by" in asked, seeded="seed" in asked, explain=explain
+    )
     asked |= typed.arguments(data, asked.get("columns"), asked.get("vector_column"))
     terms = {"rho": ledger_rho, "epsilon": ledger_epsilon, "delta": ledger_delta, "neighbours": ledger_neighbours}
     request = release.read(asked)

@@ -114,13 +114,22 @@ def warning(words: str) -> None:
     _put(out(), Text(printable(words), style="bold yellow"))
 
 
-def _put(console: Console, what: RenderableType) -> None:
+def release(text: str) -> None:
+    """Print a release: its title in bold, and labels and warnings in color."""
+    shown = Text(printable(text))
+    shown.highlight_regex(r"\A.+", "bold")
+    shown.highlight_regex(r"(?m)^[a-z]+(?=  )", "cyan")
+    shown.highlight_regex(r"(?m)^[A-Z]+(?: [A-Z]+)?(?=:|  )", "bold yellow")
+    _put(out(), shown, soft_wrap=True)
+
+
+def _put(console: Console, what: RenderableType, *, soft_wrap: bool = False) -> None:
     """Print something, in files and pipes without the blanks that fill up its lines."""
     if console.is_terminal:
-        console.print(what)
+        console.print(what, soft_wrap=soft_wrap)
         return
     with console.capture() as held:
-        console.print(what)
+        console.print(what, soft_wrap=soft_wrap)
     console.file.write("\n".join(line.rstrip() for line in held.get().split("\n")))
     console.file.flush()
 

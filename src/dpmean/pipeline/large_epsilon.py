@@ -10,11 +10,9 @@ from dpmean.errors import LargeEpsilonWarning
 from dpmean.privacy.budgets import Zcdp
 from dpmean.privacy.conversions import rounded_up, tight_epsilon
 from dpmean.release.settings import USUAL_DELTA
-from dpmean.release.text import four_digits_up
+from dpmean.release.text import LARGE_EPSILON, four_digits_up
 from dpmean.warning import warn_user
 
-USUAL = 10
-"""The largest epsilon that is usual; far above it the guarantee is weak."""
 _LARGEST_ODDS = 10**9
 
 
@@ -23,12 +21,13 @@ def warn_if_large(request: Request) -> None:
     if request.seed is not None:
         return
     epsilon, at = _epsilon_of(request.terms)
-    if epsilon <= USUAL:
+    if epsilon <= LARGE_EPSILON:
         return
     one = "row" if request.privacy_unit is None else "person"
     warn_user(
         f"epsilon = {four_digits_up(epsilon):.4g}{at} is a weak guarantee: someone who would bet 1 to 1 about a {one} "
-        f"could bet {_odds(epsilon)} to 1 after seeing this release. Most releases use epsilon = {USUAL} or less",
+        f"could bet {_odds(epsilon)} to 1 after seeing this release. Most releases use epsilon = {LARGE_EPSILON} or "
+        "less",
         LargeEpsilonWarning,
     )
 

@@ -5,6 +5,7 @@ This is one file because every field and every promise of the public class is ex
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,10 +20,8 @@ from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.conversions import rounded_up, tight_epsilon
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, total_cost
-from dpmean.release import text as summary
 from dpmean.release.intervals import Difference, difference
 from dpmean.release.release import Release
-from dpmean.release.settings import Settings
 
 MOVED = 4
 """What a row that is replaced costs, in multiples of what one row more or less costs.
@@ -30,7 +29,7 @@ MOVED = 4
 In its own group it is one row less and another more, two steps, whose cost grows with the square: four times. If it
 moves to another group, each of two separate releases changes by one step: twice.
 """
-_PROTECTED = {
+PROTECTED = {
     (Sizes.PRIVATE, Neighbours.ADD_OR_REMOVE_ONE): "whether any one {one} is there, and in which {group}",
     (Sizes.PRIVATE, Neighbours.REPLACE_ONE): "what any one {one} contributed, and in which {group}",
     (Sizes.PUBLIC, Neighbours.REPLACE_ONE): "what any one {one} contributed; who is in which {group} is public",
@@ -102,7 +101,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         object.__setattr__(self, "sizes", read_name(Sizes, self.sizes, "sizes"))
         object.__setattr__(self, "neighbours", read_name(Neighbours, self.neighbours, "neighbours"))
         central = all(release.trust is Trust.CENTRAL for release in self.released.values())
-        if not central or (self.sizes, self.neighbours) not in _PROTECTED:
+        if not central or (self.sizes, self.neighbours) not in PROTECTED:
             raise ArgumentError("groups have the central model, and public sizes only where neighbours replace one")
         each = Neighbours.REPLACE_ONE if self.sizes is Sizes.PUBLIC else Neighbours.ADD_OR_REMOVE_ONE
         for release in self.released.values():
@@ -283,21 +282,24 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
         return codec.decode_grouped(text)
 
-    def __str__(self) -> str:
-        facts, remarks = self.told()
-        intervals = max((one.intervals for one in self.released.values()), key=len, default=())
-        if intervals and len(intervals[0].lower) <= summary.FEW_COLUMNS:
-            facts.append(("intervals", summary.in_brackets(intervals)))
-        lines = [*summary.wrapped("", self.title(), 2), *summary.lines_of(facts)]
-        for label, found in self.groups.items():
-            words = str(found) if isinstance(found, Refusal) else f"mean of {found.in_brief()}"
-            lines += summary.wrapped("  ", f"{display_label(label)}: {words}", 4)
-        return "\n".join([*lines, *summary.lines_of(remarks)])
+    def explain(self) -> str:
+        """Return what ``print`` leaves out, as text; ``release[label].explain()`` explains one group.
 
-    def title(self) -> str:
-        """Return what this is, in one line."""
-        none = "" if self.released else f": {'it was' if len(self) == 1 else 'all were'} refused"
-        return f"Private means of {plural(len(self), 'group')} by {display_name(self.by)}{none}"
+        That is: the noise in each column of each group, the clipping radii, why groups were refused, and the steps with
+        their costs.
+        """
+        from dpmean.release.grouped_explanation import explanation_of_groups  # here, as few need it
+
+        return explanation_of_groups(self)
+
+    def __str__(self) -> str:
+        from dpmean.release.grouped_summary import summary_of_groups  # here, as few need it
+
+        return summary_of_groups(self)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def why_refused(self) -> tuple[str, str]:
         """Return how many groups were refused and why, and what to do about it, in words; empty if none was."""
@@ -306,36 +308,6 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         refused = [found for found in self.groups.values() if isinstance(found, Refusal)]
         one = "row" if self.unit is None else "person"
         return (refusals_in_words(refused, len(self), one), cure_of_all(refused)) if refused else ("", "")
-
-    def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
-        """Return what is to be known of all groups, and what a reader must not miss: labels and words."""
-        one, several = "row" if self.unit is None else "person", self.contributions > 1
-        what = _PROTECTED[self.sizes, self.neighbours].format(one=one, group="groups" if several else "group")
-        epsilon = f"epsilon = {summary.four_digits_up(self.epsilon(self.delta)):.4g} at delta = {self.delta:g}"
-        facts = [
-            *([("refused", "; ".join(self.why_refused()))] if self.refused else []),
-            ("privacy", f"rho = {float(self.rho):.6g} zCDP for all together, that is {epsilon}"),
-            ("", f"{summary.PROTECTED}{what} ({self.neighbours}); sizes of groups: {self.sizes}"),
-        ]
-        if self.unit is not None:
-            unit = display_name(self.unit)
-            most = f"at most {self.contributions} groups" if several else "one group"
-            facts.append(("", f"every {unit} counts in {most}; rows of the same {unit} in other groups are ignored"))
-        if any(release.value_counts is not None for release in self.released.values()):
-            from dpmean.release.value_counts import noise_in_words  # here, as few need it
-
-            facts.append(("values", noise_in_words(self.released.values())))
-        from dpmean.release.scales_text import groups_without_scales  # here, as few need it
-
-        if without := groups_without_scales(self.released, display_label):
-            facts.append(("scales", without))
-        first = next(iter(self.released.values()), None)
-        settings, moved = Settings() if first is None else first.settings, ""
-        if first is not None and (settings.imputed or settings.filled):
-            from dpmean.release.value_counts import for_each_percent  # here, as few need it
-
-            moved = for_each_percent(settings, first.d)
-        return facts, summary.remarks(settings, moved, exact=True, seeded=self.seeded)
 
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""

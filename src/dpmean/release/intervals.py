@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.enums import Trust
-from dpmean.errors import ArgumentError, display_label
+from dpmean.errors import ArgumentError, display_label, display_name
 from dpmean.numerics.error_quantiles import error_quantiles, normal_quantile
 from dpmean.release.arrays import keep_arrays
 from dpmean.release.scales import SILENT
@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 USUAL_CONFIDENCE = 0.95
 """That of the intervals that documents, frames and pages have."""
 ROWS, POPULATION = "rows", "population"
+_MOST_LINES = 40
 
 
 @final
@@ -94,9 +95,10 @@ class Difference:
 
     def __str__(self) -> str:
         first, second = map(display_label, self.groups)
-        means = "means of the populations" if self.of == POPULATION else "means of their rows"
-        title = f"{first} minus {second}: difference of the {means}, with {100 * self.confidence:g} % confidence"
-        return "\n".join([title, *_lines(self.columns, self.lower, self.upper, self.estimate)])
+        means = "population means" if self.of == POPULATION else "means of these rows"
+        head = f"{100 * self.confidence:g} % confidence interval"
+        lines = _lines(self.columns, self.lower, self.upper, self.estimate, head)
+        return "\n".join([f"{first} minus {second}: difference of the {means}", *lines])
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame with a line per column: ``column``, ``estimate``, ``lower`` and ``upper``.
@@ -117,13 +119,26 @@ keep_arrays(Interval, "lower", "upper")
 keep_arrays(Difference, "estimate", "lower", "upper")
 
 
-def _lines(columns: Sequence[str] | None, lower: Floats, upper: Floats, estimate: Floats | None = None) -> list[str]:
-    names = columns or [f"column {j}" for j in range(len(lower))]
-    width = max(len(name) for name in names)
-    found = [f"{low:.6g} to {high:.6g}" for low, high in zip(lower, upper, strict=True)]
+def _lines(
+    columns: Sequence[str] | None, lower: Floats, upper: Floats, estimate: Floats | None = None, head: str = ""
+) -> list[str]:
+    """Return a line for each column, or for the first and the last, with as many digits as the margins support."""
+    from dpmean.release.digits import between, with_error  # here, as few need it
+    from dpmean.release.text_table import TextColumn, align, align_pairs, draw, skip_middle
+
+    shown, some = skip_middle(len(lower), _MOST_LINES)
+    names = [f"column {j}" if columns is None else display_name(columns[j]) for j in shown]
+    ends = [(float(lower[j]), float(upper[j])) for j in shown]
+    margins = [(high - low) / 2 for low, high in ends]
+    pairs = [between(*pair, margin).split(" to ") for pair, margin in zip(ends, margins, strict=True)]
+    table = [TextColumn("", names, is_name=True)]
     if estimate is not None:
-        found = [f"{value:.6g} ({ends})" for value, ends in zip(estimate, found, strict=True)]
-    return [f"  {name:<{width}}  {words}" for name, words in zip(names, found, strict=True)]
+        values = [float(estimate[j]) for j in shown]
+        cells = [with_error(value, margin)[0] for value, margin in zip(values, margins, strict=True)]
+        table.append(TextColumn("difference", align(cells)))
+    table.append(TextColumn(head, align_pairs([(low, high) for low, high in pairs], " to ")))
+    lines = draw(table, dots_after=len(shown) // 2 if some else None)
+    return [f"  {line}" for line in (lines[1:] if estimate is None else lines)]
 
 
 def interval(release: Release, confidence: float, of: str) -> Interval:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 NO_ROWS = "it has no rows"
 """The reason why a group is refused that is empty, where sizes are public."""
+_NAMED = 6
+"""The number of groups that are named."""
 _SETTING = re.compile(r" for d=\d.*? and method \w+")
 """How a reason names the columns, the budget and the method."""
 _LABELS = "check {}, which must match exactly, also in upper and lower case"
@@ -51,6 +53,14 @@ def cure_of_all(refused: Sequence[Refusal]) -> str:
     if all(refusal.reason == NO_ROWS for refusal in refused):
         return labels
     return f"{labels}; join small groups, or give {_LARGER}"
+
+
+def several_in_words(names: Sequence[str]) -> str:
+    """Return some names, and how many more there are."""
+    if len(names) > _NAMED:
+        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _have(count: int, refused: int) -> str:

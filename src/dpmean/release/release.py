@@ -5,6 +5,7 @@ This is one file because every field and every promise of the public class is ex
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,13 +22,12 @@ from dpmean.numerics.error_quantiles import error_quantile, normal_quantile
 from dpmean.privacy.budgets import Number, Zcdp
 from dpmean.privacy.neighbours import Neighbours
 from dpmean.privacy.receipts import Receipt, epsilon_of, zcdp_of
-from dpmean.release import text as summary
 from dpmean.release.arrays import Kept, keep_arrays
 from dpmean.release.diagnostics import Found
-from dpmean.release.intervals import ROWS, Interval, interval, margins_of, no_bound, population_of_one, usual_intervals
+from dpmean.release.intervals import ROWS, Interval, interval, margins_of, no_bound
 from dpmean.release.scales import SILENT, Scales
 from dpmean.release.settings import BoxBounds, Settings, choose_delta
-from dpmean.release.variances import Variances, stds_in_words
+from dpmean.release.variances import Variances
 from dpmean.warning import warn_user
 
 if TYPE_CHECKING:
@@ -296,113 +296,33 @@ class Release:
 
         return codec.decode_release(text)
 
+    def explain(self) -> str:
+        """Return what ``print`` leaves out, as text.
+
+        That is: the noise and the scale of each column, the bound, the clipping radius, which errors are covered and
+        which are not, and the steps with their costs.
+        """
+        from dpmean.release.explanation import explanation  # here, as few need it
+
+        return explanation(self)
+
     def __str__(self) -> str:
-        from dpmean.release.statistics import other_statistics  # here, as few need it
+        from dpmean.release.summary import summary  # here, as few need it
 
-        facts, remarks = self.told()
-        lines = [
-            *summary.wrapped("", self.title(), 2),
-            *summary.warning(self.settings),
-            *summary.estimate(self.columns, self.mean, self.noise_std, usual_intervals(self), other_statistics(self)),
-            *summary.lines_of(facts),
-            *summary.wrapped("    ", "what it paid for:"),
-            *summary.paid(self.receipts),
-            *summary.lines_of(remarks),
-        ]
-        return "\n".join(lines)
+        return summary(self)
 
-    def title(self) -> str:
-        """Return what this is, in one line."""
-        return f"Private mean of {self._number()} in {self.d} dimension{'s' if self.d > 1 else ''}"
-
-    def told(self) -> tuple[list[summary.Paragraph], list[summary.Paragraph]]:
-        """Return what is to be known beside the numbers, and what a reader must not miss: labels and words."""
-        settings, delta = self.settings, choose_delta(self.settings)
-        facts = [
-            ("bound", summary.bound(settings)),
-            *self._values(),
-            *self._scales(),
-            *self._stds(),
-            *self._radius(),
-            ("privacy", summary.price(self.receipts, delta)),
-            ("", summary.protected(self.neighbours, settings.privacy_unit)),
-            *summary.protocol(self.trust, settings.collection),
-            ("method", f"{self.method}, {self.trust} model"),
-        ]
-        return facts, summary.remarks(settings, self._moved(), exact=self.exact, seeded=self.seeded)
-
-    def in_brief(self) -> str:
-        """Return one line: how many rows, and the mean, with its intervals at 95 % confidence if these are known."""
-        counts = ""
-        if self.value_counts is not None:
-            from dpmean.release import value_counts  # here, as few need it
-
-            counts = f"; values: {value_counts.in_brief(self.value_counts, self.columns)}"
-        if self.d > summary.FEW_COLUMNS:
-            return f"{self._number()}: {summary.numbers(self.mean)}{counts}"
-        intervals = usual_intervals(self)
-        without = "" if intervals else ", without an interval"
-        remark = " (too few to know the error)" if self.settings.few_rows else without
-        return f"{self._number()}: {summary.in_one_line(self.columns, self.mean, intervals)}{remark}{counts}"
-
-    def _number(self) -> str:
-        return summary.number(self.n, self.neighbours, self.unit)
-
-    def _values(self) -> list[summary.Paragraph]:
-        if self.value_counts is None:
-            return []
-        from dpmean.release.value_counts import counted_in_words  # here, as few need it
-
-        return [("values", counted_in_words(self))]
-
-    def _moved(self) -> str:
-        if not self.settings.imputed and not self.settings.filled:
-            return ""
-        from dpmean.release.value_counts import moved_in_words  # here, as few need it
-
-        return moved_in_words(self)
-
-    def _scales(self) -> list[summary.Paragraph]:
-        if self.scales is None:
-            by_ranges = self.method == "refined" and bool(self.settings.radius_unit)
-            return [summary.NOT_ASKED] if by_ranges else []
-        from dpmean.release.scales_text import scales_in_words  # here, as few need it
-
-        return [("scales", "; ".join(scales_in_words(self.scales, self.columns, self.receipts, self.noise_std)))]
-
-    def _stds(self) -> list[summary.Paragraph]:
-        if self.variances is None or self.settings.few_rows:
-            return []
-        one = "row" if self.unit is None else "person"
-        return [("std", "; ".join(stds_in_words(self.variances, self.columns, one, scaled=self.scales is not None)))]
-
-    def _radius(self) -> list[summary.Paragraph]:
-        unit, one = self.settings.radius_unit, "row" if self.unit is None else "person"
-        not_known = [summary.NOT_KNOWN] if self.settings.few_rows else []
-        if self.found is None:
-            return [*summary.clipping(self.radius, unit), *not_known]
-        found = summary.findings(self.found, self.radius, unit, one, self.scales)
-        if not_known:
-            return [*found, *not_known]
-        imputed = bool(self.settings.imputed or self.settings.filled)
-        return [*found, *summary.errors(self.found, self._error(unit, one), one, imputed=imputed)]
-
-    def _error(self, unit: str, one: str) -> str:
-        """Return what errors to expect: intervals of one column, lengths of several."""
-        ends = population_of_one(self) if self.d == 1 else None
-        if ends is not None:
-            rows = self.interval()
-            return summary.ends_of_one((float(rows.lower[0]), float(rows.upper[0])), ends, one)
-        bounds = {of: self.error_bound(of=of) for of in ("rows", "population")}
-        own = self.scales is not None and self.scales.per_column
-        return summary.lengths(unit, one, **bounds, per_column=own)
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Release.from_json, (self.to_json(),)
 
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""
-        price = summary.price_in_brief(self.receipts, choose_delta(self.settings))
+        from dpmean.release.text import price_in_brief  # here, as few need it
+
+        price = price_in_brief(self.receipts, choose_delta(self.settings))
         return f"<Release of a mean: n={self.n}, d={self.d}, method={self.method}, {price}{seeded}>"
 
 

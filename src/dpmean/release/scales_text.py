@@ -12,6 +12,7 @@ from dpmean.enums import ScaleKind
 from dpmean.errors import display_name, plural
 from dpmean.privacy.receipts import Receipt
 from dpmean.privacy.renyi import compose, renyi_of
+from dpmean.release.refusals import several_in_words
 from dpmean.release.scales import FINE_MEDIANS, Scales, receipts_of_scales
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 _LITTLE = 2.0
 """Columns whose scales are less than so many times apart differ little."""
-_GROUPS = 6
-"""So many groups are named."""
 _NAMED = 3
 """So many columns are named."""
 
@@ -124,14 +123,6 @@ def groups_without_scales(releases: Mapping[Any, Release], called: Callable[[Any
         scale = "the scale of" if len(names) == 1 else "the scales of"
         words.append(f"in {several_in_words(labels)} {scale} {several_in_words(names)} could not be found")
     return f"{'; '.join(words)}: noise follows the bounds there, and tighter bounds make it smaller" if words else ""
-
-
-def several_in_words(names: Sequence[str]) -> str:
-    """Return some names, and how many more there are."""
-    if len(names) > _GROUPS:
-        return f"{', '.join(names[:_GROUPS])} and {len(names) - _GROUPS} more"
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _looked_for(release: Release) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,9 @@ class Statistic:
         compute: Returns the numbers, or None if the release does not know them.
         digits: The number of digits that people are shown.
         needs_rows: True if the numbers are worthless where rows are few: people are not shown them then.
-        of_groups: True if the table of groups in the terminal, where there is little room, has it.
-        shown: False if people are shown the same in another way: then it is in data frames and CSV files alone.
+        of_groups: True if tables of many groups, where there is little room, have it.
+        brief: True if ``print`` shows it; ``explain()`` and pages show all.
+        shown: False if it is in data frames and CSV files alone.
 
     """
 
@@ -42,6 +43,7 @@ class Statistic:
     digits: int = 3
     needs_rows: bool = False
     of_groups: bool = True
+    brief: bool = True
     shown: bool = True
 
     def reliable(self, release: Release) -> Values:
@@ -99,21 +101,10 @@ STATISTICS: list[Statistic] = [
     Statistic("upper", "upper (95 %)", _end_of("rows", "upper"), digits=6, needs_rows=True),
     Statistic("population_lower", "population lower", _end_of("population", "lower"), digits=6, needs_rows=True),
     Statistic("population_upper", "population upper", _end_of("population", "upper"), digits=6, needs_rows=True),
-    Statistic("noise_std", "noise (std)", noise_std, of_groups=False),
-    Statistic("scale", "rough scale", scale, needs_rows=True, of_groups=False),
-    Statistic("std", "measured std", std, needs_rows=True, of_groups=False),
+    Statistic("noise_std", "noise (std)", noise_std, of_groups=False, brief=False),
+    Statistic("scale", "rough scale", scale, needs_rows=True, of_groups=False, brief=False),
+    Statistic("std", "measured std", std, needs_rows=True, of_groups=False, brief=False),
     Statistic("values", "values", values, digits=12),
     Statistic("values_std", "noise of values (std)", values_std, shown=False),
 ]
 """All statistics, in the order in which they are shown."""
-_IN_WORDS = (
-    *("mean", "lower", "upper", "population_lower", "population_upper", "noise_std", "scale"),
-    *("values", "values_std"),
-)
-"""What ``print(release)`` has sentences for; it appends all others."""
-
-
-def other_statistics(release: Release) -> list[tuple[Statistic, NDArray[Any]]]:
-    """Return the statistics beside mean, noise and error that may be relied upon, with their numbers."""
-    known = [(one, one.reliable(release)) for one in STATISTICS if one.name not in _IN_WORDS]
-    return [(one, numbers) for one, numbers in known if numbers is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmean.enums import ScaleKind
 from dpmean.errors import plural
 from dpmean.release import text
+from dpmean.release.digits import between, from_to, plain
 from dpmean.release.intervals import population_of_one
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds, Settings
@@ -12,7 +13,6 @@ from dpmean.release.value_counts import counted_in_words, moved_in_words
 from dpmean.reports.column_scales import scales
 from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.numbers import between, from_to, plain
 from dpmean.reports.parts import entries, points
 
 _HALVES = " half-widths"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmean.release.digits import plain
 from dpmean.reports.markup import Html, tag
-from dpmean.reports.numbers import plain
 from dpmean.reports.scale import Scale
 
 Floats = NDArray[np.float64]

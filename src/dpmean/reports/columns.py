@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.numerics.error_quantiles import normal_quantile
+from dpmean.release.digits import plain
 from dpmean.release.release import Release
 from dpmean.release.settings import BoxBounds
 from dpmean.release.statistics import STATISTICS, Statistic, Values
 from dpmean.reports.author import Author
-from dpmean.reports.numbers import plain
 
 Floats = NDArray[np.float64]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpmean.release.digits import between, with_error
 from dpmean.release.grouped import GroupedRelease
 from dpmean.release.intervals import POPULATION, ROWS, Difference
 from dpmean.reports.author import Author
 from dpmean.reports.columns import CONFIDENCE, Columns
 from dpmean.reports.estimate import few
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.numbers import between, with_error
 
 MOST = 8
 """So many groups are compared at most."""

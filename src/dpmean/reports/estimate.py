@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpmean.release.digits import between, from_to, plain, with_error
 from dpmean.reports import charts
 from dpmean.reports.columns import Columns, Floats
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.numbers import between, from_to, plain, with_error
 from dpmean.reports.scale import Scale
 from dpmean.reports.tables import is_listed, numbers
 

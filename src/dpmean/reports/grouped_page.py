@@ -7,10 +7,11 @@ from itertools import islice
 from typing import Any
 
 from dpmean.errors import display_name, plural
+from dpmean.release.digits import plain
 from dpmean.release.grouped import GroupedRelease
-from dpmean.release.refusals import in_plain_words
+from dpmean.release.refusals import in_plain_words, several_in_words
 from dpmean.release.release import Release
-from dpmean.release.scales_text import groups_without_scales, several_in_words
+from dpmean.release.scales_text import groups_without_scales
 from dpmean.release.value_counts import for_each_percent, noise_in_words
 from dpmean.reports import wording
 from dpmean.reports.accuracy import bound_in_words, intervals_of_one, length_of, uncovered, unit_in_words
@@ -21,7 +22,6 @@ from dpmean.reports.compared_groups import differences
 from dpmean.reports.grouped_estimates import estimates
 from dpmean.reports.many_groups import MOST, are_many, costs, data_or_hash
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.numbers import plain
 from dpmean.reports.parts import about, alarms, entries, head, remark, section, whose_words
 from dpmean.reports.privacy import privacy
 from dpmean.reports.promise import Promise, promise_of

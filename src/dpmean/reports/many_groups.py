@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpmean.privacy.receipts import zcdp_of
+from dpmean.release.digits import plain
 from dpmean.release.grouped import GroupedRelease, Refusal
 from dpmean.release.refusals import in_plain_words
 from dpmean.release.release import Release
@@ -19,7 +20,6 @@ from dpmean.reports import charts, wording
 from dpmean.reports.author import Author
 from dpmean.reports.columns import Columns, Floats
 from dpmean.reports.markup import Html, tag
-from dpmean.reports.numbers import plain
 from dpmean.reports.parts import data
 from dpmean.reports.scale import Scale
 from dpmean.reports.tables import estimate_and_intervals, in_words

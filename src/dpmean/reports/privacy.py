@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dpmean.release.digits import percent_up
 from dpmean.reports import charts, wording
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.numbers import percent_up
 from dpmean.reports.parts import remark
 from dpmean.reports.promise import Promise, best_guess
 

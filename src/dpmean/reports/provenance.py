@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpmean.release.digits import plain, power
 from dpmean.release.settings import VARIANTS, Settings
-from dpmean.reports.numbers import plain, power
 
 _LONGEST = 160
 _CHOICES = {

@@ -8,9 +8,9 @@ from dpmean.errors import plural
 from dpmean.privacy.budgets import PureDp, Zcdp
 from dpmean.privacy.receipts import Receipt
 from dpmean.privacy.renyi import Renyi, renyi_of
+from dpmean.release.digits import fraction, percent, plain
 from dpmean.reports import charts, wording
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.numbers import fraction, percent, plain
 
 _SHORT = 24
 _NAMED = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmean.errors import display_name
+from dpmean.release.digits import plain
 from dpmean.release.refusals import in_plain_words
 from dpmean.release.release import Release
 from dpmean.reports import wording
@@ -11,7 +12,6 @@ from dpmean.reports.author import Author
 from dpmean.reports.columns import Columns
 from dpmean.reports.estimate import estimate
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.numbers import plain
 from dpmean.reports.parts import about, alarms, data, entries, head, remark, section, whose_words
 from dpmean.reports.privacy import privacy
 from dpmean.reports.promise import Promise, promise_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
-from dpmean.reports.numbers import plain
+from dpmean.release.digits import plain
 
 _SAME = 1e-12
 """Of values: those that differ by less cannot have ticks between them."""

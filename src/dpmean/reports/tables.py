@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dpmean.release.digits import between, plain, with_error
 from dpmean.release.statistics import Statistic, Values
 from dpmean.release.text import NOT_KNOWN_VALUE
 from dpmean.reports.author import Author
 from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, tag
-from dpmean.reports.numbers import between, plain, with_error
 
 _OPEN, _LISTED = 12, 2000
 """As many lines of a table are shown at once, and at all."""

@@ -7,9 +7,9 @@ import math
 from dpmean.enums import Sizes
 from dpmean.errors import display_name
 from dpmean.privacy.neighbours import Neighbours
+from dpmean.release.digits import percent_up, plain, small, times_up
 from dpmean.release.release import Release
 from dpmean.release.text import four_digits_up
-from dpmean.reports.numbers import percent_up, plain, small, times_up
 from dpmean.reports.promise import Promise, best_guess
 from dpmean.trust.registry import TRUST_MODELS
 

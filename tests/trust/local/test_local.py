@@ -551,12 +551,14 @@ def test_the_mean_of_many_devices(budget, rounds):
 def test_a_played_collection_says_that_rows_were_seen():
     release = dpmean.mean(np.zeros((30_000, 2)), trust="local", rho=0.5, norm_bound=1.0, seed=3)
     assert release.settings.collection.played_in_one_process is True
-    shown = " ".join(str(release).split())
-    assert "played in one process, which saw all rows" in shown
-    assert "only messages were added up" not in shown
+    for text in (str(release), release.explain()):
+        assert "played in one process, which saw all rows" in " ".join(text.split())
+        assert "each device randomized its own answer" not in " ".join(text.split())
     apart = replace(release.settings.collection, played_in_one_process=False)
-    shown = " ".join(str(replace(release, settings=replace(release.settings, collection=apart))).split())
-    assert "each device randomized its own answer, only messages were added up" in shown
+    told = replace(release, settings=replace(release.settings, collection=apart))
+    assert "each device randomized its own answer" in " ".join(str(told).split())
+    words = "each device randomized its own answer, only messages were added up"
+    assert words in " ".join(told.explain().split())
 
 
 @pytest.mark.parametrize("budget", [{"rho": 0.5}, {"epsilon": 1.0}], ids=str)

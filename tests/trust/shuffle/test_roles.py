@@ -599,7 +599,7 @@ def test_a_whole_collection_by_messages_with_silent_clients_and_a_resumed_analyz
     assert release.n == public.quorum
     assert analyzer.release(columns="age").settings.columns == ("age",)
     assert dpmean.Release.from_json(release.to_json()).mean.tolist() == analyzer.estimate.mean.tolist()
-    assert "of whom 96 must be honest" in " ".join(str(release).split())
+    assert "of whom 96 must be honest" in " ".join(release.explain().split())
     with pytest.raises(ArgumentError, match="nothing left to ask"):
         analyzer.document()
     with pytest.raises(ArgumentError, match="this collection is complete"):

@@ -359,7 +359,7 @@ def test_a_release_says_what_was_sent_and_what_it_cost():
     assert release.epsilon(1e-6) < 0.9
     assert len(release.receipts) == planned.rounds
     assert release.exact
-    text = " ".join(str(release).split())
+    text = " ".join(release.explain().split())
     for words in (
         f"epsilon = {four_digits_up(release.epsilon(1e-9)):.4g}",
         "delta = 1e-09",
@@ -372,6 +372,7 @@ def test_a_release_says_what_was_sent_and_what_it_cost():
     assert f"epsilon={four_digits_up(release.epsilon(1e-9)):.4g}" in repr(release)
     again = dpmean.Release.from_json(release.to_json())
     assert str(again) == str(release)
+    assert again.explain() == release.explain()
     assert again.epsilon(1e-9) == release.epsilon(1e-9)
     with pytest.raises(ArgumentError, match="has no rho"):
         _ = release.rho

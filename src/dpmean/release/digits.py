@@ -49,6 +49,15 @@ def plain(value: float, digits: int = 4) -> str:
     return power(float(rounded), digits)
 
 
+def significant(value: float, digits: int) -> str:
+    """Return a number with this many significant digits, without a sign that not every terminal has."""
+    if value == 0 or not math.isfinite(value):
+        return plain(value)
+    place = _read(value).adjusted() - digits + 1
+    rounded = _written(_round(value, place), place)
+    return rounded.rstrip("0").rstrip(".") if "." in rounded and "e" not in rounded else rounded
+
+
 def from_to(values: NDArray[np.float64]) -> str:
     """Return the range of some numbers, with two digits."""
     low, high = plain(float(values.min()), 2), plain(float(values.max()), 2)
