@@ -39,9 +39,13 @@ TERMS = {
     ),
     "known_limits": ("limits", "what a refusal reveals"),
     "robustness": ("fuzzing", "mutation testing", "crashes"),
+    "recipes/survey": ("survey", "questionnaire", "income"),
+    "recipes/hospital": ("hospital", "patients", "clinical data", "health data"),
+    "recipes/gradients": ("gradients", "dp-sgd", "training a model"),
+    "recipes/telemetry": ("telemetry", "usage statistics", "app usage"),
     "guide/glossary": ("glossary", "definitions", "what does it mean"),
     "results/figures": ("huang liang yi", "reproduction", "coinpress", "plan"),
-    "sklearn": ("scikit-learn", "nearest centroid", "classifier"),
+    "sklearn": ("scikit-learn", "nearest centroid", "classifiers", "embeddings", "class prototypes", "cosine"),
 }
 
 
