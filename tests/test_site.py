@@ -195,6 +195,8 @@ def test_what_does_not_fit_or_is_faint_is_noticed(browser, tmp_path, style, foun
         ("side channel", "guide/attacks"),
         ("epsilon", "guide/which_rho"),
         ("ledger", "guide/which_rho"),
+        ("OpenDP", "guide/comparison"),
+        ("telemetry", "recipes/telemetry"),
         ("local differential privacy", "local"),
         ("scikit-learn", "sklearn"),
     ],

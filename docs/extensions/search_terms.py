@@ -11,9 +11,13 @@ TERMS = {
     "guide/getting_started": ("install", "installation", "first release", "too few rows", "quick start"),
     "guide/tables": ("missing values", "missing data", "nan", "data frames", "pandas", "polars", "parquet files"),
     "guide/csv_files": ("csv files", "separator", "decimal comma", "encoding"),
+    "guide/comparison": (
+        *("comparison with other libraries", "alternatives", "opendp", "tumult analytics", "diffprivlib", "pipelinedp"),
+        *("pydp", "google", "medians", "quantiles", "histograms", "sql"),
+    ),
     "guide/which_rho": ("epsilon", "delta", "privacy budget", "ledger", "composition", "rho"),
     "guide/which_bound": ("clipping bound", "norm bound", "outliers", "sensitivity"),
-    "guide/how_accurate": ("accuracy", "error bound", "comparison with other libraries"),
+    "guide/how_accurate": ("accuracy", "error bound", "speed"),
     "guide/confidence_intervals": (
         *("confidence intervals", "margin of error", "margins of error", "standard errors", "standard deviations"),
         *("differences of groups", "population mean", "significance", "variance"),
