@@ -304,7 +304,7 @@ TEXTS = {
     "a later format": ('{"format": "dpmean.release/2"}', "does not name this format"),
     "nothing": ("", "Expecting value"),
     "not text": (None, "it is not text"),
-    "not UTF-8": (b"\xff", "it is not text in UTF-8"),
+    "not UTF-8": (b"\xff", "it is not UTF-8 text"),
 }
 
 
@@ -318,7 +318,7 @@ def test_damaged_text_is_refused_wherever_it_is_read(kind, tmp_path):
         assert "9" * 41 not in str(caught.value)
     if text:
         (tmp_path / "l.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-        with pytest.raises(LedgerError, match=r"is damaged|is no ledger"):
+        with pytest.raises(LedgerError, match=r"is damaged|is not a ledger"):
             Ledger(tmp_path / "l.json")
 
 
@@ -395,12 +395,12 @@ def test_half_a_character_is_no_method_and_nothing_that_a_ledger_keeps(tmp_path)
     """Nothing could print the one, or write the other again; in the name of a column it is shown in another way."""
     with pytest.raises(ArgumentError, match="method must be words"):
         Release.from_json(json.dumps({**document(), "method": "refined\ud800"}))
-    with pytest.raises(ArgumentError, match="not text in UTF-8"):
+    with pytest.raises(ArgumentError, match="not UTF-8 text"):
         Release.from_json(bytearray(json.dumps(document()).encode("utf-16")))
     file = tmp_path / "l.json"
     Ledger(file, rho=1).charge(dpmean.Zcdp(0.5), "a count")
     file.write_text(file.read_text().replace('"a count"', '"\\ud800"'))
-    with pytest.raises(LedgerError, match="not text in UTF-8"):
+    with pytest.raises(LedgerError, match="not UTF-8 text"):
         Ledger(file)
     fine = Release.from_json(json.dumps({**document(), "method": "refined \U0001f600"}))
     assert fine.method == "refined \U0001f600"

@@ -139,7 +139,7 @@ class Ledger:
         return self._account().left
 
     def record(self, release: Recordable, *, asked: Cost | None = None) -> None:
-        """Record a release, and take its cost from the budget. When this returns, the entry is on the disk.
+        """Record a release, and take its cost from the budget; in a file, it is on the disk when this returns.
 
         A release is identified by a hash of its JSON, which contains 128 random bits (its public coins). Recording the
         same release again, or a copy of it, costs nothing.
