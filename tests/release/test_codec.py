@@ -304,7 +304,7 @@ TEXTS = {
     "a later format": ('{"format": "dpmean.release/2"}', "does not name this format"),
     "nothing": ("", "Expecting value"),
     "not text": (None, "it is not text"),
-    "not UTF-8": (b"\xff", "it is not UTF-8 text"),
+    "not UTF-8": (b"\xff", "it is not text in UTF-8"),
 }
 
 
@@ -395,7 +395,7 @@ def test_half_a_character_is_no_method_and_nothing_that_a_ledger_keeps(tmp_path)
     """Nothing could print the one, or write the other again; in the name of a column it is shown in another way."""
     with pytest.raises(ArgumentError, match="method must be words"):
         Release.from_json(json.dumps({**document(), "method": "refined\ud800"}))
-    with pytest.raises(ArgumentError, match="not UTF-8 text"):
+    with pytest.raises(ArgumentError, match="not text in UTF-8"):
         Release.from_json(bytearray(json.dumps(document()).encode("utf-16")))
     file = tmp_path / "l.json"
     Ledger(file, rho=1).charge(dpmean.Zcdp(0.5), "a count")
