@@ -11,6 +11,8 @@ import math
 import time
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 from rich.console import Console
@@ -20,13 +22,24 @@ from bench.clock import track
 from dpmean import ApproxDp
 from dpmean.privacy.conversions import zcdp_that_implies
 from dpmean.trust.client import Client
-from dpmean.trust.shuffle.checks import MOST_ROUNDS, WORK, too_much, work_of
+from dpmean.trust.devices.ledger import DeviceLedger
+from dpmean.trust.devices.signatures import (
+    VERSION,
+    content_of,
+    digest_of,
+    new_identity,
+    publish,
+    read_content,
+    sign,
+)
+from dpmean.trust.shuffle.checks import MOST_ROUNDS, rolled
 from dpmean.trust.shuffle.costs import OUTSIDE
 from dpmean.trust.shuffle.design import FEW_ROUNDS, VARIANTS, Design, chosen, clients_needed, honest_users
-from dpmean.trust.shuffle.schema import Collection, Counters, Round, Stage, Sums
-from dpmean.trust.shuffle.seal import new_key
+from dpmean.trust.shuffle.invitation import AnalyzerKeys, invite
+from dpmean.trust.shuffle.schema import Collection, Counters, Invitation, Round, Stage, Sums
 from dpmean.trust.shuffle.sizes import messages_sent
 from dpmean.trust.shuffle.stages import stages_worth
+from dpmean.trust.shuffle.work import WORK, too_much, work_of
 
 _USERS, _HONEST, _COLUMNS = 10**6, 8 * 10**5, 4096
 _NAME = "00112233445566ff"
@@ -52,7 +65,7 @@ def _designs() -> Iterator[Design]:
     """Yield the designs for many sizes and budgets, with the minimum number of users and more."""
     epsilons = [Fraction(part) for part in ("1/100", "3/100", "1/10", "3/10", "1", "8", "20")]
     deltas = [Fraction(1, 10**digits) for digits in (2, 9, 30)]
-    parts = [Fraction(1, 2), Fraction(4, 5), Fraction(1)]
+    parts = [Fraction(3, 10), Fraction(1, 2), Fraction(4, 5), Fraction(1)]
     for d, epsilon, delta, part in itertools.product((1, 2, 8, 64, 256, 1024, 4096), epsilons, deltas, parts):
         budget = ApproxDp(epsilon, delta)
         rho = float(zcdp_that_implies(ApproxDp(epsilon, delta * (1 - 2 * OUTSIDE))).rho)
@@ -78,18 +91,28 @@ def _times_at_the_limits() -> tuple[float, float]:
     stages: tuple[Stage, ...] = (*counters, *sums)
     if too_much(stages, _COLUMNS, _HONEST):
         raise AssertionError("this is beyond the limits")
-    digits = "1" + "0" * 30
-    budget, quorum = f"epsilon 1000 delta 1/{digits}", _USERS - (_USERS - _HONEST) // 2
-    numbers = (_USERS, _HONEST, quorum, _COLUMNS, -20, 10 << 20)
-    public = Collection(1, _NAME, *numbers, budget, "mean", stages, new_key()[1])
-    client = Client(0, [1.0] * _COLUMNS, ApproxDp(1000, Fraction(1, 10**6)))
-    start = time.process_time()
-    client.join(msgspec.json.encode(public))
-    joined = time.process_time()
-    for number, stage in enumerate(stages):
-        cells = ([0], [1], [0]) if isinstance(stage, Counters) else ([], [], [])
-        radius = 0 if isinstance(stage, Counters) else 1 << 20
-        client.encode(msgspec.json.encode(Round(1, _NAME, number, *cells, [0] * _COLUMNS, radius)))
+    later, budget = int(time.time()) + 86400, ApproxDp(1000, Fraction(1, 10**30))
+    keys, (identity, shuffler) = AnalyzerKeys.new(), new_identity()
+    times = {"closes": later, "expires": later}
+    invited = invite(keys, shuffler, name=_NAME, d=_COLUMNS, reach=10.0, budget=budget, **times)
+    content = content_of(invited, "invitation")
+    digest = digest_of(content)
+    terms = msgspec.structs.asdict(read_content(content, Invitation, "invitation"))
+    roll = sign(identity, "roll", rolled(digest, _USERS)).hex()
+    public = Collection(**terms, users=_USERS, variant="mean", stages=stages, invitation=digest.hex(), roll=roll)
+    document = publish(keys.identity, "collection", msgspec.json.encode(public))
+    with TemporaryDirectory() as folder, DeviceLedger(Path(folder) / "ledger") as ledger:
+        client = Client(0, [1.0] * _COLUMNS, ledger.account("me", "rows", budget), keys.public)
+        client.check_in(invited)
+        start = time.process_time()
+        client.join(document)
+        joined = time.process_time()
+        for number, stage in enumerate(stages):
+            cells = ([0], [1], [0]) if isinstance(stage, Counters) else ([], [], [])
+            radius = 0 if isinstance(stage, Counters) else 1 << 20
+            bound = digest_of(content_of(document, "collection")).hex()
+            asked = Round(VERSION, bound, number, later, *cells, [0] * _COLUMNS, radius)
+            client.encode(publish(keys.identity, "round", msgspec.json.encode(asked)))
     return joined - start, time.process_time() - joined
 
 

@@ -23,8 +23,8 @@ import dpmean
 from bench.clock import track
 from dpmean.noise.source import seeded
 from dpmean.queries.queries import Floats
-from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
 from dpmean.trust.shuffle.design import VARIANTS, Design, calibrated, design
+from dpmean.trust.shuffle.progress import Rounds, played_collection
 from dpmean.trust.shuffle.simulation import Crowd
 
 _EPSILON, _DELTA = 1.0, 1e-9
@@ -96,11 +96,7 @@ class Setting:
 
     def _play(self, plan: Design, seed: int) -> Floats:
         name = np.random.default_rng(seed).bytes(8).hex()
-        return (
-            Crowd(self.rows, seeded(seed), totals=True)
-            .play(ShuffleAnalyzer(collection_for(plan, name, self.bound)))
-            .mean
-        )
+        return Crowd(self.rows, seeded(seed), totals=True).play(Rounds(played_collection(plan, name, self.bound))).mean
 
     def other(self, **arguments: Any) -> float:
         """Return the error of another method."""

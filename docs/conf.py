@@ -64,7 +64,8 @@ nitpick_ignore_regex = [
     ("py:.*", r"(dpmean\.baselines\.peer\.)?(Basics|Common)"),  # the arguments of dpmean.mean, as a type
     ("py:.*", r"dpmean\.queries\.(queries|domain)\..*"),  # internal: what a kernel holds, which engines only pass on
     ("py:.*", r"dpmean\.trust\.devices\.randomness\.Coins"),  # internal: for tests only
-    ("py:.*", r"dpmean\.trust\.shuffle\.schema\.(Counters|Sums)"),  # internal: the rounds of a document
+    ("py:.*", r"dpmean\.trust\.shuffle\.schema\.(Counters|Sums|Round)"),  # internal: the rounds of a document
+    ("py:.*", r"dpmean\.trust\.devices\.spending\.(Part|Spending)"),  # internal: lines of a ledger, said in words
     ("py:.*", r"(Fraction|Decimal|NDArray|Any|Path|Mapping|Sequence|Iterable|optional)"),
 ]
 

@@ -197,7 +197,7 @@ def test_an_internal_import_is_found():
 # --- what is loaded ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["Client", "Shuffler", "new_key", "Outcome"])
+@pytest.mark.parametrize("name", ["Client", "Shuffler", "new_identity", "Outcome"])
 def test_a_device_and_a_shuffler_need_no_array_library(name):
     code = f"import sys; from dpmean.collections import {name}; print({{'numpy', 'numba'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

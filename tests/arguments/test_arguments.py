@@ -49,6 +49,7 @@ FITTING = {
     "rho": [0.3],
     "epsilon": [0.3, 3],
     "delta": [0.3],
+    "honest": [0.3],
     "bounds": [np.array([0.5, 2.0])],
     "columns": [{"age": 5}],
     "norm_bound": [3, 0.3],

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from fractions import Fraction
 
+import msgspec
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -30,7 +31,8 @@ from dpmean.privacy.renyi import (
 )
 from dpmean.trust.shuffle.costs import OUTSIDE, check_cost, stage_costs, total_cost
 from dpmean.trust.shuffle.design import VARIANTS, calibrated
-from dpmean.trust.shuffle.schema import Collection, Counters, Sums, write_budget
+from dpmean.trust.shuffle.progress import played_collection
+from dpmean.trust.shuffle.schema import Collection, Counters, Sums
 
 TINY = Fraction(1, 10**10)
 
@@ -214,11 +216,10 @@ def test_the_promise_fails_if_anything_is_thinned_out():
             ]
         for one in thin:
             stages = [*plan.stages[:number], one, *plan.stages[number + 1 :]]
-            collection = Collection(
-                1, "0" * 16, 10_000, plan.honest, plan.quorum, 4, 0, 100, write_budget(budget), "mean", tuple(stages)
-            )
+            public = played_collection(plan, "0" * 16, 100.0)
+            assert check_cost(public).epsilon <= 1
             with pytest.raises(OverspendError, match="would cost"):
-                check_cost(collection, budget)
+                check_cost(msgspec.structs.replace(public, stages=tuple(stages)))
 
 
 # --- split and mix -----------------------------------------------------------------------------------------------
@@ -299,12 +300,13 @@ def test_too_few_users_or_shares_are_refused():
     with pytest.raises(ArgumentError, match="at least 19 honest users, got 18"):
         shares_needed(18, 10, 20)
     with pytest.raises(OverspendError, match="would cost more than"):
-        check_cost(_collection(5), ApproxDp(1, 1e-9))
+        check_cost(_collection(5))
 
 
 def _collection(shares):
     stage = Sums(64, 10**9, 30, 1, 1, shares)
-    return Collection(1, "0" * 16, 100, 100, 100, 1, 0, 100, "epsilon 1 delta 1/1000000000", "mean", (stage,))
+    terms = (2, "0" * 16, 1, 0, 100, "epsilon 1 delta 1/1000000000", "0", "0")
+    return Collection(*terms, 100, "mean", (stage,))
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan, -1e-9])

@@ -44,8 +44,8 @@ def read_rounds(rounds: str) -> bool:
 def read_honest(honest: Number) -> Fraction:
     """Read the share of honest users."""
     part = positive(honest, "honest")
-    if not Fraction(1, 2) <= part <= 1:
-        raise ArgumentError(f"honest is the share of honest users and must lie between 0.5 and 1, got {honest}")
+    if not Fraction(3, 10) <= part <= 1:
+        raise ArgumentError(f"honest is the share of honest users and must lie between 0.3 and 1, got {honest}")
     return part
 
 

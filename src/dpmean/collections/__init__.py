@@ -11,19 +11,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dpmean.release.estimate import Estimate
     from dpmean.trust.client import Client
+    from dpmean.trust.devices.ledger import DeviceAccount, DeviceLedger
+    from dpmean.trust.devices.signatures import new_identity
     from dpmean.trust.local.analyzer import LocalAnalyzer
     from dpmean.trust.local.protocol import Setup, setup_for
     from dpmean.trust.local.schema import Outcome
-    from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
+    from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer
     from dpmean.trust.shuffle.design import Design, design
+    from dpmean.trust.shuffle.enrollment import Enrollment
+    from dpmean.trust.shuffle.invitation import AnalyzerKeys, collection_for, invite
     from dpmean.trust.shuffle.schema import Collection
-    from dpmean.trust.shuffle.seal import new_key
     from dpmean.trust.shuffle.shuffler import Shuffler
 
 __all__ = [
+    "AnalyzerKeys",
     "Client",
     "Collection",
     "Design",
+    "DeviceAccount",
+    "DeviceLedger",
+    "Enrollment",
     "Estimate",
     "LocalAnalyzer",
     "Outcome",
@@ -32,23 +39,29 @@ __all__ = [
     "Shuffler",
     "collection_for",
     "design",
-    "new_key",
+    "invite",
+    "new_identity",
     "setup_for",
 ]
 
 _MODULES = {
+    "AnalyzerKeys": "trust.shuffle.invitation",
     "Client": "trust.client",
     "Collection": "trust.shuffle.schema",
     "Design": "trust.shuffle.design",
+    "DeviceAccount": "trust.devices.ledger",
+    "DeviceLedger": "trust.devices.ledger",
+    "Enrollment": "trust.shuffle.enrollment",
     "Estimate": "release.estimate",
     "LocalAnalyzer": "trust.local.analyzer",
     "Outcome": "trust.local.schema",
     "Setup": "trust.local.protocol",
     "ShuffleAnalyzer": "trust.shuffle.analyzer",
     "Shuffler": "trust.shuffle.shuffler",
-    "collection_for": "trust.shuffle.analyzer",
+    "collection_for": "trust.shuffle.invitation",
     "design": "trust.shuffle.design",
-    "new_key": "trust.shuffle.seal",
+    "invite": "trust.shuffle.invitation",
+    "new_identity": "trust.devices.signatures",
     "setup_for": "trust.local.protocol",
 }
 """The module that defines each name."""

@@ -22,8 +22,8 @@ from dpmean.pipeline.outlook import Outlook, Promise, Traffic
 from dpmean.privacy.budgets import ApproxDp
 from dpmean.release.release import Release
 from dpmean.release.settings import Settings
-from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
 from dpmean.trust.shuffle.design import NEAR, Design, clients_needed, design
+from dpmean.trust.shuffle.progress import Rounds, played_collection
 from dpmean.trust.shuffle.simulation import Crowd
 
 
@@ -39,9 +39,9 @@ def run(X: Any, request: Request) -> Release:
     warn(few_rows, terms.delta, n)
 
     plan = design(n, d, budget, terms.honest, few_rounds=terms.few_rounds)
-    analyzer = ShuffleAnalyzer(collection_for(plan, coins.digest(), domain.reach))
+    rounds = Rounds(played_collection(plan, coins.digest(), domain.reach))
     crowd = Crowd(rows, noise, totals=terms.fidelity is Fidelity.TOTALS)
-    estimate = crowd.play(analyzer)
+    estimate = crowd.play(rounds)
     release = in_user_units(
         estimate,
         domain,
@@ -52,9 +52,9 @@ def run(X: Any, request: Request) -> Release:
         seeded=noise.seeded,
         settings=Settings(
             bound=bound_of(domain, request.bound.norm_bound),
-            step=math.ldexp(1.0, analyzer.collection.step),
+            step=math.ldexp(1.0, rounds.collection.step),
             coins=coins.key,
-            collection=replace(analyzer.traffic(), fidelity=terms.fidelity, played_in_one_process=True),
+            collection=replace(rounds.traffic(), fidelity=terms.fidelity, played_in_one_process=True),
             columns=names,
             delta=float(budget.delta),
             few_rows=bool(few_rows),

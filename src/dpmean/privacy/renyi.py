@@ -219,17 +219,18 @@ def shares_needed(honest: int, bits: int, security: float) -> int:
     Two inputs of the honest users with the same sum then give views within a statistical distance of 2^-security:
     Balle, Bell, Gascón and Nissim, "Private Summation in the Multi-Message Shuffle Model" (2020), for 19 users or more.
     """
-    _enough(honest)
+    check_honest(honest)
     return math.ceil((2 * (security + 1e-6) + bits) / math.log2(honest / math.e) + 2 + 1e-9)
 
 
 def security_of(honest: int, bits: int, shares: int) -> float:
     """Return the security of a number of shares."""
-    _enough(honest)
+    check_honest(honest)
     return ((shares - 2) * math.log2(honest / math.e) - bits) / 2 - 1e-6  # more than the rounding errors
 
 
-def _enough(honest: int) -> None:
+def check_honest(honest: int) -> None:
+    """Refuse too few honest users for split sums: the theorem is about 19 and more."""
     if honest < 19:
         raise ArgumentError(
             f"split sums need at least 19 honest users, got {honest}: invite more users, or assume more of them honest"

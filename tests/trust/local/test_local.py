@@ -21,23 +21,29 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import ArgumentError, OverspendError, PureDp, Zcdp, baselines
 from dpmean.baselines import gaboardi
+from dpmean.errors import LedgerError
 from dpmean.noise.source import seeded
 from dpmean.trust.client import Client
 from dpmean.trust.devices import lattice_numpy
 from dpmean.trust.devices.hashing import header, tree_places
+from dpmean.trust.devices.ledger import DeviceLedger
 from dpmean.trust.devices.randomness import SystemCoins
 from dpmean.trust.devices.search import shares_from_tree
+from dpmean.trust.devices.signatures import identity_of, publish
 from dpmean.trust.local import randomizers, simulation
 from dpmean.trust.local.analyzer import LocalAnalyzer
 from dpmean.trust.local.division import divide, expected_error, noise_share, users_needed
 from dpmean.trust.local.encoder import tree_bit
-from dpmean.trust.local.protocol import setup_for
+from dpmean.trust.local.protocol import Setup, setup_for
 from dpmean.trust.local.randomizers import WORD, flips_are_covered, half_space, half_space_is_covered, lies
 from dpmean.trust.local.schema import Outcome, Task, is_asked, read_budget, write_budget
 from dpmean.trust.local.simulation import Fleet
 from tests.support.recorder import RecordingNoise
+from tests.support.shuffle_parts import LATER, clock
 
 NAME = "00112233445566ff"
+IDENTITY = bytes(range(32))
+PUBLIC = identity_of(IDENTITY)
 VECTORS = Path(__file__).parents[2] / "vectors" / "local.json"
 BUDGETS = [Zcdp(0.5), PureDp(1), PureDp(Fraction(1, 4)), Zcdp(Fraction(1, 32))]
 
@@ -55,8 +61,27 @@ class SeededCoins:
         return self.noise.at(step, self.user * count).gaussian(variance, count).tolist()
 
 
+@pytest.fixture(scope="module")
+def ledger(shared_folder):
+    return DeviceLedger(shared_folder / "ledger", clock=clock)
+
+
+PERSONS = itertools.count()
+
+
+def device(ledger, user, row, budget, **more):
+    """A device that has answered nothing yet."""
+    return Client(user, row, ledger.account(f"person {next(PERSONS)}", "rows", budget), PUBLIC, **more)
+
+
 def analyzer(users=400, d=3, budget=None, few=False, reach=10.0):
-    return LocalAnalyzer(setup_for(NAME, users, d, reach, budget or Zcdp(0.5), few_rounds=few))
+    setup = setup_for(NAME, users, d, reach, budget or Zcdp(0.5), few_rounds=few, analyzer=PUBLIC)
+    return LocalAnalyzer(setup, IDENTITY)
+
+
+def signed(task):
+    """A task, as it is published."""
+    return publish(IDENTITY, "task", msgspec.json.encode(msgspec.structs.replace(task, closes=task.closes or LATER)))
 
 
 def rows_for(users=400, d=3, seed=0):
@@ -140,8 +165,9 @@ def all_tasks(budget, few):
     rows, asked = rows_for(), analyzer(budget=budget, few=few)
     fleet = Fleet(rows, seeded(4))
     while not asked.done:
+        document = asked.document(LATER)
         lines = fleet.answers(asked.task)
-        yield asked.document(), asked.task, lines
+        yield document, asked.task, lines
         for block in lines:
             asked.receive_lines(block)
         asked.close()
@@ -149,13 +175,13 @@ def all_tasks(budget, few):
 
 @pytest.mark.parametrize("few", [False, True])
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-def test_a_device_sends_the_bytes_that_the_fleet_sends(budget, few):
+def test_a_device_sends_the_bytes_that_the_fleet_sends(budget, few, ledger):
     """Every user, every question: one at a time in whole numbers, and all at once in arrays."""
     rows = rows_for()
     for document, task, lines in all_tasks(budget, few):
         sent = {bytes(line) for block in lines for line in block}
         alone = {
-            Client(user, rows[user].tolist(), budget, coins=SeededCoins(4, user)).answer(document)
+            device(ledger, user, rows[user].tolist(), budget, coins=SeededCoins(4, user)).answer(document)
             for user in range(len(rows))
             if is_asked(task, user)
         }
@@ -173,36 +199,49 @@ def asked_user(task, start=0):
     return next(user for user in itertools.count(start) if is_asked(task, user))
 
 
-def test_a_device_answers_once_and_repeats_itself():
+def test_a_device_answers_once_and_repeats_itself(fast_folder):
     asked = analyzer()
     user = asked_user(asked.task)
-    client = Client(user, [1.0, 2.0, 3.0], Zcdp(0.5))
-    message = client.answer(asked.document())
-    assert all(client.answer(asked.document()) == message for _ in range(5))
-    restarted = Client(user, [1.0, 2.0, 3.0], Zcdp(0.5), memory=dict(client.memory))
-    assert restarted.answer(asked.document()) == message
-    again = msgspec.structs.replace(asked.task, round=3)
-    with pytest.raises(OverspendError, match="answers only once"):
-        client.answer(msgspec.json.encode(again))
-    changed = msgspec.structs.replace(asked.task, thresholds=[1] * len(asked.task.thresholds))
-    with pytest.raises(OverspendError, match="answers only once"):
-        client.answer(msgspec.json.encode(changed))
+    ledger = DeviceLedger(fast_folder / "ledger", clock=clock)
+    client = Client(user, [1.0, 2.0, 3.0], ledger.account("me", "rows", Zcdp(0.75)), PUBLIC)
+    message = client.answer(asked.document(LATER))
+    assert all(client.answer(asked.document(LATER)) == message for _ in range(5))
+    ledger.close()
+    again = DeviceLedger(fast_folder / "ledger", clock=clock)  # after a restart
+    account = again.account("me", "rows", Zcdp(0.75))
+    restarted = Client(user, [1.0, 2.0, 3.0], account, PUBLIC)
+    assert restarted.answer(asked.document(LATER)) == message
+    assert account.left == (Fraction(1, 4), 0)
+    for changes in ({"round": 3}, {"thresholds": [1] * len(asked.task.thresholds)}):
+        with pytest.raises(OverspendError, match="answers it only once"):
+            restarted.answer(signed(msgspec.structs.replace(asked.task, **changes)))
+    other = msgspec.structs.replace(asked.task, collection="ab" * 32)
+    with pytest.raises(OverspendError, match=r"would cost rho = 0.5 .*, and rho = 0.25 is left of rho = 0.75"):
+        restarted.answer(signed(other))
+    again.close()
 
 
-def test_a_device_remembers_before_it_speaks():
-    asked, stored = analyzer(), []
+def test_a_device_remembers_before_it_speaks(fast_folder):
+    asked = analyzer()
     user = asked_user(asked.task)
-    client = Client(user, [1.0, 2.0, 3.0], Zcdp(0.5), remember=lambda memory: stored.append(dict(memory)))
-    message = client.answer(asked.document())
-    assert stored == [client.memory]
-    assert stored[0]["message"] == message
+    ledger = DeviceLedger(fast_folder / "ledger", clock=clock)
+    client = Client(user, [1.0, 2.0, 3.0], ledger.account("me", "rows", Zcdp(0.5)), PUBLIC)
+    document = asked.document(LATER)
+    ledger.close()
+    with pytest.raises(LedgerError, match=r"cannot be used.*Nothing was sent"):
+        client.answer(document)
+    again = DeviceLedger(fast_folder / "ledger", clock=clock)
+    assert not again.account("me", "rows", Zcdp(0.5)).parts
+    again.close()
 
 
-def test_what_is_no_number_answers_as_the_centre_would():
+def test_what_is_no_number_answers_as_the_centre_would(ledger):
     asked = analyzer()
     user = asked_user(asked.task)
     rows = ([None, 1.0, 2.0], [10**400, 0, 0], ["x", 0, 0], [0.0, 0.0, 0.0])
-    answers = {Client(user, row, Zcdp(0.5), coins=SeededCoins(2, user)).answer(asked.document()) for row in rows}
+    answers = {
+        device(ledger, user, row, Zcdp(0.5), coins=SeededCoins(2, user)).answer(asked.document(LATER)) for row in rows
+    }
     assert len(answers) == 1
 
 
@@ -213,24 +252,24 @@ def test_a_setup_that_makes_no_sense_is_refused():
             setup_for(**arguments, few_rounds=False)
 
 
-def test_a_device_without_entropy_says_nothing(monkeypatch):
+def test_a_device_without_entropy_says_nothing(monkeypatch, ledger):
     def broken(_):
         raise OSError("no device")
 
     asked = analyzer()
-    client = Client(asked_user(asked.task), [1.0, 2.0, 3.0], Zcdp(0.5))
+    client = device(ledger, asked_user(asked.task), [1.0, 2.0, 3.0], Zcdp(0.5))
     monkeypatch.setattr(os, "urandom", broken)
     with pytest.raises(dpmean.EntropyError, match="nothing was released"):
-        client.answer(asked.document())
-    assert not client.memory
+        client.answer(asked.document(LATER))
+    assert not client.account.parts
 
 
-def test_a_device_that_is_not_asked_says_nothing():
+def test_a_device_that_is_not_asked_says_nothing(ledger):
     asked = analyzer()
     user = next(user for user in itertools.count() if not is_asked(asked.task, user))
-    client = Client(user, [1.0, 2.0, 3.0], Zcdp(0.5))
-    assert client.answer(asked.document()) is None
-    assert not client.memory
+    client = device(ledger, user, [1.0, 2.0, 3.0], Zcdp(0.5))
+    assert client.answer(asked.document(LATER)) is None
+    assert not client.account.parts
 
 
 def vector_task(budget=None):
@@ -243,10 +282,10 @@ def vector_task(budget=None):
 @pytest.mark.parametrize(
     ("task", "budget", "error", "words"),
     [
-        ({"version": 2}, Zcdp(0.5), ArgumentError, "speaks version 1"),
+        ({"version": 1}, Zcdp(0.5), ArgumentError, "this task is of version 1 of the wire format, and only version 2"),
         ({"d": 4}, Zcdp(0.5), ArgumentError, "rows of 4 columns, this one has 3"),
-        ({}, Zcdp(0.4), OverspendError, "the task would cost rho = 0.5"),
-        ({}, PureDp(9), OverspendError, "the task would cost rho = 0.5"),
+        ({}, Zcdp(0.4), OverspendError, "would cost rho = 0.5 .*, and rho = 0.4 is left"),
+        ({}, PureDp(9), OverspendError, "would cost rho = 0.5 .*, and the budget of this device is epsilon = 9"),
         ({"lie": "1000"}, Zcdp(0.5), OverspendError, "more than the task says"),
         ({"lie": "0"}, Zcdp(0.5), OverspendError, "more than the task says"),
         ({"lie": "-5"}, Zcdp(0.5), ArgumentError, "its lie cannot be right"),
@@ -268,46 +307,47 @@ def vector_task(budget=None):
         ({"budget": "rho 1e9000000"}, Zcdp(0.5), ArgumentError, "a budget is written"),
     ],
 )
-def test_a_device_refuses_what_it_should(task, budget, error, words):
-    document = msgspec.json.encode(msgspec.structs.replace(analyzer().task, **task))
+def test_a_device_refuses_what_it_should(task, budget, error, words, ledger):
+    document = signed(msgspec.structs.replace(analyzer().task, **task))
     with pytest.raises(error, match=words):
-        Client(0, [1.0, 2.0, 3.0], budget).answer(document)
+        device(ledger, asked_user(analyzer().task), [1.0, 2.0, 3.0], budget).answer(document)
 
 
-def test_a_device_refuses_a_greedy_half_space_and_what_is_no_task():
+def test_a_device_refuses_a_greedy_half_space_and_what_is_no_task(ledger):
     task = vector_task(PureDp(1))
     for changes in ({"outside": "5"}, {"threshold": 4.0}, {"threshold": 2.1}):
         with pytest.raises(OverspendError, match="more than the task says"):
-            Client(0, [1.0, 2.0, 3.0], PureDp(1)).answer(msgspec.json.encode(msgspec.structs.replace(task, **changes)))
+            device(ledger, 0, [1.0, 2.0, 3.0], PureDp(1)).answer(signed(msgspec.structs.replace(task, **changes)))
     for changes in ({"threshold": -1.0}, {"radius": 0}, {"centre": []}, {"centre": [0] * 4}, {"outside": "x"}):
         with pytest.raises(ArgumentError, match="cannot be right"):
-            Client(0, [1.0, 2.0, 3.0], PureDp(1)).answer(msgspec.json.encode(msgspec.structs.replace(task, **changes)))
-    for document in (b"{}", b"[1]", b"{", msgspec.json.encode(task).replace(b'"d"', b'"D"')):
+            device(ledger, 0, [1.0, 2.0, 3.0], PureDp(1)).answer(signed(msgspec.structs.replace(task, **changes)))
+    other = publish(IDENTITY, "task", msgspec.json.encode(task).replace(b'"d"', b'"D"'))
+    for document in (b"{}", b"[1]", b"{", other):
         with pytest.raises(ArgumentError, match="this is not a task"):
-            Client(0, [1.0, 2.0, 3.0], PureDp(1)).answer(document)
+            device(ledger, 0, [1.0, 2.0, 3.0], PureDp(1)).answer(document)
 
 
 @pytest.mark.parametrize("row", [[math.nan, 0, 0], [math.inf, 1, 1], [1.0, "?", 0]])
 @pytest.mark.parametrize("budget", [Zcdp(0.5), PureDp(1)], ids=str)
-def test_an_unusable_row_answers_as_the_centre_would(row, budget):
+def test_an_unusable_row_answers_as_the_centre_would(row, budget, ledger):
     task = vector_task(budget)
     user = asked_user(task)
     unit = 2.0**task.step
     centre = [c * unit for c in task.centre]
     messages = [
-        Client(user, values, budget, coins=SeededCoins(9, user)).answer(msgspec.json.encode(task))
+        device(ledger, user, values, budget, coins=SeededCoins(9, user)).answer(signed(task))
         for values in (row, centre)
     ]
     assert messages[0] == messages[1]
 
 
-def test_what_a_device_draws_itself_has_the_law_of_the_fleet():
+def test_what_a_device_draws_itself_has_the_law_of_the_fleet(ledger):
     """System coins: the share of ones, and the spread of vectors, are those of the randomizer."""
     task = analyzer(users=20_000).task
     bits = []
     for user in range(20_000):
         if is_asked(task, user):
-            bits.append(Client(user, [50.0] * 3, Zcdp(0.5), coins=SystemCoins()).answer(msgspec.json.encode(task))[-1])
+            bits.append(device(ledger, user, [50.0] * 3, Zcdp(0.5), coins=SystemCoins()).answer(signed(task))[-1])
     rows = lattice_numpy.on_grid(np.full((20_000, 3), 50.0), task.step, task.reach, task.centre)
     users = np.array([user for user in range(20_000) if is_asked(task, user)])
     truth = simulation.bits(task, users, rows[users])
@@ -362,51 +402,115 @@ def test_a_tree_tells_the_shares_and_how_well_it_knows_them():
 # --- the analyzer --------------------------------------------------------------------------------------------------
 
 
-def message_for(asked, sender=None, **changes):
+def message_for(ledger, asked, sender=None, **changes):
     user = asked_user(asked.task) if sender is None else sender
-    document = asked.document()
-    message = Client(user, [1.0, 2.0, 3.0], Zcdp(0.5), coins=SeededCoins(1, user)).answer(document)
-    parts = dict(zip(("version", "name", "round", "user", "body"), msgspec.msgpack.decode(message), strict=True))
+    document = asked.document(LATER)
+    message = device(ledger, user, [1.0, 2.0, 3.0], Zcdp(0.5), coins=SeededCoins(1, user)).answer(document)
+    parts = dict(zip(("version", "task", "user", "body"), msgspec.msgpack.decode(message), strict=True))
     return msgspec.msgpack.encode([*{**parts, **changes}.values()])
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"version": 2}, "another version"),
-        ({"name": bytes(8)}, "another task"),
-        ({"round": 7}, "a future round"),
+        ({"version": 1}, "another version"),
+        ({"task": bytes(32)}, "another task"),
+        ({"task": bytes(8)}, "another task"),
         ({"user": (10**9).to_bytes(8)}, "an unknown user"),
         ({"user": bytes(7)}, "an unknown user"),
         ({"body": b""}, "a body of the wrong length"),
         ({"body": b"\1\1"}, "a body of the wrong length"),
         ({"body": b"\2"}, "an impossible answer"),
         ({"body": "text"}, "malformed"),
-        ({"round": "1"}, "malformed"),
+        ({"user": "1"}, "malformed"),
     ],
 )
-def test_messages_that_cannot_be_right_are_rejected_with_a_reason_and_counted(changes, reason):
+def test_messages_that_cannot_be_right_are_rejected_with_a_reason_and_counted(changes, reason, ledger):
     asked = analyzer()
-    assert asked.receive(message_for(asked, **changes)) == (Outcome.REJECTED, reason)
+    assert asked.receive(message_for(ledger, asked, **changes)) == (Outcome.REJECTED, reason)
     assert asked.outcomes == {f"rejected: {reason}": 1}
     assert asked.tally.sum() == 0
 
 
-def test_messages_are_counted_once_in_any_order_and_not_after_their_round():
+def test_messages_are_counted_once_in_any_order_and_not_after_their_round(ledger):
     asked = analyzer()
     users = [user for user in range(400) if is_asked(asked.task, user)]
-    messages = [message_for(asked, user) for user in users]
+    messages = [message_for(ledger, asked, user) for user in users]
     for message in [*reversed(messages), *messages]:
         asked.receive(message)
     assert asked.outcomes == {"accepted": len(users), "duplicate": len(users)}
     assert asked.tally.sum() == len(users)
     stranger = next(user for user in range(400) if user not in users)
-    strange = message_for(asked, users[0], user=stranger.to_bytes(8))
+    strange = message_for(ledger, asked, users[0], user=stranger.to_bytes(8))
     assert asked.receive(strange) == (Outcome.REJECTED, "a user who was not asked")
     asked.close()
     assert asked.receive(messages[0]) == (Outcome.REJECTED, "a closed round")
     for garbage in (b"", b"\xff" * 30, messages[0][:-1], messages[0] + b"x", b"\x95" + bytes(40)):
         assert asked.receive(garbage)[0] is Outcome.REJECTED
+
+
+@pytest.mark.parametrize("bulk", [False, True])
+def test_another_answer_of_the_same_user_is_a_conflict(ledger, bulk):
+    """One that is the same is a duplicate. Also after a restart, and when all come at once."""
+    asked = analyzer()
+    users = [user for user in range(400) if is_asked(asked.task, user)][:3]
+    messages = [message_for(ledger, asked, user) for user in users]
+    others = [message[:-1] + bytes([message[-1] ^ 1]) for message in messages]
+
+    def receive(*several):
+        if bulk:
+            asked.receive_lines(np.array([list(one) for one in several], dtype=np.uint8))
+        else:
+            for one in several:
+                asked.receive(one)
+
+    receive(messages[0], others[0], messages[0], messages[1], others[1])
+    conflict = "conflict: another answer of the same user"
+    assert asked.outcomes == {"accepted": 2, "duplicate": 1, conflict: 2}
+    asked = LocalAnalyzer.resume(asked.save(), IDENTITY)
+    receive(others[1], messages[1], messages[2])
+    assert asked.outcomes == {"accepted": 3, "duplicate": 2, conflict: 3}
+    assert asked.tally.sum() == 3
+
+
+def test_nobody_can_show_different_tasks(ledger):
+    """Who was shown another task of the same round is not mixed in."""
+    asked = analyzer()
+    asked.document(LATER)
+    user = asked_user(asked.task)
+    strange = signed(msgspec.structs.replace(asked.task, thresholds=[7] * len(asked.task.thresholds)))
+    message = device(ledger, user, [1.0, 2.0, 3.0], Zcdp(0.5)).answer(strange)
+    assert asked.receive(message) == (Outcome.REJECTED, "another task")
+
+
+def test_a_task_is_signed_by_the_analyzer_that_a_device_knows(ledger):
+    asked = analyzer()
+    user, document = asked_user(asked.task), asked.document(LATER)
+    stranger = Client(user, [1.0, 2.0, 3.0], ledger.account("known", "rows", Zcdp(0.5)), identity_of(bytes(32)))
+    with pytest.raises(ArgumentError, match="this task was not signed by the analyzer with the public key"):
+        stranger.answer(document)
+    with pytest.raises(ArgumentError, match="this task is not signed"):
+        device(ledger, user, [1.0, 2.0, 3.0], Zcdp(0.5)).answer(document.partition(b"\n")[0])
+    with pytest.raises(ArgumentError, match="the public key of this identity is not the analyzer of the setup"):
+        LocalAnalyzer(asked.setup, bytes(32))
+    with pytest.raises(ArgumentError, match="this collection can only be played in one process"):
+        LocalAnalyzer(setup_for(NAME, 400, 3, 10.0, Zcdp(0.5), few_rounds=False)).document(LATER)
+
+
+def test_a_task_has_one_document_and_a_deadline(ledger):
+    asked = analyzer()
+    document = asked.document(LATER)
+    assert asked.document(LATER) == document
+    assert LocalAnalyzer.resume(asked.save(), IDENTITY).document(LATER) == document
+    with pytest.raises(ArgumentError, match=f"it closes at {LATER}, and not at {LATER + 1}"):
+        asked.document(LATER + 1)
+    for never in (0, -5, 1 << 40):
+        with pytest.raises(ArgumentError, match="closes must be a time in seconds since 1970"):
+            analyzer().document(never)
+    late = device(ledger, asked_user(asked.task), [1.0, 2.0, 3.0], Zcdp(0.5))
+    with pytest.raises(ArgumentError, match="this task closed 9 seconds ago"):
+        late.answer(signed(msgspec.structs.replace(asked.task, closes=clock() - 9)))
+    assert not late.account.parts
 
 
 def test_many_lines_are_judged_like_single_messages():
@@ -439,9 +543,9 @@ def test_an_analyzer_that_is_killed_anywhere_goes_on_to_the_same_result(few):
         for block in Fleet(rows, seeded(4)).answers(shaky.task):
             for part in np.array_split(block, 3):
                 shaky.receive_lines(part)
-                shaky = LocalAnalyzer.resume(shaky.save())
+                shaky = LocalAnalyzer.resume(shaky.save(), IDENTITY)
         shaky.close()
-        shaky = LocalAnalyzer.resume(shaky.save())
+        shaky = LocalAnalyzer.resume(shaky.save(), IDENTITY)
     assert np.array_equal(shaky.estimate.mean, expected.mean)
     assert shaky.outcomes == steady.outcomes
     assert shaky.estimate.receipts == expected.receipts
@@ -450,16 +554,18 @@ def test_an_analyzer_that_is_killed_anywhere_goes_on_to_the_same_result(few):
     assert shaky.receive(b"late") == (Outcome.REJECTED, "the collection is complete")
     before = shaky.save()
     shaky.receive_lines(Fleet(rows, seeded(4)).answers(shaky.task)[0])
-    assert np.array_equal(LocalAnalyzer.resume(shaky.save()).estimate.mean, LocalAnalyzer.resume(before).estimate.mean)
+    assert np.array_equal(
+        LocalAnalyzer.resume(shaky.save(), IDENTITY).estimate.mean, LocalAnalyzer.resume(before, IDENTITY).estimate.mean
+    )
     with pytest.raises(ArgumentError, match="nothing left to ask"):
-        shaky.document()
+        shaky.document(LATER)
 
 
 def test_what_was_not_saved_by_an_analyzer_is_refused():
     saved = analyzer().save()
     for broken in (b"", saved[:-3], b"\x80", msgspec.msgpack.encode({"setup": 1})):
         with pytest.raises(ArgumentError, match="not a saved analyzer"):
-            LocalAnalyzer.resume(broken)
+            LocalAnalyzer.resume(broken, IDENTITY)
 
 
 def play(rows, budget, reach, *, drop=0.0, cheat=None, seed=5, few=False):
@@ -487,7 +593,7 @@ def test_users_who_stay_silent_are_missed_and_counted():
     assert f"{answered} of 40000 users were heard in 33 rounds" in asked.estimate.receipts[0].asked
 
 
-def test_if_nobody_answers_there_is_no_mean():
+def test_if_nobody_answers_there_is_no_mean(ledger):
     asked = analyzer()
     while asked.task.question != "vector":
         asked.close()
@@ -495,9 +601,9 @@ def test_if_nobody_answers_there_is_no_mean():
     for _ in range(2):
         with pytest.raises(ArgumentError, match="nobody has answered the last round"):
             asked.close()
-    assert LocalAnalyzer.resume(saved).task == asked.task
+    assert LocalAnalyzer.resume(saved, IDENTITY).task == asked.task
     user = asked_user(asked.task)
-    asked.receive(Client(user, [1.0, 2.0, 3.0], Zcdp(0.5)).answer(asked.document()))
+    asked.receive(device(ledger, user, [1.0, 2.0, 3.0], Zcdp(0.5)).answer(asked.document(LATER)))
     asked.close()
     assert asked.done
 
@@ -540,7 +646,7 @@ def test_the_mean_of_many_devices(budget, rounds):
     assert release.trust == "local"
     assert release.settings.collection.rounds == (33 if rounds == "adaptive" else 3)
     assert release.settings.collection.answered == 60_000
-    assert 25 < release.settings.collection.bytes_per_user < 60
+    assert 49 < release.settings.collection.bytes_per_user < 83
     assert dpmean.Release.from_json(release.to_json()).mean.tolist() == release.mean.tolist()
     shown = str(release)
     assert ("epsilon = 1, pure" in shown) == (budget == {"epsilon": 1.0})
@@ -677,17 +783,26 @@ class Scripted:
         return [int(x) for x in self.entry["gaussians"][step]]
 
 
-def test_vectors_on_disk_are_answered_to_the_letter():
-    document = json.loads(VECTORS.read_text())
-    assert len(document["answers"]) >= 10
-    for entry in document["answers"]:
-        client = Client(entry["user"], entry["row"], read_budget(entry["task"]["budget"]), coins=Scripted(entry))
-        assert client.answer(json.dumps(entry["task"]).encode()).hex() == entry["message"]
-    setup = document["bad messages"]["setup"]
-    asked = LocalAnalyzer(msgspec.convert(setup, type(analyzer().setup)))
-    for entry in document["bad messages"]["messages"]:
+def test_vectors_on_disk_are_answered_to_the_letter(ledger):
+    vectors = json.loads(VECTORS.read_text())
+    private, public = bytes.fromhex(vectors["analyzer"]["private"]), vectors["analyzer"]["public"]
+    assert identity_of(private) == public == PUBLIC
+    assert len(vectors["answers"]) == 24
+    for entry in vectors["answers"]:
+        document = entry["document"].encode()
+        budget = read_budget(json.loads(document.partition(b"\n")[0])["budget"])
+        client = device(ledger, entry["user"], entry["row"], budget, coins=Scripted(entry))
+        assert client.answer(document).hex() == entry["message"]
+    bad = vectors["bad messages"]
+    asked = LocalAnalyzer(msgspec.convert(bad["setup"], Setup), private)
+    assert asked.document(bad["closes"]) == bad["task"].encode()
+    for entry in bad["messages"]:
         outcome, reason = asked.receive(bytes.fromhex(entry["message"]))
         assert f"{outcome}: {reason}".rstrip(": ") == entry["outcome"]
+    assert len(vectors["bad documents"]) == 9
+    for entry in vectors["bad documents"]:
+        with pytest.raises(ArgumentError, match=r"this task (is of version 1|is not signed|was not signed)"):
+            device(ledger, 0, [1.0, 2.0, 3.0], Zcdp(0.5)).answer(entry["document"].encode())
 
 
 def test_budgets_are_written_and_read():
@@ -757,22 +872,20 @@ def test_bits_and_values_of_peers_are_hidden_by_what_each_column_pays():
     assert len({step for step, *_ in noise.log}) == 4
 
 
-def test_a_device_that_several_threads_ask_at_once_answers_one_of_them():
+def test_a_device_that_several_threads_ask_at_once_answers_one_of_them(ledger):
     budget = PureDp(1)
     rules = half_space(budget.epsilon)
     public = {"centre": [0] * 64, "radius": 1 << 20, "threshold": rules.threshold, "outside": str(rules.outside)}
     tasks = [
-        msgspec.json.encode(
-            Task(1, "0123456789abcdef", number, "vector", (0, 1 << 32), "epsilon 1", 64, -20, 1 << 30, **public)
-        )
+        signed(Task(2, "ab" * 32, NAME, 0, number, "vector", (0, 1 << 32), "epsilon 1", 64, -20, 1 << 30, **public))
         for number in range(4)
     ]
     for user in range(10):
-        device, answers = Client(user, [0.5] * 64, budget), []
+        client, answers = device(ledger, user, [0.5] * 64, budget), []
 
-        def ask(document, device=device, answers=answers):
+        def ask(document, client=client, answers=answers):
             with contextlib.suppress(OverspendError):
-                answers.append(device.answer(document))
+                answers.append(client.answer(document))
 
         threads = [threading.Thread(target=ask, args=(task,)) for task in tasks]
         for thread in threads:

@@ -1,151 +1,216 @@
 """Clients, shuffler and analyzer of the shuffle model: what they accept, what they refuse, and what faults do."""
 
-import itertools
-import json
+import hmac
 import math
 import subprocess
 import sys
+import time
 from fractions import Fraction
-from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import dpmean
 from dpmean import ApproxDp, ArgumentError, DataError, OverspendError, PureDp, Zcdp
+from dpmean.errors import LedgerError
 from dpmean.trust.client import Client
+from dpmean.trust.devices.ledger import DeviceLedger
+from dpmean.trust.devices.signatures import new_identity
 from dpmean.trust.local.schema import Outcome
-from dpmean.trust.shuffle import encoder, simulation
-from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
-from dpmean.trust.shuffle.checks import check_collection, check_round, check_work, too_much
-from dpmean.trust.shuffle.costs import total_cost
-from dpmean.trust.shuffle.design import calibrated, design
-from dpmean.trust.shuffle.schema import (
-    Batch,
-    Collection,
-    Counters,
-    Delivery,
-    Round,
-    digest_of,
-    read_budget,
-    write_budget,
-)
+from dpmean.trust.shuffle import simulation
+from dpmean.trust.shuffle.amounts import read_budget, write_budget
+from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer
+from dpmean.trust.shuffle.checks import check_collection
+from dpmean.trust.shuffle.costs import check_cost, total_cost
+from dpmean.trust.shuffle.delivery import signed_delivery
+from dpmean.trust.shuffle.design import design
+from dpmean.trust.shuffle.enrollment import Enrollment
+from dpmean.trust.shuffle.invitation import AnalyzerKeys, collection_for, invite
+from dpmean.trust.shuffle.messages import Batch, Delivery
+from dpmean.trust.shuffle.progress import Rounds
+from dpmean.trust.shuffle.schema import Counters
 from dpmean.trust.shuffle.seal import new_key, public_of, seal, unseal
-from dpmean.trust.shuffle.shuffler import Shuffler
+from dpmean.trust.shuffle.sizes import messages_of_all, unreadable_messages
+from dpmean.trust.shuffle.work import check_work, too_much
 from tests.support.shuffle_parts import (
     BUDGET,
+    KEYS,
+    LATER,
+    NOW,
+    SHUFFLER,
     SMALL,
     NoCoins,
-    batches_for,
-    client_of,
+    Play,
+    changed,
+    changed_batch,
+    check_in,
     collection,
-    document,
+    digest_in,
+    invitation,
+    resigned,
+    roll_for,
 )
 from tests.support.shuffle_roles import read, rows_for, write
 
-VECTORS = Path(__file__).parents[2] / "vectors" / "shuffle.json"
+
+@pytest.fixture(scope="module")
+def play(shared_folder):
+    """A small collection that everybody has checked in to."""
+    return Play(shared_folder)
+
+
+@pytest.fixture(scope="module")
+def played(play):
+    """Its first round, and what all clients answer."""
+    asked = play.analyzer().document(LATER)
+    return play, asked, play.batches(asked)
 
 
 # --- clients -----------------------------------------------------------------------------------------------------
 
 
-def test_a_client_answers_each_round_once_and_repeats_itself():
-    public = collection()
-    asked = document(ShuffleAnalyzer(public).round)
-    kept = {}
-    client = client_of(7, [5.0, 5.0], remember=lambda memory: kept.update(memory))
-    with pytest.raises(ArgumentError, match="has agreed to no collection"):
+def test_a_client_answers_each_round_once_and_repeats_itself(fast_folder):
+    play = Play(fast_folder)
+    analyzer = play.analyzer()
+    asked = analyzer.document(LATER)
+    client = play.client(7, joined=False)
+    with pytest.raises(ArgumentError, match="does not know the collection: call join first"):
         client.encode(asked)
-    cost = client.join(document(public))
+    cost = client.join(play.document)
     assert cost.epsilon <= BUDGET.epsilon
     first = client.encode(asked)
     assert client.encode(asked) == first
-    assert client_of(7, [5.0, 5.0], memory=kept).encode(asked) == first  # after a restart
-    other = msgspec.structs.replace(ShuffleAnalyzer(public).round, radius=1 << 10)
-    with pytest.raises(OverspendError, match="has answered round 0"):
-        client.encode(document(other))
-    client.join(document(public))
-    with pytest.raises(OverspendError, match="agreed to another collection"):
-        client.join(document(msgspec.structs.replace(public, name="0" * 16)))
-    with pytest.raises(OverspendError, match="this device has answered"):
-        client_of(7, [5.0, 5.0], memory={"place": "a local task"}).join(document(public))
+    play.ledger.close()
+    again = DeviceLedger(fast_folder / "ledger", clock=play.now)  # after a restart
+    account = again.account("user 7", "rows", BUDGET)
+    restarted = Client(7, [5.0, 5.0], account, KEYS.public)
+    assert restarted.encode(asked) == first
+    with pytest.raises(OverspendError, match="has answered another document of round 0"):
+        restarted.encode(changed(asked, "round", radius=1 << 10))
+    assert restarted.join(play.document) == cost
+    roll = roll_for(play.invitation, SMALL + 1).signature.hex()
+    crowded = changed(play.document, "collection", users=SMALL + 1, roll=roll)
+    with pytest.raises(OverspendError, match="agreed to another collection of the same invitation"):
+        restarted.join(crowded)
+    assert account.parts[0].rounds == (0,)
+    again.close()
 
 
-def test_what_could_not_be_stored_is_not_sent():
-    """A client whose disk is full does not answer, and answers anew only what nobody has seen."""
-    public = collection()
-    full = [False]
-
-    def remember(_):
-        if full[0]:
-            raise OSError("disk full")
-
-    client = client_of(7, [5.0, 5.0], remember=remember)
-    client.join(document(public))
-    full[0] = True
+def test_what_could_not_be_stored_is_not_sent(fast_folder):
+    """A client whose ledger is gone or full does not answer."""
+    play = Play(fast_folder, d=32)
+    client, asked = play.client(7, [5.0] * 32), play.analyzer().document(LATER)
+    play.ledger._file.write("PRAGMA max_page_count = 1")  # the file may not grow: the disk is full
     for _ in range(2):
-        with pytest.raises(OSError, match="disk full"):
-            client.encode(document(ShuffleAnalyzer(public).round))
-    assert set(client.memory) == {"collection"}
+        with pytest.raises(LedgerError, match=r"cannot be used: database or disk is full. Nothing was sent"):
+            client.encode(asked)
+    assert client.account.parts[0].rounds == ()
+    play.ledger._file.write("PRAGMA max_page_count = 100000")
+    assert client.encode(asked) == client.encode(asked)
+    play.ledger.close()
+    with pytest.raises(LedgerError, match="cannot be used"):
+        client.encode(asked)
 
 
-def test_a_client_refuses_what_it_should():
-    public = collection()
-    here = [1.0, 2.0]
+def test_a_client_refuses_invitations_that_it_should(fast_folder):
+    here, other = [1.0, 2.0], new_identity()[1]
+    ledger = DeviceLedger(fast_folder / "ledger", clock=lambda: NOW)
+
+    def client(row=here, budget=BUDGET, analyzer=KEYS.public, **more):
+        return Client(0, row, ledger.account(f"me {budget}", "rows", budget), analyzer, **more)
+
+    good = invitation()
     cases = [
-        (client_of(0, here, ApproxDp(7, 1e-6)), {}, OverspendError, "this client allows epsilon = 7"),
-        (client_of(0, here, ApproxDp(8, 1e-7)), {}, OverspendError, "this client allows epsilon = 8, delta = 1e-07"),
-        (client_of(0, here, Zcdp(1)), {}, OverspendError, "costs an epsilon and a delta"),
-        (client_of(0, here, PureDp(1)), {}, OverspendError, "costs an epsilon and a delta"),
-        (client_of(0, [1.0]), {}, ArgumentError, "rows of 2 columns, this one has 1"),
-        (client_of(SMALL, here), {}, ArgumentError, f"numbered 0 to {SMALL - 1}, got {SMALL}"),
-        (client_of(0, here), {"version": 2}, ArgumentError, "version must be 1, got 2"),
-        (client_of(0, here), {"honest": SMALL}, ArgumentError, "quorum must be 120, got 108"),
-        (client_of(0, here), {"quorum": 96}, ArgumentError, "quorum must be 108 to 120, got 96"),
-        (client_of(0, here), {"honest": 19}, OverspendError, "more than the epsilon = 8"),
-        (client_of(0, here), {"key": "zz"}, ArgumentError, "its key is not a public key of X25519"),
-        (client_of(0, here), {"budget": "epsilon 2 delta 1/1000000"}, OverspendError, "more than the epsilon = 2"),
-        (client_of(0, here), {"budget": "plenty"}, ArgumentError, "a budget is written"),
-        (
-            client_of(0, here, honest=Fraction(7, 10)),
-            {},
-            OverspendError,
-            "relies on 96 of 120 users, and this device on 70%",
-        ),
-        (client_of(0, here, sealed=True), {}, OverspendError, "the collection has no key"),
+        (client(budget=ApproxDp(7, 1e-6)), {}, OverspendError, "epsilon = 7, delta = 1e-06 is left"),
+        (client(budget=ApproxDp(8, 1e-7)), {}, OverspendError, "epsilon = 8, delta = 1e-07 is left"),
+        (client(budget=Zcdp(1)), {}, OverspendError, "costs an epsilon and a delta"),
+        (client(budget=PureDp(1)), {}, OverspendError, "costs an epsilon and a delta"),
+        (client([1.0]), {}, ArgumentError, "rows of 2 columns, this one has 1"),
+        (client(analyzer=other), {}, ArgumentError, "was not signed by the analyzer with the public key"),
+        (client(), {"analyzer": other}, ArgumentError, "names another analyzer than the one that has signed it"),
+        (client(), {"shuffler": "zz"}, ArgumentError, "the public key of its shuffler must be 64 hexadecimal digits"),
+        (client(), {"key": "zz"}, ArgumentError, "its key is not a public key of X25519"),
+        (client(), {"budget": "plenty"}, ArgumentError, "a budget is written"),
+        (client(), {"silent": "half"}, ArgumentError, "a share of users is written"),
+        (client(), {"silent": "13/20"}, ArgumentError, "at least 30% must be left who are honest and answer, and 25%"),
+        (client(), {"colluding": "1/11"}, OverspendError, "allows for 1/11 of the users to collude, and this device"),
+        (client(colluding=Fraction(1, 5)), {}, OverspendError, "allows for 1/10 of the users to collude"),
+        (client(), {"name": "x"}, ArgumentError, "its name must be 16 hexadecimal digits"),
+        (client(), {"step": 5000}, ArgumentError, "this is not an invitation: step must be -1000 to 900, got 5000"),
+        (client(), {"closes": LATER + 1}, ArgumentError, "clients check in until closes, and that is not after"),
+        (client(), {"closes": NOW - 5}, ArgumentError, "this invitation closed 5 seconds ago"),
+        (client(), {"expires": NOW + 500 * 86400}, ArgumentError, "expires in 500 days, and this device holds"),
+        (client(), {"version": 1}, ArgumentError, "this invitation is of version 1 of the wire format"),
+        (client(), {"surprise": 1}, ArgumentError, "this is not a invitation|not an invitation"),
     ]
-    for client, changes, error, words in cases:
+    for one, changes, error, words in cases:
         with pytest.raises(error, match=words):
-            client.join(document(msgspec.structs.replace(public, **changes)))
-        assert not client.memory
+            one.check_in(changed(good, "invitation", **changes))
+        assert not one.account.parts
+    client().check_in(good)
+    ledger.close()
+
+
+def test_a_client_refuses_collections_that_it_should(fast_folder):
+    play = Play(fast_folder)
+    client = play.client(0, [1.0, 2.0], joined=False)
+    cases = [
+        ({"step": -20}, ArgumentError, "not what clients were invited to: its step differs"),
+        ({"budget": "epsilon 9 delta 1/1000000"}, ArgumentError, "its budget differs"),
+        ({"silent": "0"}, ArgumentError, "its silent differs"),
+        ({"key": new_key()[1]}, ArgumentError, "its key differs"),
+        ({"expires": LATER + 1}, ArgumentError, "its expires differs"),
+        ({"users": SMALL * 1000}, ArgumentError, "has not signed that 120000 users have checked in"),
+        ({"roll": "00" * 64}, ArgumentError, "has not signed that 120 users have checked in"),
+        ({"roll": "zz"}, ArgumentError, "has not signed that 120 users have checked in"),
+        ({"roll": "0"}, ArgumentError, "has not signed that 120 users have checked in"),
+        ({"invitation": "00" * 32}, ArgumentError, "does not know the invitation: call check_in first"),
+        ({"invitation": "zz"}, ArgumentError, "does not know the invitation"),
+        ({"version": 1}, ArgumentError, "this collection is of version 1 of the wire format"),
+    ]
+    for changes, error, words in cases:
+        with pytest.raises(error, match=words):
+            client.join(changed(play.document, "collection", **changes))
+    stranger = Client(5, [1.0, 2.0], play.account(5), KEYS.public)
+    with pytest.raises(ArgumentError, match="does not know the invitation: call check_in first"):
+        stranger.join(play.document)
     with pytest.raises(ArgumentError, match="this is not a collection"):
-        client_of(0, here).join(b"{}")
-    for epsilon in (8, 12, 20):  # who allows more, accepts, and all see one cost
-        cost = client_of(0, here, ApproxDp(epsilon, 1e-5)).join(document(public))
-        assert cost == total_cost(public.stages, 2, public.honest, BUDGET)
+        client.join(b"{}")
+    assert client.account.left == (BUDGET.epsilon, BUDGET.delta)
+    cost = client.join(play.document)
+    assert cost == total_cost(play.public.stages, 2, play.public.honest, BUDGET)
+    assert client.account.left == (BUDGET.epsilon - cost.epsilon, 0)
+    stages = [msgspec.to_builtins(stage) for stage in play.public.stages]
+    stages[0]["shares"] = 3
+    thin = changed(play.document, "collection", stages=stages)
+    with pytest.raises(OverspendError, match="more than the epsilon = 8"):
+        play.client(1, joined=False).join(thin)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"name": "0" * 16}, "does not belong"),
         ({"round": 9}, "does not belong"),
+        ({"version": 1}, "this round is of version 1 of the wire format, and only version 2 is read"),
         ({"radius": 0}, "its radius"),
         ({"radius": 1 << 50}, "its numbers"),
         ({"centre": [1]}, "its centre"),
         ({"gaps": [1]}, "its gaps"),
         ({"lows": [1]}, "its lows"),
         ({"widths": [1]}, "its widths"),
+        ({"closes": -1}, "its closes"),
+        ({"closes": NOW - 7}, "this round closed 7 seconds ago: ask for an extension"),
+        ({"collection": "00" * 32}, "does not know the collection"),
     ],
 )
-def test_a_client_refuses_a_round_that_does_not_fit(changes, words):
-    public = collection()
-    client = client_of(0, [1.0, 2.0])
-    client.join(document(public))
+def test_a_client_refuses_a_round_that_does_not_fit(play, changes, words):
+    client = play.client(0)
     with pytest.raises(ArgumentError, match=words):
-        client.encode(document(msgspec.structs.replace(ShuffleAnalyzer(public).round, **changes)))
+        client.encode(changed(play.analyzer().document(LATER), "round", **changes))
+    assert client.account.parts[0].rounds == ()
 
 
 @pytest.mark.parametrize(
@@ -187,19 +252,18 @@ def test_an_analyzer_asks_only_the_rounds_of_its_variant():
     """Otherwise it would find out in the middle, when clients have paid."""
     public = collection()
     with pytest.raises(ArgumentError, match="the rounds of variant mean are sum, radius, sum; these are sum, sum"):
-        ShuffleAnalyzer(with_stages(public, public.stages[0], public.stages[2]))
+        Rounds(with_stages(public, public.stages[0], public.stages[2]))
     with pytest.raises(ArgumentError, match="the rounds of variant tree are median, radius, sum"):
-        ShuffleAnalyzer(msgspec.structs.replace(public, variant="tree"))
+        Rounds(msgspec.structs.replace(public, variant="tree"))
 
 
 def with_stages(public, *stages):
     return msgspec.structs.replace(public, stages=stages)
 
 
-def hostile_collections():
-    """Collections that cost less than is allowed, and would keep a client busy for minutes, hours or days."""
-    public = msgspec.structs.replace(collection(d=32), users=10**6, honest=8 * 10**5, quorum=9 * 10**5)
-    coarse, counters, _ = public.stages
+def hostile_stages():
+    """Rounds that cost less than is allowed, and would keep a client busy for minutes, hours or days."""
+    coarse, counters, _ = collection(d=32).stages
     change = msgspec.structs.replace
     packs = change(coarse, packed=1, packs=32, shares=4000)
     long = change(coarse, bits=120, packed=32, packs=1, shares=4096)
@@ -207,60 +271,76 @@ def hostile_collections():
     thick = change(counters, cells=2, blanket=1 << 28)
     kinds = [change(counters, cells=2, blanket=1000 + kind) for kind in range(5)]
     return [
-        (with_stages(public, packs), "128000 messages, and 65536 are the limit"),
-        (with_stages(public, *[long] * 4), "8683724 bytes, and 8388608 are the limit"),
-        (with_stages(public, noisy), "10995136 Poisson draws, and 2097152 are the limit"),
-        (with_stages(public, thick), "268435456 messages on average in a bucket, and 134217728 are the limit"),
-        (with_stages(public, *kinds), "5 kinds of counters, and 4 are the limit"),
-        (with_stages(public, *[counters] * 33), "number of rounds must be 1 to 32, got 33"),
+        ([packs], "128000 messages, and 65536 are the limit"),
+        ([long] * 4, "8683716 bytes, and 8388608 are the limit"),
+        ([noisy], "10995136 Poisson draws, and 2097152 are the limit"),
+        ([thick], "268435456 messages on average in a bucket, and 134217728 are the limit"),
+        (kinds, "5 kinds of counters, and 4 are the limit"),
+        ([counters] * 33, "number of rounds must be 1 to 32, got 33"),
     ]
 
 
 @pytest.mark.parametrize("case", range(6))
-def test_nobody_can_keep_a_client_busy(case):
+def test_nobody_can_keep_a_client_busy(case, fast_folder):
     """It looks at public numbers first, and stores nothing; the shuffler tells the same to whoever runs it."""
-    public, words = hostile_collections()[case]
-    client = client_of(0, [1.0] * 32, ApproxDp(20, 1e-6))
-    for asked in (client.join, lambda public: Shuffler(public, 0)):
+    stages, words = hostile_stages()[case]
+    budget = ApproxDp(20, Fraction(1, 10**6))
+    play = Play(fast_folder, d=32, budget=budget)
+    document = changed(
+        play.document,
+        "collection",
+        users=10**6,
+        stages=[msgspec.to_builtins(stage) for stage in stages],
+        roll=roll_for(play.invitation, 10**6).signature.hex(),
+    )
+    client = play.client(0, [1.0] * 32, budget, joined=False)
+    asked = play.analyzer().document(LATER)
+    for call in (lambda: client.join(document), lambda: play.shuffler(asked, document=document)):
         with pytest.raises(ArgumentError, match=words):
-            asked(document(msgspec.structs.replace(public, budget="epsilon 20 delta 1/1000000")))
-    assert not client.memory
+            call()
+    assert client.account.left == (20, budget.delta)
 
 
-def test_documents_have_a_limit():
-    client = client_of(0, [1.0, 2.0])
-    public = document(collection())
-    for asked in (client.join, client.answer, lambda public: Shuffler(public, 0)):
-        with pytest.raises(ArgumentError, match=r"it has 10[0-9]* bytes, and 1048576 are the limit"):
-            asked(public + b" " * (1 << 20))
-    client.join(public)
-    with pytest.raises(ArgumentError, match="and 1048576 are the limit"):
-        client.encode(b" " * (1 << 21))
-    tiny = msgspec.structs.replace(collection(), budget=f"epsilon 8 delta 1/1{'0' * 300}")
+def test_documents_have_a_limit(play):
+    client = play.client(0)
+    asked = play.analyzer().document(LATER)
+    long = b"{" + b" " * (1 << 20) + b"}"
+    for call in (client.check_in, client.join, client.encode, client.answer, client.end, play.shuffler):
+        with pytest.raises(ArgumentError, match="it has 1048578 bytes, and 1048576 are the limit"):
+            call(long)
+    client.encode(asked)
+    tiny = changed(play.invitation, "invitation", budget=f"epsilon 8 delta 1/1{'0' * 300}")
     with pytest.raises(ArgumentError, match="delta must be at least 1e-30, got 1e-300"):
-        client_of(0, [1.0, 2.0]).join(document(tiny))
+        client.check_in(tiny)
 
 
 @pytest.mark.parametrize("kind", [bytes.decode, bytearray, memoryview])
-def test_documents_are_bytes(kind):
+def test_documents_are_bytes(kind, play):
     """Text has no digest, and a client that had stored it could neither answer nor join again."""
-    public = collection()
-    asked = document(ShuffleAnalyzer(public).round)
-    client = client_of(0, [1.0, 2.0])
-    for refused in (client.join, client.answer, lambda public: Shuffler(public, 0)):
+    asked = play.analyzer().document(LATER)
+    client = play.client(1)
+    for call, document in (
+        (client.check_in, play.invitation),
+        (client.join, play.document),
+        (client.answer, play.document),
+        (client.encode, asked),
+        (client.end, asked),
+        (play.shuffler, asked),
+    ):
         with pytest.raises(ArgumentError, match="it must be bytes as they were published, got"):
-            refused(kind(document(public)))
-    assert not client.memory
-    client.join(document(public))
-    with pytest.raises(ArgumentError, match="this is not a round: it must be bytes"):
-        client.encode(kind(asked))
-    client.encode(asked)
+            call(kind(document))
 
 
 @pytest.mark.parametrize("user", [-1, 1 << 64, 1.0, "1", None, True])
-def test_a_client_has_a_number(user):
+def test_a_client_has_a_number(user, play):
     with pytest.raises(ArgumentError, match=r"user must be an integer from 0 to 2\^64 - 1, got"):
-        client_of(user, [1.0, 2.0])
+        Client(user, [1.0, 2.0], play.account(0), KEYS.public)
+
+
+@pytest.mark.parametrize("key", ["", "zz", None, b"x", KEYS.public.upper()])
+def test_a_client_knows_its_analyzer(key, play):
+    with pytest.raises(ArgumentError, match="the public key of the analyzer must be 64 hexadecimal digits"):
+        Client(0, [1.0, 2.0], play.account(0), key)
 
 
 def test_shares_that_hide_nothing_are_refused():
@@ -268,7 +348,7 @@ def test_shares_that_hide_nothing_are_refused():
     public = collection(d=32)
     open_pack = msgspec.structs.replace(public.stages[0], bits=120, packed=32, packs=1, shares=2)
     with pytest.raises(OverspendError, match="would cost more than"):
-        client_of(0, [1.0] * 32).join(document(with_stages(public, open_pack)))
+        check_cost(with_stages(public, open_pack))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +363,13 @@ def test_shares_that_hide_nothing_are_refused():
 def test_what_is_designed_is_within_the_limits_of_work(users, d, budget, few):
     plan = design(users, d, budget, Fraction(1, 2), few_rounds=few)
     assert not too_much(plan.stages, d, plan.honest)
-    check_work(collection_for(plan, "0" * 16, 40.0))
+    check_work(simulation_of(plan))
+
+
+def simulation_of(plan):
+    return msgspec.structs.replace(
+        collection(d=plan.d), users=plan.users, stages=plan.stages, colluding=str(1 - Fraction(plan.honest, plan.users))
+    )
 
 
 def test_budgets_are_written_and_read():
@@ -312,16 +398,43 @@ def test_seals_hide_bind_and_have_one_length():
     private, public = new_key()
     assert public_of(private) == public
     digest = bytes(range(32))
-    envelopes = seal([b"abcd", b"abcd", bytes(4)], public, digest, 3)
+    envelopes = seal([b"abcd", b"abcd", bytes(4)], public, digest)
     assert {len(envelope) for envelope in envelopes} == {4 + 48}
     assert envelopes[0] != envelopes[1]
     assert envelopes[0][:32] != envelopes[1][:32]  # nothing in common, not even a key
-    assert unseal(envelopes, private, digest, 3) == [b"abcd", b"abcd", bytes(4)]
-    assert unseal(envelopes[:1], private, digest, 2) == [None]
-    assert unseal(envelopes[:1], private, bytes(32), 3) == [None]
-    assert unseal(envelopes[:1], new_key()[0], digest, 3) == [None]
+    assert unseal(envelopes, private, digest) == [b"abcd", b"abcd", bytes(4)]
+    assert unseal(envelopes[:1], private, bytes(32)) == [None]
+    assert unseal(envelopes[:1], new_key()[0], digest) == [None]
     tampered = envelopes[0][:-1] + bytes([envelopes[0][-1] ^ 1])
-    assert unseal([tampered, b"short", b""], private, digest, 3) == [None] * 3
+    assert unseal([tampered, b"short", b""], private, digest) == [None] * 3
+
+
+def test_envelopes_are_what_browsers_can_make():
+    """X25519, HKDF-SHA256, AES-256-GCM and SHA-256, put together by hand as RFC 9180 says."""
+    private, public = new_key()
+    digest = bytes(range(32))
+    (envelope,) = seal([b"abcd"], public, digest)
+    key = X25519PrivateKey.from_private_bytes(private)
+    shared = key.exchange(X25519PublicKey.from_public_bytes(envelope[:32]))
+    kem, suite = b"KEM\x00\x20", b"HPKE\x00\x20\x00\x01\x00\x02"
+
+    def extract(salt, label, content, context):
+        return hmac.digest(salt or bytes(32), b"HPKE-v1" + context + label + content, "sha256")
+
+    def expand(secret, label, info, length, context):
+        labeled = length.to_bytes(2) + b"HPKE-v1" + context + label + info
+        return hmac.digest(secret, labeled + b"\x01", "sha256")[:length]
+
+    secret = expand(
+        extract(b"", b"eae_prk", shared, kem), b"shared_secret", envelope[:32] + bytes.fromhex(public), 32, kem
+    )
+    info = b"dpmean 2 envelope\n" + digest
+    context = b"\0" + extract(b"", b"psk_id_hash", b"", suite) + extract(b"", b"info_hash", info, suite)
+    seed = extract(secret, b"secret", b"", suite)
+    opened = AESGCM(expand(seed, b"key", context, 32, suite)).decrypt(
+        expand(seed, b"base_nonce", context, 12, suite), envelope[32:], b""
+    )
+    assert opened == b"abcd"
 
 
 PRIME = 2**255 - 19
@@ -336,75 +449,69 @@ LONGER = [PRIME + 2, PRIME + 18, 2**255 + 9]
 
 
 @pytest.mark.parametrize("point", [*LOW_ORDER, *(point + 2**255 for point in LOW_ORDER), *LONGER])
-def test_a_key_that_hides_nothing_is_refused_before_a_client_agrees(point):
+def test_a_key_that_hides_nothing_is_refused_before_a_client_agrees(point, play):
     key = point.to_bytes(32, "little")
     if point % 2**255 % PRIME in POINTS:
         with pytest.raises(ValueError, match="Error computing shared key"):
             X25519PrivateKey.generate().exchange(X25519PublicKey.from_public_bytes(key))
-    client = client_of(0, [1.0, 2.0])
+    client = Client(3, [1.0, 2.0], play.account("who checks keys"), KEYS.public)
     with pytest.raises(ArgumentError, match="its key is not a public key of X25519"):
-        client.join(document(collection(key=key.hex())))
-    assert not client.memory
-    client.join(document(collection()))
+        client.check_in(changed(play.invitation, "invitation", key=key.hex()))
+    assert not client.account.parts
 
 
-def test_an_analyzer_needs_the_key_of_its_collection():
-    private, key = new_key()
-    ShuffleAnalyzer(collection(key=key), private)
-    for wrong in (new_key()[0], b""):
-        with pytest.raises(ArgumentError, match="private key"):
-            ShuffleAnalyzer(collection(key=key), wrong)
+def test_an_analyzer_needs_the_keys_of_its_collection(play):
+    for wrong in (AnalyzerKeys.new(), AnalyzerKeys(KEYS.identity, bytes(32)), AnalyzerKeys(bytes(32), KEYS.opening)):
+        with pytest.raises(ArgumentError, match="these keys are not those of the collection"):
+            ShuffleAnalyzer(play.public, wrong)
+    with pytest.raises(ArgumentError, match="a private key to sign with has 32 bytes"):
+        ShuffleAnalyzer(play.public, AnalyzerKeys(b"", b""))
+    assert "bytes" not in repr(KEYS)
+    assert KEYS.identity.hex() not in repr(KEYS)
 
 
 # --- the shuffler ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def played():
-    """A small collection and the batches of its first round."""
-    public = collection()
-    asked = ShuffleAnalyzer(public).round
-    return public, asked, batches_for(public, asked)
-
-
-def changed(batch, **changes):
-    return msgspec.msgpack.encode(msgspec.structs.replace(msgspec.msgpack.decode(batch, type=Batch), **changes))
+def messages_in(batch):
+    return msgspec.msgpack.decode(batch, type=Batch).messages
 
 
 def test_batches_are_accepted_whole_or_not_at_all(played):
-    public, _, batches = played
-    shuffler = Shuffler(document(public), 0)
-    good = msgspec.msgpack.decode(batches[0], type=Batch).messages
+    play, asked, batches = played
+    shuffler = play.shuffler(asked)
+    good = messages_in(batches[0])
+    old = [1, bytes(32), 0, bytes(8), good]  # a batch of version 1
     bad = [
         (b"", "malformed"),
         (batches[0][:-1], "malformed"),
-        (changed(batches[0], version=2), "another version"),
-        (changed(batches[0], collection=bytes(32)), "another collection"),
-        (changed(batches[0], round=1), "another round"),
-        (changed(batches[0], user=SMALL.to_bytes(8)), "an unknown user"),
-        (changed(batches[0], user=bytes(7)), "an unknown user"),
-        (changed(batches[0], messages=good[:-1]), "a number of messages that no honest client sends"),
-        (changed(batches[0], messages=[*good, good[0]]), "a number of messages that no honest client sends"),
-        (changed(batches[0], messages=[*good[:-1], good[-1] + b"x"]), "a message of the wrong length"),
+        (msgspec.msgpack.encode(old), "another version"),
+        (changed_batch(batches[0], version=1), "another version"),
+        (changed_batch(batches[0], round=bytes(32)), "another round"),
+        (changed_batch(batches[0], user=SMALL.to_bytes(8)), "a user who has not checked in"),
+        (changed_batch(batches[0], user=bytes(7)), "a user who has not checked in"),
+        (changed_batch(batches[0], messages=good[:-1]), "a number of messages that no honest client sends"),
+        (changed_batch(batches[0], messages=[*good, good[0]]), "a number of messages that no honest client sends"),
+        (changed_batch(batches[0], messages=[*good[:-1], good[-1] + b"x"]), "a message of the wrong length"),
     ]
     for batch, reason in bad:
         assert shuffler.receive(batch) == (Outcome.REJECTED, reason)
     assert shuffler.clients == 0
     assert shuffler.receive(batches[0]) == (Outcome.ACCEPTED, "")
     assert shuffler.receive(batches[0]) == (Outcome.DUPLICATE, "")
-    other = changed(batches[0], messages=[*good[:-1], bytes(len(good[-1]))])
-    assert shuffler.receive(other) == (Outcome.REJECTED, "another batch of the same client")
+    other = changed_batch(batches[0], messages=[*good[:-1], bytes(len(good[-1]))])
+    assert shuffler.receive(other) == (Outcome.CONFLICT, "another batch of the same client")
     assert shuffler.clients == 1
 
 
 def test_a_round_is_handed_on_with_a_quorum_only_and_then_closed(played):
-    public, _, batches = played
-    shuffler = Shuffler(document(public), 0)
+    play, asked, batches = played
+    public, shuffler = play.public, play.shuffler(asked)
     assert public.honest < public.quorum < public.users
     for batch in batches[: public.quorum - 1]:
         shuffler.receive(batch)
     with pytest.raises(
-        ArgumentError, match=f"{public.quorum - 1} clients have been accepted, and {public.quorum} are needed"
+        ArgumentError, match=f"{public.quorum - 1} of 120 clients have answered, and {public.quorum} are needed"
     ):
         shuffler.hand_on()
     shuffler.receive(batches[public.quorum - 1])
@@ -414,33 +521,33 @@ def test_a_round_is_handed_on_with_a_quorum_only_and_then_closed(played):
     again = msgspec.msgpack.decode(shuffler.hand_on(), type=Delivery)
     assert sorted(again.messages) == sorted(first.messages)
     assert again.messages != first.messages
-    sent = [m for batch in batches[: public.quorum] for m in msgspec.msgpack.decode(batch, type=Batch).messages]
+    sent = [m for batch in batches[: public.quorum] for m in messages_in(batch)]
     assert sorted(first.messages) == sorted(sent)
-    with pytest.raises(ArgumentError, match="none has number 3"):
-        Shuffler(document(public), 3)
+    with pytest.raises(ArgumentError, match="does not belong to the collection"):
+        play.shuffler(changed(asked, "round", round=3))
     with pytest.raises(ArgumentError, match="this is not a collection"):
-        Shuffler(b"?", 0)
+        play.shuffler(asked, document=b"?")
 
 
 def test_a_shuffler_that_dies_goes_on_where_it_was(played, tmp_path):
-    public, _, batches = played
+    play, asked, batches = played
     journal = tmp_path / "round"
-    first = Shuffler(document(public), 0, journal)
+    first = play.shuffler(asked, journal)
     for batch in batches[:50]:
         first.receive(batch)
     first.close()
     whole = journal.read_bytes()
     journal.write_bytes(whole[:-10])  # it died while it wrote: the last batch was never acknowledged
     with pytest.raises(DataError, match="is not the journal of this round"):
-        Shuffler(document(public), 1, journal)
-    second = Shuffler(document(public), 0, journal)
+        play.shuffler(changed(asked, "round", closes=LATER - 1), journal)
+    second = play.shuffler(asked, journal)
     assert second.clients == 49
     assert second.receive(batches[0]) == (Outcome.DUPLICATE, "")
-    for batch in batches[49 : public.quorum]:
+    for batch in batches[49 : play.public.quorum]:
         assert second.receive(batch)[0] is Outcome.ACCEPTED
     handed = msgspec.msgpack.decode(second.hand_on(), type=Delivery)
     second.close()
-    third = Shuffler(document(public), 0, journal)  # it died after it had handed on: nothing may be added any more
+    third = play.shuffler(asked, journal)  # it died after it had handed on: nothing may be added any more
     assert third.closed
     assert third.receive(batches[-1]) == (Outcome.REJECTED, "a closed round")
     again = msgspec.msgpack.decode(third.hand_on(), type=Delivery)
@@ -450,14 +557,14 @@ def test_a_shuffler_that_dies_goes_on_where_it_was(played, tmp_path):
 
 def test_a_damaged_journal_or_another_file_is_refused_and_left_alone(played, tmp_path):
     """A round that was handed on must not be opened again because a byte of its journal went bad."""
-    public, _, batches = played
+    play, asked, batches = played
     journal = tmp_path / "round"
-    shuffler = Shuffler(document(public), 0, str(journal))
+    shuffler = play.shuffler(asked, str(journal))
     for batch in batches:
         shuffler.receive(batch)
     shuffler.hand_on()
     with pytest.raises(ArgumentError, match="in use by another shuffler"):
-        Shuffler(document(public), 0, journal)
+        play.shuffler(asked, journal)
     shuffler.close()
     good = journal.read_bytes()
     for place in (30, len(good) // 2, len(good) - 1):
@@ -465,20 +572,20 @@ def test_a_damaged_journal_or_another_file_is_refused_and_left_alone(played, tmp
         bad[place] ^= 1
         journal.write_bytes(bad)
         with pytest.raises(DataError, match=r"damaged|not the journal|not a journal"):
-            Shuffler(document(public), 0, journal)
+            play.shuffler(asked, journal)
         assert journal.read_bytes() == bad
     table = tmp_path / "table.csv"
     table.write_text("age,height\n" * 100)
     with pytest.raises(DataError, match="not a journal of a shuffler"):
-        Shuffler(document(public), 0, table)
+        play.shuffler(asked, table)
     assert table.read_text() == "age,height\n" * 100
 
 
 def test_a_shuffler_that_cannot_write_stops(played, tmp_path, monkeypatch):
     """Otherwise a batch that is on disk but not in memory would be counted twice after a restart."""
-    public, _, batches = played
+    play, asked, batches = played
     journal = tmp_path / "round"
-    shuffler = Shuffler(document(public), 0, journal)
+    shuffler = play.shuffler(asked, journal)
     shuffler.receive(batches[0])
 
     def broken(_):
@@ -492,234 +599,363 @@ def test_a_shuffler_that_cannot_write_stops(played, tmp_path, monkeypatch):
         with pytest.raises(DataError, match="could not be written"):
             refused()
     shuffler.close()
-    again = Shuffler(document(public), 0, journal)
+    again = play.shuffler(asked, journal)
     assert again.clients == 2  # the second batch had reached the disk after all
     assert again.receive(batches[1]) == (Outcome.DUPLICATE, "")
     again.close()
 
 
-def test_nobody_can_show_different_collections(played):
-    """An analyzer that tells clients of a crowd to hide in, and the shuffler of another one, gets no batch."""
-    public, asked, batches = played
-    crowded = collection(users=SMALL * 1000)
-    thin = client_of(1, [5.0, 5.0])
-    thin.join(document(crowded))
-    alone = msgspec.structs.replace(public, users=2, honest=1, quorum=2)
-    assert Shuffler(document(public), 0).receive(thin.encode(document(asked))) == (
-        Outcome.REJECTED,
-        "another collection",
-    )
-    assert Shuffler(document(alone), 0).receive(batches[0]) == (Outcome.REJECTED, "another collection")
+def test_nobody_can_show_different_collections(played, fast_folder):
+    """An analyzer cannot tell some clients of a crowd to hide in: the shuffler signs how many have checked in."""
+    play, asked, batches = played
+    crowded = changed(play.document, "collection", users=SMALL * 1000)
+    new = Play(fast_folder).client(1, joined=False)
+    with pytest.raises(ArgumentError, match="has not signed that 120000 users have checked in"):
+        new.join(crowded)
+    with pytest.raises(ArgumentError, match="has not signed that 120000 users have checked in"):
+        play.shuffler(asked, document=crowded)
+    signed = changed(crowded, "collection", roll=roll_for(play.invitation, SMALL * 1000).signature.hex())
+    with pytest.raises(ArgumentError, match="the collection has 120000 users, and 120 have checked in"):
+        play.shuffler(asked, document=signed)
+    open_one = Enrollment(play.invitation, KEYS.public, SHUFFLER, clock=play.now)
+    for user in range(SMALL):
+        open_one.receive(check_in(play.invitation, user))
+    with pytest.raises(ArgumentError, match="120 have checked in so far: close the enrollment"):
+        play.shuffler(asked, enrollment=open_one)
+    (fast_folder / "other").mkdir()
+    other = Play(fast_folder / "other", name="ff" * 8)
+    with pytest.raises(ArgumentError, match="its name differs"):
+        other.shuffler(asked, document=play.document)
+    assert other.shuffler(other.analyzer().document(LATER)).receive(batches[0]) == (Outcome.REJECTED, "another round")
+
+
+def test_nobody_can_show_different_rounds(played, fast_folder):
+    """Half of the clients are shown another round document: the shuffler takes none of their batches."""
+    play, asked, batches = played
+    other = Play(fast_folder)  # the same documents, and clients that have not answered yet
+    assert other.document == play.document
+    strange = changed(asked, "round", radius=1 << 20)
+    thin = [other.client(user).encode(strange) for user in range(SMALL // 2)]
+    shuffler = play.shuffler(asked)
+    for batch in thin:
+        assert shuffler.receive(batch) == (Outcome.REJECTED, "another round")
+    for batch in thin:  # relabelled, they do not open: the round is in the context of every envelope
+        relabelled = changed_batch(batch, round=digest_in(asked))
+        assert unseal(messages_in(relabelled), KEYS.opening, digest_in(asked)) == [None] * len(messages_in(batch))
+        assert shuffler.receive(relabelled) == (Outcome.ACCEPTED, "")
+    for batch in batches[SMALL // 2 :]:
+        shuffler.receive(batch)
+    analyzer = play.analyzer()
+    analyzer.document(LATER)
+    with pytest.raises(DataError, match="1500 messages of this delivery cannot be read, and those who may collude can"):
+        analyzer.receive(shuffler.hand_on())
+    assert not analyzer.outcomes
 
 
 def copied(batch, user, change=lambda envelope: envelope):
-    messages = msgspec.msgpack.decode(batch, type=Batch).messages
-    return changed(batch, user=user.to_bytes(8), messages=[change(envelope) for envelope in messages])
+    return changed_batch(batch, user=user.to_bytes(8), messages=[change(envelope) for envelope in messages_in(batch)])
 
 
-def test_a_batch_that_was_copied_is_refused(tmp_path):
+def test_a_batch_that_was_copied_is_refused(played, tmp_path):
     """Envelopes that occur twice would tell the analyzer which ones came together."""
-    private, key = new_key()
-    public = collection(key=key)
-    asked = ShuffleAnalyzer(public, private).round
-    first, second, third = batches_for(public, asked, 3)
-    keys = [{m[:32] for m in msgspec.msgpack.decode(batch, type=Batch).messages} for batch in (first, second)]
-    shuffler = Shuffler(document(public), 0, tmp_path / "round")
+    play, asked, (first, second, third, *_) = played
+    keys = [{m[:32] for m in messages_in(batch)} for batch in (first, second)]
+    shuffler = play.shuffler(asked, tmp_path / "round")
     assert shuffler.receive(first) == (Outcome.ACCEPTED, "")
     refused = (Outcome.REJECTED, "an envelope whose key or tag was used before")
-    mine = msgspec.msgpack.decode(second, type=Batch).messages
-    theirs = msgspec.msgpack.decode(first, type=Batch).messages
+    mine, theirs = messages_in(second), messages_in(first)
     copies = [
         copied(first, 5),
         copied(first, 5, lambda envelope: envelope[:32] + bytes(len(envelope) - 32)),
         copied(first, 5, lambda e: e[:31] + bytes([e[31] ^ 128]) + e[32:]),  # X25519 ignores this bit
         copied(first, 5, lambda e: bytes([e[0] ^ 1]) + e[1:]),  # another key, and the rest as it was
         copied(first, 5, lambda e: e[:-1] + bytes([e[-1] ^ 1])),
-        changed(second, messages=[mine[0][:32] + mine[1][32:], *mine[1:]]),
-        changed(second, messages=[theirs[0], *mine[1:]]),
-        changed(second, messages=[mine[1], *mine[1:]]),
-        changed(second, messages=[mine[1][:32] + mine[0][32:], *mine[1:]]),
+        changed_batch(second, messages=[mine[0][:32] + mine[1][32:], *mine[1:]]),
+        changed_batch(second, messages=[theirs[0], *mine[1:]]),
+        changed_batch(second, messages=[mine[1], *mine[1:]]),
+        changed_batch(second, messages=[mine[1][:32] + mine[0][32:], *mine[1:]]),
     ]
     for copy in copies:
         assert shuffler.receive(copy) == refused
     assert shuffler.receive(first) == (Outcome.DUPLICATE, "")
     assert shuffler.receive(second) == (Outcome.ACCEPTED, "")
     shuffler.close()
-    again = Shuffler(document(public), 0, tmp_path / "round")  # keys are known after a restart, too
+    again = play.shuffler(asked, tmp_path / "round")  # keys are known after a restart, too
     assert again.receive(copied(second, 6)) == refused
     assert again.receive(third) == (Outcome.ACCEPTED, "")
     again.close()
     assert not keys[0] & keys[1]
 
 
-def test_an_analyzer_opens_no_delivery_with_a_copied_envelope():
-    private, key = new_key()
-    public = collection("two", key=key)
-    digest = digest_of(document(public))
-    good = seal([bytes(4)] * 3, key, digest, 0)
-    for copy in (good[0], good[0][:32] + bytes(20), bytes(32) + good[1][32:], bytes([good[2][0] ^ 1]) + good[2][1:]):
-        analyzer = ShuffleAnalyzer(public, private)
+def test_an_analyzer_opens_no_delivery_with_a_copied_envelope(played):
+    play, asked, batches = played
+    good = play.delivery(asked, batches)
+    messages = msgspec.msgpack.decode(good, type=Delivery).messages
+    for copy in (
+        messages[1],
+        messages[1][:32] + messages[0][32:],
+        messages[0][:32] + messages[1][32:],
+        bytes([messages[1][0] ^ 1]) + messages[1][1:],
+    ):
+        analyzer = play.analyzer()
+        analyzer.document(LATER)
         with pytest.raises(DataError, match="two envelopes of this delivery have one key or tag"):
-            analyzer.receive(msgspec.msgpack.encode(Delivery(1, digest, 0, public.quorum, [*good, copy])))
-        assert not analyzer.closed
+            analyzer.receive(resigned(good, messages=[copy, *messages[1:]]))
+        assert analyzer.round.round == 0
         assert not analyzer.outcomes
-        analyzer.receive(msgspec.msgpack.encode(Delivery(1, digest, 0, public.quorum, good)))
+    analyzer.receive(good)
+    assert analyzer.round.round == 1
 
 
 # --- the analyzer ------------------------------------------------------------------------------------------------
 
 
-def delivery_of(public, number, batches):
-    shuffler = Shuffler(document(public), number)
-    for batch in batches:
-        assert shuffler.receive(batch)[0] is Outcome.ACCEPTED
-    return shuffler.hand_on()
-
-
-def test_a_whole_collection_by_messages_with_silent_clients_and_a_resumed_analyzer():
+def test_a_whole_collection_by_messages_with_silent_clients_and_a_resumed_analyzer(fast_folder):
     """A tenth of the clients never answers; the analyzer is saved and resumed after every round."""
-    private, key = new_key()
-    public = collection(users=SMALL, key=key)
-    analyzer = ShuffleAnalyzer(public, private)
-    rows = rows_for(SMALL)
-    clients = [Client(user, row, BUDGET, coins=NoCoins(user, average=True)) for user, row in enumerate(rows.tolist())][
-        : public.quorum
-    ]
-    for client in clients:
-        client.join(document(public))
+    play, rows = Play(fast_folder), rows_for(SMALL)
+    clients = [play.client(user, coins=NoCoins(user, average=True)) for user in range(play.public.quorum)]
+    analyzer = play.analyzer()
     while not analyzer.done:
-        batches = [client.encode(analyzer.document()) for client in clients]
-        analyzer.receive(delivery_of(public, analyzer.round.round, batches))
-        analyzer = ShuffleAnalyzer.resume(analyzer.save(), private)
-    assert np.linalg.norm(analyzer.estimate.centre - rows[: public.quorum].mean(axis=0)) < 0.3
-    assert np.linalg.norm(analyzer.estimate.mean - rows[: public.quorum].mean(axis=0)) < 0.3
+        asked = analyzer.document(LATER)
+        analyzer = ShuffleAnalyzer.resume(analyzer.save(), KEYS)
+        assert analyzer.document(LATER) == asked
+        analyzer.receive(play.delivery(asked, [client.encode(asked) for client in clients]))
+        analyzer = ShuffleAnalyzer.resume(analyzer.save(), KEYS)
+    assert np.linalg.norm(analyzer.estimate.centre - rows[: play.public.quorum].mean(axis=0)) < 0.3
+    assert np.linalg.norm(analyzer.estimate.mean - rows[: play.public.quorum].mean(axis=0)) < 0.3
     assert analyzer.outcomes["rejected"] == 0
     release = analyzer.release()
     assert 7.9 < release.epsilon(1e-6) <= 8
-    assert release.n == public.quorum
+    assert release.n == play.public.quorum
     assert analyzer.release(columns="age").settings.columns == ("age",)
     assert dpmean.Release.from_json(release.to_json()).mean.tolist() == analyzer.estimate.mean.tolist()
     assert "of whom 96 must be honest" in " ".join(release.explain().split())
-    with pytest.raises(ArgumentError, match="nothing left to ask"):
-        analyzer.document()
-    with pytest.raises(ArgumentError, match="this collection is complete"):
-        analyzer.close(SMALL, np.zeros(2, dtype=np.int64))
+    for refused in (lambda: analyzer.document(LATER), lambda: analyzer.receive(b"?"), lambda: analyzer.extend(LATER)):
+        with pytest.raises(ArgumentError, match="this collection is complete: there is nothing left to ask"):
+            refused()
     with pytest.raises(ArgumentError, match="this is not a saved analyzer"):
-        ShuffleAnalyzer.resume(b"?")
+        ShuffleAnalyzer.resume(b"?", KEYS)
+
+
+def test_a_round_has_one_document(play):
+    analyzer = play.analyzer()
+    for call in (lambda: analyzer.receive(b"?"), lambda: analyzer.extend(LATER)):
+        with pytest.raises(ArgumentError, match="round 0 has not been published: call document first"):
+            call()
+    asked = analyzer.document(LATER - 9)
+    assert analyzer.document(LATER - 9) == asked
+    with pytest.raises(ArgumentError, match=f"it closes at {LATER - 9}, and not at {LATER}.*extend it"):
+        analyzer.document(LATER)
+    for never in (0, -1, LATER + 1):
+        with pytest.raises(ArgumentError, match="closes must be a time in seconds since 1970, before the collection"):
+            play.analyzer().document(never)
+
+
+def test_deliveries_are_signed_by_the_shuffler_of_the_collection(played):
+    """What somebody else has made, or changed, closes no round."""
+    play, asked, batches = played
+    good = play.delivery(asked, batches)
+    read = msgspec.msgpack.decode(good, type=Delivery)
+    other = new_identity()[0]
+    forged = [
+        msgspec.structs.replace(read, clients=read.clients - 1),
+        msgspec.structs.replace(read, users=read.users - 1),
+        msgspec.structs.replace(read, messages=read.messages[::-1]),
+        msgspec.structs.replace(read, messages=[read.messages[0] + b"x", *read.messages[1:]]),
+        msgspec.structs.replace(read, messages=read.messages[:-1]),
+        msgspec.structs.replace(read, signature=bytes(64)),
+        msgspec.structs.replace(read, signature=b""),
+        msgspec.structs.replace(read, signature=roll_for(play.invitation, SMALL).signature),
+    ]
+    documents = [msgspec.msgpack.encode(one) for one in forged]
+    documents.append(signed_delivery(other, read.round, read.users, read.clients, read.messages))
+    for document in documents:
+        analyzer = play.analyzer()
+        analyzer.document(LATER)
+        with pytest.raises(DataError, match="was not signed by the shuffler of the collection"):
+            analyzer.receive(document)
+        assert analyzer.round.round == 0
+    for document, words in (
+        (b"?", "malformed"),
+        (good[:-1], "malformed"),
+        (msgspec.msgpack.encode([1, bytes(32), 0, 100, []]), "another version: this delivery is of version 1"),
+        (resigned(good, digest=bytes(32)), "not a delivery of the open round"),
+    ):
+        with pytest.raises(DataError, match=words):
+            analyzer.receive(document)
+    analyzer.receive(good)
+    assert analyzer.round.round == 1
+
+
+def test_deliveries_are_plausible(played):
+    """Signed by the shuffler, and still not what so many clients send: it closes no round."""
+    play, asked, batches = played
+    public = play.public
+    good = play.delivery(asked, batches)
+    messages = msgspec.msgpack.decode(good, type=Delivery).messages
+    noise = [bytes([k % 256, k // 256]) * 40 for k in range(len(messages))]
+    noise = [x[: len(messages[0])] for x in noise]
+    for changes, words in (
+        ({"messages": []}, "has 0 messages, and 120 clients send 3000 to 3000"),
+        ({"messages": messages[1:]}, "has 2999 messages"),
+        ({"messages": [*messages, noise[0]]}, "has 3001 messages"),
+        ({"clients": public.quorum - 1}, "is from 107 of 120 clients, and 108 to 120 of 120 are expected"),
+        ({"clients": SMALL + 1}, "is from 121 of 120 clients"),
+        ({"users": SMALL * 2}, "is from 120 of 240 clients"),
+        ({"messages": [noise[7], *messages[1:]]}, "1 messages of this delivery cannot be read"),
+    ):
+        analyzer = play.analyzer()
+        analyzer.document(LATER)
+        with pytest.raises(DataError, match=words):
+            analyzer.receive(resigned(good, **changes))
+        assert analyzer.round.round == 0
+        assert not analyzer.outcomes
+
+
+@pytest.fixture(scope="module")
+def counted(shared_folder):
+    """A collection that begins with counters, and the first delivery."""
+    folder = shared_folder / "counted"
+    folder.mkdir()
+    play = Play(folder, "two")
+    asked = play.analyzer().document(LATER)
+    return play, asked, play.delivery(asked, play.batches(asked))
+
+
+def test_counts_of_which_many_do_not_open_close_no_round(counted):
+    """Up to as many as those who may collude can send: more, or too few, or thousands that do not open, are refused."""
+    play, _, good = counted
+    stage, messages = play.public.stages[0], msgspec.msgpack.decode(good, type=Delivery).messages
+    noise = list({np.random.default_rng(k).bytes(len(messages[0])) for k in range(5000)})
+    fewest, most = messages_of_all(play.public, stage, SMALL)
+    allowed = unreadable_messages(play.public, stage)
+    assert fewest < len(messages) < most
+    assert 0 < allowed < len(messages)
+    for changed_messages, words in (
+        ([], "has 0 messages"),
+        (noise, "has 5000 messages" if most < 5000 else "cannot be read"),
+        (messages[: fewest - 1], f"has {fewest - 1} messages"),
+        ([*noise[: allowed + 1], *messages[allowed + 1 :]], f"{allowed + 1} messages of this delivery cannot be read"),
+    ):
+        analyzer = play.analyzer()
+        analyzer.document(LATER)
+        with pytest.raises(DataError, match=words):
+            analyzer.receive(resigned(good, messages=changed_messages))
+        assert analyzer.round.round == 0
+    analyzer.receive(resigned(good, messages=[*noise[:allowed], *messages[allowed:]]))
+    assert analyzer.outcomes["rejected"] == allowed
+
+
+def test_lost_late_and_forged_counts_cost_little(counted):
+    """Each message is one count: what is lost or made up moves the counts by as many."""
+    play, asked, good = counted
+    messages = msgspec.msgpack.decode(good, type=Delivery).messages
+    digest = digest_in(asked)
+    late = seal([bytes(4)], KEYS.key, bytes(32))  # sealed for another round
+    unknown = seal([(1 << 31).to_bytes(4)], KEYS.key, digest)  # a bucket that there is not
+    longer = seal([bytes(5)], KEYS.key, digest)
+    one, other = play.analyzer(), play.analyzer()
+    for analyzer, delivery in (
+        (one, good),
+        (other, resigned(good, messages=[*messages[5:], *late, *unknown, *longer, b"noise"])),
+    ):
+        analyzer.document(LATER)
+        analyzer.receive(delivery)
+    assert np.abs(one._rounds.closed[0].numbers - other._rounds.closed[0].numbers).sum() == 5
+    assert other.outcomes["rejected"] == 3
+
+
+def opened(asked, delivery):
+    return unseal(msgspec.msgpack.decode(delivery, type=Delivery).messages, KEYS.opening, digest_in(asked))
 
 
 def test_lost_and_forged_shares_are_noticed(played):
-    public, _, batches = played
-    good = msgspec.msgpack.decode(delivery_of(public, 0, batches), type=Delivery)
-
-    def with_messages(messages, clients=SMALL):
-        return msgspec.msgpack.encode(Delivery(1, digest_of(document(public)), 0, clients, messages))
-
-    lost, twice = good.messages[1:], [*good.messages, good.messages[0]]
-    size = 1 << (8 * public.stages[0].pack_bytes)
+    play, asked, batches = played
+    good = play.delivery(asked, batches)
+    messages, shares = msgspec.msgpack.decode(good, type=Delivery).messages, opened(asked, good)
+    size = 1 << (8 * play.public.stages[0].pack_bytes)
 
     def moved(by):  # a share replaced by a random one is within the range once in some hundred times, by chance
-        first = (int.from_bytes(good.messages[0]) + by) % size
-        return [first.to_bytes(public.stages[0].pack_bytes), *good.messages[1:]]
+        first = (int.from_bytes(shares[0]) + by) % size
+        return [*seal([first.to_bytes(play.public.stages[0].pack_bytes)], KEYS.key, digest_in(asked)), *messages[1:]]
 
-    for messages, words in (
-        (lost, "2999 shares could be read, and 3000 are needed"),
-        (twice, "some are missing, or there are too many"),
-        (moved(size // 2), "out of range"),
-        (moved(size // 4), "out of range"),
-    ):
-        analyzer = ShuffleAnalyzer(public)
-        with pytest.raises(DataError, match=words):
-            analyzer.receive(with_messages(messages))
-        assert not analyzer.closed
+    for by in (size // 2, size // 4):
+        analyzer = play.analyzer()
+        analyzer.document(LATER)
+        with pytest.raises(DataError, match="out of range"):
+            analyzer.receive(resigned(good, messages=moved(by)))
+        assert analyzer.round.round == 0
         assert not analyzer.outcomes
-    for clients in (public.quorum - 1, SMALL + 1):
-        with pytest.raises((ArgumentError, DataError)):
-            ShuffleAnalyzer(public).receive(with_messages(good.messages, clients))
-
-
-def test_a_share_that_moves_the_sum_by_little_is_not_noticed(played):
-    """A known limit: one who knows the packing moves the sum by anything that honest clients could have sent."""
-    public, _, batches = played
-    good = msgspec.msgpack.decode(delivery_of(public, 0, batches), type=Delivery)
-    moved = int.from_bytes(good.messages[0]) + 1000
-    moved %= 1 << (8 * public.stages[0].pack_bytes)
-    forged = [moved.to_bytes(public.stages[0].pack_bytes), *good.messages[1:]]
-    honest, cheated = ShuffleAnalyzer(public), ShuffleAnalyzer(public)
-    honest.receive(msgspec.msgpack.encode(good))
-    cheated.receive(msgspec.msgpack.encode(msgspec.structs.replace(good, messages=forged)))
-    difference = cheated.closed[0].numbers - honest.closed[0].numbers
+    # a known limit: one who knows the packing moves the sum by anything that honest clients could have sent
+    honest, cheated = play.analyzer(), play.analyzer()
+    for analyzer, delivery in ((honest, good), (cheated, resigned(good, messages=moved(1000)))):
+        analyzer.document(LATER)
+        analyzer.receive(delivery)
+    difference = cheated._rounds.closed[0].numbers - honest._rounds.closed[0].numbers
     assert difference.tolist() == [1000, 0]
 
 
-def test_lost_late_and_forged_counts_cost_little():
-    """Each message is one count: what is lost or made up moves the counts by as many."""
-    private, key = new_key()
-    public = collection("two", key=key)
-    asked = ShuffleAnalyzer(public, private).round
-    batches = batches_for(public, asked)
-    good = msgspec.msgpack.decode(delivery_of(public, 0, batches), type=Delivery)
-    digest = digest_of(document(public))
-    late = seal([bytes(4)], key, digest, 1)  # sealed for another round
-    unknown = seal([(1 << 31).to_bytes(4)], key, digest, 0)  # a bucket that there is not
-    longer = seal([bytes(5)], key, digest, 0)
-    forged = [*good.messages[5:], *late, *unknown, *longer, b"noise"]
-    one, other = ShuffleAnalyzer(public, private), ShuffleAnalyzer(public, private)
-    one.receive(msgspec.msgpack.encode(good))
-    other.receive(msgspec.msgpack.encode(msgspec.structs.replace(good, messages=forged)))
-    assert np.abs(one.closed[0].numbers - other.closed[0].numbers).sum() == 5
-    assert other.outcomes["rejected"] == 3
-    for changes in ({"round": 1}, {"version": 2}, {"collection": bytes(32)}):
-        with pytest.raises(DataError, match="not a delivery of the open round"):
-            ShuffleAnalyzer(public, private).receive(msgspec.msgpack.encode(msgspec.structs.replace(good, **changes)))
-    with pytest.raises(DataError, match="malformed"):
-        ShuffleAnalyzer(public, private).receive(b"?")
+def test_silent_and_colluding_clients_have_shares_of_their_own():
+    """The calculation: with a quorum that answers, and all that may collude among them, honest noise is enough.
 
-
-def test_silent_and_colluding_clients_share_one_allowance():
-    """The calculation: with a quorum that answers, and all that need not be honest among them, honest noise is enough.
-
-    One tenth of the clients stays away, another tenth tells what it sent; what the rest adds is what was planned. If
-    more than that collude, the same rounds cost more than was promised.
+    If more than that collude, the same rounds cost more than was promised.
     """
     budget = ApproxDp(1, 1e-9)
-    plan = calibrated("mean", 10_000, 4, budget, Fraction(4, 5))
-    silent_ones = plan.users - plan.quorum
-    colluding = plan.quorum - plan.honest
-    assert silent_ones == colluding == 1000
+    terms = invitation(d=4, budget=budget, silent=Fraction(1, 10), colluding=Fraction(1, 5))
+    public = collection_for(terms, msgspec.msgpack.encode(roll_for(terms, 10_000)))
+    assert (public.quorum, public.cheats, public.honest) == (9000, 2000, 7000)
 
     def cost(honest_left):
         thinner = [
-            msgspec.structs.replace(stage, blanket=math.floor(stage.blanket * honest_left / plan.honest))
+            msgspec.structs.replace(stage, blanket=math.floor(stage.blanket * honest_left / public.honest))
             if isinstance(stage, Counters)
-            else msgspec.structs.replace(stage, variance=math.floor(stage.variance * honest_left / plan.honest))
-            for stage in plan.stages
+            else msgspec.structs.replace(stage, variance=math.floor(stage.variance * honest_left / public.honest))
+            for stage in public.stages
         ]
         return total_cost(thinner, 4, honest_left, budget).epsilon
 
-    assert cost(plan.users - silent_ones - colluding) <= 1
-    assert cost(math.floor((plan.users - silent_ones - colluding) * 0.95)) > 1
+    assert cost(public.quorum - public.cheats) <= 1
+    assert cost(math.floor((public.quorum - public.cheats) * 0.95)) > 1
+
+
+@pytest.mark.parametrize("users", [1, 20, 119, 120, 997, 10**6])
+@pytest.mark.parametrize(
+    ("silent", "colluding"), [("1/10", "1/10"), ("1/3", "1/3"), ("0", "0"), ("7/10", "0"), ("1/7", "2/9")]
+)
+def test_whoever_is_left_is_at_least_as_many_as_noise_is_calibrated_to(users, silent, colluding):
+    public = msgspec.structs.replace(collection(), users=users, silent=silent, colluding=colluding)
+    assert public.quorum - public.cheats >= public.honest >= users * (1 - Fraction(silent) - Fraction(colluding)) - 1
 
 
 # --- three processes ---------------------------------------------------------------------------------------------
 
 
-def test_clients_shuffler_and_analyzer_run_as_three_processes():
+def test_clients_shuffler_and_analyzer_run_as_three_processes(tmp_path):
     """They exchange bytes only; the analyzer here never sees a row, and messages are sealed to its key."""
     users = 60
-    private, key = new_key()
-    public = collection(users=users, key=key)
-    analyzer = ShuffleAnalyzer(public, private)
+    keys, (identity, public_identity) = AnalyzerKeys.new(), new_identity()
+    later = int(time.time()) + 3600
+    times = {"closes": later, "expires": later}
+    invited = invite(keys, public_identity, name="ab" * 8, d=2, reach=40.0, budget=BUDGET, **times)
     command = [sys.executable, "-m", "tests.support.shuffle_roles"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with (
-        subprocess.Popen([*command, "clients", str(users)], **pipes) as clients,
-        subprocess.Popen([*command, "shuffler"], **pipes) as shuffler,
+        subprocess.Popen([*command, "clients", str(users), keys.public, str(tmp_path)], **pipes) as clients,
+        subprocess.Popen([*command, "shuffler", keys.public, identity.hex(), str(tmp_path)], **pipes) as shuffler,
     ):
         for role in (clients, shuffler):
-            write(role.stdin, document(public))
+            write(role.stdin, invited)
+        for _ in range(users):
+            write(shuffler.stdin, read(clients.stdout))
+        write(shuffler.stdin, b"")
+        public = collection_for(invited, read(shuffler.stdout), few_rounds=True)
+        analyzer = ShuffleAnalyzer(public, keys)
+        for role in (clients, shuffler):
+            write(role.stdin, analyzer.published)
         while not analyzer.done:
-            write(clients.stdin, analyzer.document())
+            asked = analyzer.document(later)
+            write(shuffler.stdin, asked)
+            write(clients.stdin, asked)
             for _ in range(users):
                 write(shuffler.stdin, read(clients.stdout))
             write(shuffler.stdin, b"")
@@ -729,50 +965,9 @@ def test_clients_shuffler_and_analyzer_run_as_three_processes():
     assert clients.returncode == shuffler.returncode == 0
     release = analyzer.release()
     assert release.epsilon(1e-6) <= 8
-    stage, asked = public.stages[0], analyzer.asked[0]
+    stage, asked = public.stages[0], analyzer._rounds.asked[0]
     whole = simulation.lattice_numpy.on_grid(rows_for(users), public.step, public.reach, [])
     exact = simulation.whole_vectors(stage, asked, whole).sum(axis=0)
     noise = math.sqrt(stage.variance * users / public.honest)
-    assert np.abs(analyzer.closed[0].numbers - exact).max() < 8 * noise < 2 ** (stage.bits - 4)
+    assert np.abs(analyzer._rounds.closed[0].numbers - exact).max() < 8 * noise < 2 ** (stage.bits - 4)
     assert analyzer.outcomes["rejected"] == 0
-
-
-# --- vectors -----------------------------------------------------------------------------------------------------
-
-
-class WrittenCoins:
-    """Coins that were written down."""
-
-    def __init__(self, poissons, numbers):
-        self._poissons, self._numbers = iter(poissons), {step: list(map(int, n)) for step, n in numbers.items()}
-
-    def poissons(self, _step, _mean, count):
-        return list(itertools.islice(self._poissons, count))
-
-    def below(self, step, _limit, count):
-        assert len(self._numbers.get(step, [])) == count
-        return self._numbers.get(step, [])
-
-
-def test_vectors_on_disk():
-    """What other implementations must send and refuse; numbers are written down beside them."""
-    vectors = json.loads(VECTORS.read_text())
-    assert len(vectors["answers"]) >= 6
-    for answer in vectors["answers"]:
-        public = msgspec.convert(answer["collection"], Collection)
-        asked = msgspec.convert(answer["round"], Round)
-        stage = check_round(public, asked)
-        coins = WrittenCoins(answer["poissons"], answer["numbers"])
-        sent = encoder.messages(public, stage, asked, answer["user"], answer["row"], coins)
-        digest = digest_of(document(public))
-        assert digest.hex() == answer["digest"]
-        batch = Batch(1, digest, asked.round, answer["user"].to_bytes(8), sent)
-        assert msgspec.msgpack.encode(batch).hex() == answer["batch"]
-    shuffler = Shuffler(document(msgspec.convert(vectors["batches"]["collection"], Collection)), 0)
-    for batch in vectors["batches"]["received"]:
-        outcome, reason = shuffler.receive(bytes.fromhex(batch["batch"]))
-        assert f"{outcome}: {reason}".rstrip(": ") == batch["outcome"]
-    sealed = vectors["sealed"]
-    digest = bytes.fromhex(sealed["digest"])
-    opened = unseal([bytes.fromhex(sealed["envelope"])], bytes.fromhex(sealed["private"]), digest, sealed["round"])
-    assert opened == [bytes.fromhex(sealed["message"])]

@@ -18,9 +18,9 @@ from dpmean.trust.local.protocol import setup_for
 from dpmean.trust.local.randomizers import SCALE_BITS, Budget, vector_variance
 from dpmean.trust.local.schema import TICKET, Task
 from dpmean.trust.local.simulation import Fleet
-from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer, collection_for
 from dpmean.trust.shuffle.costs import stage_costs
 from dpmean.trust.shuffle.design import design
+from dpmean.trust.shuffle.progress import Rounds, played_collection
 from dpmean.trust.shuffle.simulation import Crowd
 
 CLIENTS = 1000
@@ -76,12 +76,12 @@ def _shuffle(rounds: str, make_noise: MakeNoise) -> Target:
     pair, budget = Pair.around(circle(300)), ApproxDp(6, Fraction(1, 10**5))
     users = len(pair.sides[0])
     plan = design(users, 2, budget, Fraction(1), few_rounds=rounds == "few")
-    collection = collection_for(plan, COINS.digest(), FAR)
+    collection = played_collection(plan, COINS.digest(), FAR)
     claim = compose(stage_costs(plan.stages, 2, users, budget.delta))
 
     def score(run: int, neighbour: bool) -> float:
         crowd = Crowd(pair.sides[neighbour], make_noise(2 * run + neighbour), totals=True)
-        return pair.odds_of_mean(crowd.play(ShuffleAnalyzer(collection)), users)
+        return pair.odds_of_mean(crowd.play(Rounds(collection)), users)
 
     return Target(score, claim, whole=True)
 

@@ -11,8 +11,9 @@ from dpmean.audit.attacks.noise import repeatable
 from dpmean.audit.attacks.target import MakeNoise, Target
 from dpmean.privacy.budgets import PureDp
 from dpmean.trust.devices.hashing import body_size
+from dpmean.trust.devices.signatures import VERSION
 from dpmean.trust.local.randomizers import Budget, half_space, lies
-from dpmean.trust.local.schema import TICKETS, VERSION, Question, Task, write_budget
+from dpmean.trust.local.schema import TICKETS, Question, Task, write_budget
 from dpmean.trust.local.simulation import Fleet
 from dpmean.trust.shuffle.costs import stage_costs
 from dpmean.trust.shuffle.schema import Collection, Counters, Round, Stage, Sums
@@ -21,7 +22,8 @@ from dpmean.trust.shuffle.simulation import Crowd
 
 def local_step(question: Question, budget: Budget, make_noise: MakeNoise = repeatable) -> Target:
     """Attack the single answer of a device whose row is at one end of the bound or at the other."""
-    asked = {"version": VERSION, "name": "0" * 16, "round": 0, "tickets": (0, TICKETS), "d": 1, "step": -20}
+    bound = {"version": VERSION, "collection": "0" * 64, "name": "0" * 16, "closes": 0}
+    asked = {**bound, "round": 0, "tickets": (0, TICKETS), "d": 1, "step": -20}
     place = {
         "reach": 1 << 20,
         "centre": [0],
@@ -50,12 +52,11 @@ def shuffle_step(stage: Stage, make_noise: MakeNoise = repeatable) -> Target:
     All messages are made and mixed; the attack uses their sums.
     """
     users = 30
-    collection = Collection(
-        1, "0" * 16, users, users, users, 1, -20, 1 << 20, "epsilon 1 delta 1/100", "mean", (stage,)
-    )
+    terms = (VERSION, "0" * 16, 1, -20, 1 << 20, "epsilon 1 delta 1/100", "0", "0")
+    collection = Collection(*terms, users, "mean", (stage,))
     counters = isinstance(stage, Counters)
     cells = {"lows": [0], "widths": [1], "gaps": [1 << 19]} if counters else {"radius": 1 << 20}
-    asked = msgspec.convert({"version": 1, "name": "0" * 16, "round": 0, **cells}, Round)
+    asked = msgspec.convert({"version": VERSION, "collection": "0" * 64, "round": 0, **cells}, Round)
     (claim,) = stage_costs((stage,), 1, users, Fraction(1, 100))
 
     def score(run: int, neighbour: bool) -> float:

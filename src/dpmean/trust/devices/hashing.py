@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmean.queries.queries import Ints
-from dpmean.trust.local.schema import LEVEL, PATTERN, VERSION, Message, Task
+from dpmean.trust.devices.signatures import VERSION, digest_of
+from dpmean.trust.local.schema import LEVEL, PATTERN, Message, Task
 
 Lines = NDArray[np.uint8]
 """Messages of equal length, one a line."""
@@ -40,7 +41,7 @@ def body_size(task: Task) -> int:
 
 def header(task: Task) -> tuple[Lines, int, int]:
     """Return the bytes before the body, with a user of 0, and where the user's number and the body start."""
-    empty = Message(VERSION, bytes.fromhex(task.name), task.round, bytes(8), bytes(body_size(task)))
+    empty = Message(VERSION, digest_of(msgspec.json.encode(task)), bytes(8), bytes(body_size(task)))
     whole = msgspec.msgpack.encode(empty)
     body_at = len(whole) - body_size(task)
     user_at = body_at - 8 - (2 if body_size(task) < 256 else 3 if body_size(task) < 65536 else 5)

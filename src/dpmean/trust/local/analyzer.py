@@ -20,9 +20,10 @@ from dpmean.privacy.receipts import Receipt
 from dpmean.queries.queries import Ints
 from dpmean.release.estimate import Estimate
 from dpmean.trust.devices.hashing import Lines, body_size, hashed_all, header
+from dpmean.trust.devices.signatures import VERSION, digest_of, fault_of, identity_of, publish
 from dpmean.trust.local.protocol import Protocol, Setup
-from dpmean.trust.local.schema import TICKET, VERSION, Message, Outcome, Task
-from dpmean.trust.local.tally import add_answers, empty_tally, read_answers
+from dpmean.trust.local.schema import TICKET, Message, Outcome, Task
+from dpmean.trust.local.tally import DIGEST, add_answers, digests, empty_tally, read_answers
 
 
 @final
@@ -31,38 +32,64 @@ class LocalAnalyzer:
 
     ``estimate`` is the ``Estimate`` once all rounds are closed, and None before.
 
+    ``published`` is the setup as everybody reads it; it is empty if the collection is only played in one process.
+
     Args:
         setup: What everybody knows, as ``setup_for`` returns it.
+        identity: The private key that signs documents, as ``new_identity`` returns it; its public key is in the setup.
 
     """
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, identity: bytes = b"") -> None:
+        if setup.analyzer and identity_of(identity) != setup.analyzer:
+            raise ArgumentError("the public key of this identity is not the analyzer of the setup: give its own key")
         self.setup = setup
+        self.published = publish(identity, "setup", msgspec.json.encode(setup)) if setup.analyzer else b""
         protocol = Protocol(setup)
         self.budget, self.step = protocol.budget, protocol.step
         self.outcomes: Counter[str] = Counter()
         self.answered = np.zeros(setup.users, dtype=np.bool_)
         self.closed: list[Ints] = []
+        self._answers = np.zeros((setup.users, DIGEST), dtype=np.uint8)  # the start of the digest of each answer
+        self._over: set[bytes] = set()
+        self._identity = identity
         self.estimate: Estimate | None = None
         self._protocol = protocol.play()
         self._open(next(self._protocol))
-
-    # --- rounds and messages ---------------------------------------------------------------------------------
 
     @property
     def done(self) -> bool:
         """Whether there is an estimate."""
         return self.estimate is not None
 
-    def document(self) -> bytes:
-        """Return the open task as devices read it."""
+    def document(self, closes: int) -> bytes:
+        """Return the open task as devices read it; the same one until the round is closed.
+
+        Args:
+            closes: Until when devices may answer, in seconds since 1970.
+
+        """
         if self.done:
             raise ArgumentError("this collection is complete: there is nothing left to ask")
-        return msgspec.json.encode(self.task)
+        if not self.setup.analyzer:
+            raise ArgumentError("this collection can only be played in one process: give setup_for the analyzer's key")
+        if not 0 < closes < 1 << 40:
+            raise ArgumentError(f"closes must be a time in seconds since 1970, got {closes}")
+        if self.task.closes not in (0, closes):
+            raise ArgumentError(
+                f"this task has been published: it closes at {self.task.closes}, and not at {closes}. Devices that "
+                "have answered would answer no other one"
+            )
+        if not self.task.closes:
+            self._publish(msgspec.structs.replace(self.task, closes=closes))
+        return publish(self._identity, "task", msgspec.json.encode(self.task))
 
     def _open(self, task: Task) -> None:
-        self.task = task
+        self._publish(task)
         self.tally = empty_tally(task)
+
+    def _publish(self, task: Task) -> None:
+        self.task, self._digest = task, digest_of(msgspec.json.encode(task))
 
     def close(self) -> None:
         """End the open round; who has not answered by now is not heard."""
@@ -71,6 +98,7 @@ class LocalAnalyzer:
         if self.task.question == "vector" and not self.tally[0]:
             raise ArgumentError("nobody has answered the last round: there is no mean yet")
         self.closed.append(self.tally.copy())
+        self._over.add(self._digest)
         try:
             self._open(self._protocol.send(self.tally))
         except StopIteration as end:
@@ -106,13 +134,11 @@ class LocalAnalyzer:
         try:
             read = msgspec.msgpack.decode(message, type=Message)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return Outcome.REJECTED, "malformed"
+            return Outcome.REJECTED, fault_of(message)
         if read.version != VERSION:
             return Outcome.REJECTED, "another version"
-        if read.name != bytes.fromhex(self.setup.name):
-            return Outcome.REJECTED, "another task"
-        if read.round != self.task.round:
-            return Outcome.REJECTED, "a closed round" if read.round < self.task.round else "a future round"
+        if read.task != self._digest:
+            return Outcome.REJECTED, "a closed round" if read.task in self._over else "another task"
         user = int.from_bytes(read.user)
         if len(read.user) != 8 or user >= self.setup.users:
             return Outcome.REJECTED, "an unknown user"
@@ -157,50 +183,61 @@ class LocalAnalyzer:
         accepted = np.zeros(len(users), dtype=np.bool_)
         accepted[usable[np.unique(users[usable], return_index=True)[1]]] = True  # the first of each user
         accepted &= ~self.answered[users]
+        found = digests(users, bodies)
+        self.answered[users[accepted]] = True
+        self._answers[users[accepted]] = found[accepted]
+        same = np.all(self._answers[users] == found, axis=1)
         reasons: list[tuple[Outcome, str]] = []
         for k in np.flatnonzero(~accepted):
             if not invited[k]:
                 reasons.append((Outcome.REJECTED, "a user who was not asked"))
             elif not legal[k]:
                 reasons.append((Outcome.REJECTED, "an impossible answer"))
-            else:
+            elif same[k]:
                 reasons.append((Outcome.DUPLICATE, ""))
-        self.answered[users[accepted]] = True
+            else:
+                reasons.append((Outcome.CONFLICT, "another answer of the same user"))
         add_answers(self.tally, task, users[accepted], values[accepted])
         return accepted, reasons
 
-    # --- what survives ---------------------------------------------------------------------------------------
-
     def save(self) -> bytes:
-        """Return everything that must survive; ``resume`` goes on from there."""
+        """Return everything that must survive, but for the private key; ``resume`` goes on from there."""
         state = {
             "version": VERSION,
             "setup": self.setup,
             "closed": [[list(tally.shape), tally.tobytes()] for tally in self.closed],
             "open": self.tally.tobytes(),
+            "closes": self.task.closes,
+            "over": sorted(self._over),
             "answered": np.packbits(self.answered).tobytes(),
+            "answers": self._answers[self.answered].tobytes(),
             "outcomes": dict(self.outcomes),
         }
         return msgspec.msgpack.encode(state)
 
     @staticmethod
-    def resume(saved: bytes) -> LocalAnalyzer:
+    def resume(saved: bytes, identity: bytes = b"") -> LocalAnalyzer:
         """Go on where ``save`` was called.
 
         Args:
             saved: What ``save`` returned.
+            identity: The private key that signs documents.
 
         """
         try:
             state = msgspec.msgpack.decode(saved)
             if state["version"] != VERSION:
                 raise ValueError(f"it is of version {state['version']}")
-            analyzer = LocalAnalyzer(msgspec.convert(state["setup"], Setup))
+            analyzer = LocalAnalyzer(msgspec.convert(state["setup"], Setup), identity)
             bits = np.unpackbits(np.frombuffer(state["answered"], dtype=np.uint8), count=analyzer.setup.users)
             analyzer.answered = bits.astype(np.bool_)
+            answers = np.frombuffer(state["answers"], dtype=np.uint8).reshape(-1, DIGEST)
+            analyzer._answers[analyzer.answered] = answers
             for size, tally in state["closed"]:
                 analyzer.tally = np.frombuffer(tally, dtype=np.int64).reshape(size).copy()
                 analyzer.close()
+            analyzer._publish(msgspec.structs.replace(analyzer.task, closes=msgspec.convert(state["closes"], int)))
+            analyzer._over = set(msgspec.convert(state["over"], list[bytes]))
             analyzer.tally = np.frombuffer(state["open"], dtype=np.int64).reshape(analyzer.tally.shape).copy()
             analyzer.outcomes = Counter(state["outcomes"])
         except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError, ValueError) as error:

@@ -17,6 +17,7 @@ from dpmean.queries.queries import Ints
 from dpmean.release.estimate import Estimate
 from dpmean.trust.devices.hashing import hashed_all
 from dpmean.trust.devices.search import WeighedSearch, farthest, halved, ladder_up_to, shares_from_tree
+from dpmean.trust.devices.signatures import VERSION, check_identity, digest_of
 from dpmean.trust.local.division import LADDER_BITS, LINE_BITS, TREE_BITS, divide
 from dpmean.trust.local.randomizers import (
     MOST_COLUMNS,
@@ -28,7 +29,7 @@ from dpmean.trust.local.randomizers import (
     unit_variance,
     vector_variance,
 )
-from dpmean.trust.local.schema import TICKET, TICKETS, VERSION, Question, Task, read_budget, write_budget
+from dpmean.trust.local.schema import TICKET, TICKETS, Question, Task, read_budget, write_budget
 
 _GRID_BITS = 24
 _PER_OCTAVE = 10
@@ -38,24 +39,31 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What everybody knows before the first round: public, like all tasks that follow from it.
 
     Attributes:
+        version: The version of the schema.
         name: The name of the collection: 16 hexadecimal digits, drawn at random, as ``secrets.token_hex(8)`` gives.
         users: The number of users. They are numbered from 0.
         d: The number of columns of a row.
         reach: A bound on the l2 norm of every row.
         budget: What one user spends, as ``"rho 1/2"`` or ``"epsilon 1"``.
         few_rounds: Whether to ask in 3 rounds.
+        analyzer: The public key by which devices know the analyzer (Ed25519), hexadecimal; empty if the collection is
+            only played in one process.
 
     """
 
+    version: int
     name: str
     users: int
     d: int
     reach: float
     budget: str
     few_rounds: bool = False
+    analyzer: str = ""
 
 
-def setup_for(name: str, users: int, d: int, reach: float, budget: Budget, *, few_rounds: bool) -> Setup:
+def setup_for(
+    name: str, users: int, d: int, reach: float, budget: Budget, *, few_rounds: bool, analyzer: str = ""
+) -> Setup:
     """Return what everybody knows before a collection in the local model.
 
     Args:
@@ -65,8 +73,12 @@ def setup_for(name: str, users: int, d: int, reach: float, budget: Budget, *, fe
         reach: A bound on the l2 norm of every row.
         budget: What one user spends: ``Zcdp`` or ``PureDp``.
         few_rounds: Whether to ask in 3 rounds. With False it takes 33 rounds, and is more accurate.
+        analyzer: The public key of the analyzer, as ``new_identity`` returns it. Without one, the collection can only
+            be played in one process: devices answer signed tasks.
 
     """
+    if analyzer:
+        check_identity(analyzer, "analyzer")
     if len(name) != 16 or any(letter not in "0123456789abcdef" for letter in name):
         raise ArgumentError(f"a name has 16 hexadecimal digits, got {name!r}")
     if not 1 <= users < 1 << 40:
@@ -75,7 +87,7 @@ def setup_for(name: str, users: int, d: int, reach: float, budget: Budget, *, fe
         raise ArgumentError(f"the local model takes from 1 to {MOST_COLUMNS} columns, got {d}")
     if not 2.0**-500 <= reach <= 2.0**500:
         raise ArgumentError(f"reach must lie between 2^-500 and 2^500, got {reach}")
-    return Setup(name, users, d, reach, write_budget(budget), few_rounds)
+    return Setup(VERSION, name, users, d, reach, write_budget(budget), few_rounds, analyzer)
 
 
 @final
@@ -84,6 +96,7 @@ class Protocol:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
+        self._digest = digest_of(msgspec.json.encode(setup)).hex()
         self.budget = read_budget(setup.budget)
         self._lie = lies(self.budget)
         self.step = math.frexp(setup.reach)[1] - _GRID_BITS
@@ -151,7 +164,8 @@ class Protocol:
     def _task(self, question: Question, first: int, last: int, **more: object) -> Task:
         setup, number = self.setup, self._number
         self._number += 1
-        common = {"version": VERSION, "name": setup.name, "round": number, "budget": setup.budget}
+        bound = {"version": VERSION, "collection": self._digest, "name": setup.name, "closes": 0}
+        common = {**bound, "round": number, "budget": setup.budget}
         place = {"d": setup.d, "step": self.step, "reach": self._reach, "tickets": (first, last)}
         return msgspec.convert({**common, **place, "question": question, **more}, Task)
 

@@ -1,25 +1,23 @@
-"""What travels between devices and the analyzer: public tasks one way, messages the other. Version 1.
+"""What travels between devices and the analyzer: public documents one way, messages the other. Version 2.
 
-A *task* is a document (JSON) that everybody may read. It asks one question of some of the users: those whose ticket, a
-public hash of the user's number, falls into the task's range. A *message* is a MessagePack array
-``[1, task name, round, user, body]``, with the name and the user's number as 8 bytes each (big endian).
-Bodies have a length that depends on the task alone: one byte, 0 or 1, for a bit; 8 bytes (big endian,
-signed) per column for a vector.
+A *setup* and its *tasks* are signed documents (``trust/devices/signatures.py``) that everybody may read. A task asks
+one question of some of the users: those whose ticket, a public hash of the user's number, falls into its range. A
+*message* is a MessagePack array ``[2, digest, user, body]``: the digest (32 bytes) is that of the task, so that nobody
+can show different tasks to different users; the user's number has 8 bytes (big endian). Bodies have a length that
+depends on the task alone: one byte, 0 or 1, for a bit; 8 bytes (big endian, signed) per column for a vector.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 from fractions import Fraction
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 
 from dpmean.errors import ArgumentError
 from dpmean.privacy.budgets import PureDp, Zcdp
-from dpmean.trust.local.randomizers import MOST_COLUMNS
 
-VERSION = 1
 Question = Literal["median", "radius", "median tree", "radius tree", "vector"]
 TICKETS = 1 << 32
 LARGEST = 1 << 40
@@ -31,16 +29,12 @@ TICKET, COORDINATE, LEVEL, PATTERN = range(4)
 """What a public hash of a user's number is used for."""
 
 
-MOST_BYTES = 1 << 20
-"""Of a document that a device or a shuffler reads; its work with any other grows with the number of these."""
-Document = TypeVar("Document")
-
-
 class Outcome(StrEnum):
     """What became of a message, or of a batch of them."""
 
     ACCEPTED = "accepted"
     DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
     REJECTED = "rejected"
 
 
@@ -49,7 +43,9 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         version: of this schema.
+        collection: the digest of the setup, hexadecimal.
         name: of the whole collection, 16 hexadecimal digits; its rounds have the same name.
+        closes: until when answers are taken, in seconds since 1970.
         round: the number of this round, from 0 on.
         question: which one.
         tickets: the users whose ticket is at least the first and below the second number are asked.
@@ -69,7 +65,9 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     version: int
+    collection: str
     name: str
+    closes: int
     round: int
     question: Question
     tickets: tuple[int, int]
@@ -90,22 +88,9 @@ class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     """One answer."""
 
     version: int
-    name: bytes
-    round: int
+    task: bytes
     user: bytes
     body: bytes
-
-
-def read_document(document: bytes, kind: type[Document], name: str) -> Document:
-    """Read a public document (JSON), as the bytes that were published."""
-    if not isinstance(document, bytes):
-        raise ArgumentError(f"this is not a {name}: it must be bytes as they were published, got {type(document)}")
-    if len(document) > MOST_BYTES:
-        raise ArgumentError(f"this is not a {name}: it has {len(document)} bytes, and {MOST_BYTES} are the limit")
-    try:
-        return msgspec.json.decode(document, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"this is not a {name}: {error}") from None
 
 
 def read_budget(text: str) -> Zcdp | PureDp:
@@ -138,33 +123,3 @@ def hashed(name: str, user: int, purpose: int) -> int:
 def is_asked(task: Task, user: int) -> bool:
     """Return whether a task asks this user."""
     return task.tickets[0] <= hashed(task.name, user, TICKET) >> 32 < task.tickets[1]
-
-
-def check_form(task: Task) -> None:
-    """Refuse a task whose parts do not fit together, or whose numbers are beyond what answers can hold."""
-    trees, medians = task.question.endswith("tree"), task.question.startswith("median")
-    width = len(task.signs)
-    points = len(task.thresholds)
-    numbers = [*task.thresholds, *task.centre, task.reach, task.radius]
-    wrong = {
-        "name": len(task.name) != 16 or any(letter not in "0123456789abcdef" for letter in task.name),
-        "round": not 0 <= task.round < 128,
-        "tickets": not 0 <= task.tickets[0] <= task.tickets[1] <= TICKETS,
-        "d": not 1 <= task.d <= MOST_COLUMNS,
-        "step": not -1000 <= task.step <= 900,
-        "reach": task.reach < 1,
-        "radius": task.question == "vector" and task.radius < 1,
-        "centre": len(task.centre) != (0 if medians else task.d),
-        "signs": medians
-        and (width < task.d or width & (width - 1) != 0 or any(sign not in (-1, 1) for sign in task.signs)),
-        "thresholds": points != (0 if task.question == "vector" else width if medians else 1) and not trees,
-        "cells": trees
-        and (points < 1 or points & (points + 1) != 0 or list(task.thresholds) != sorted(task.thresholds)),
-        "numbers": any(abs(number) > LARGEST for number in numbers),
-        "lie": not (task.lie.isdecimal() and len(task.lie) <= 20),
-        "outside": not (task.outside.isdecimal() and len(task.outside) <= 20),
-        "threshold": not 0 <= task.threshold < 100,
-    }
-    for name, is_wrong in wrong.items():
-        if is_wrong:
-            raise ArgumentError(f"this is not a task: its {name} cannot be right")

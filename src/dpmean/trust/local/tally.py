@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from dpmean.privacy.budgets import PureDp
 from dpmean.queries.queries import Ints
 from dpmean.trust.devices.hashing import Lines, hashed_all, tree_places
+from dpmean.trust.devices.signatures import digest_of
 from dpmean.trust.local.randomizers import SCALE_BITS, Budget, vector_variance
 from dpmean.trust.local.schema import COORDINATE, Task
 
+DIGEST = 16
+"""Bytes that are kept of the digest of each answer: enough to tell a duplicate from a conflict."""
 _GAUSSIAN_REACH = 12  # standard deviations that honest noise does not exceed in the life of the universe
 
 
@@ -52,3 +55,11 @@ def add_answers(tally: Ints, task: Task, users: Ints, values: Ints) -> None:
         np.add.at(tally, (line, values[:, 0]), 1)
         return
     np.add.at(tally, (line, tree_places(task, users), values[:, 0]), 1)
+
+
+def digests(users: Ints, bodies: Lines) -> Lines:
+    """Return the start of the digest of each answer."""
+    whole = b"".join(
+        digest_of(user.to_bytes(8) + body.tobytes())[:DIGEST] for user, body in zip(users.tolist(), bodies, strict=True)
+    )
+    return np.frombuffer(whole, dtype=np.uint8).reshape(-1, DIGEST)

@@ -1,12 +1,7 @@
-"""The analyzer of the shuffle model: asks in rounds, sees shuffled messages only, and decodes counts and sums.
-
-The protocol is a generator that yields rounds and is sent tallies, as in the local model; what must survive a crash is
-the collection and the tallies of closed rounds.
-"""
+"""The analyzer of the shuffle model: asks in rounds, sees shuffled messages only, and decodes counts and sums."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import final
@@ -14,59 +9,23 @@ from typing import final
 import msgspec
 import numpy as np
 
-from dpmean.enums import Trust
 from dpmean.errors import ArgumentError, DataError
-from dpmean.privacy.neighbours import Neighbours
-from dpmean.queries.queries import Ints
 from dpmean.release.estimate import Estimate
 from dpmean.release.release import Release
-from dpmean.release.settings import CollectionSettings, NormBound, Settings
-from dpmean.trust.shuffle.checks import check_collection
-from dpmean.trust.shuffle.decoder import decoded
-from dpmean.trust.shuffle.design import Design
-from dpmean.trust.shuffle.protocol import Protocol, Result, Tally
-from dpmean.trust.shuffle.receipts import receipts_of
-from dpmean.trust.shuffle.schema import (
+from dpmean.release.settings import CollectionSettings
+from dpmean.trust.devices.signatures import (
     VERSION,
-    Collection,
-    Delivery,
-    Round,
     digest_of,
-    read_budget,
-    write_budget,
+    publish,
 )
-from dpmean.trust.shuffle.seal import marks_of, public_of, unseal
-from dpmean.trust.shuffle.sizes import traffic_of
-from dpmean.version import __version__
-
-_GRID_BITS = 28
-
-
-def collection_for(design: Design, name: str, reach: float, key: str = "") -> Collection:
-    """Return the public document of a collection in the shuffle model.
-
-    Args:
-        design: The rounds, as ``design`` returns them.
-        name: The name of the collection: 16 hexadecimal digits, drawn at random, as ``secrets.token_hex(8)`` gives.
-        reach: A bound on the l2 norm of every row.
-        key: The public key of the analyzer, as ``new_key`` returns it. By default messages are not sealed.
-
-    """
-    step = math.frexp(reach)[1] - _GRID_BITS
-    return Collection(
-        version=VERSION,
-        name=name,
-        users=design.users,
-        honest=design.honest,
-        quorum=design.quorum,
-        d=design.d,
-        step=step,
-        reach=math.ceil(math.ldexp(reach, -step)) + math.isqrt(design.d) + 1,  # rounding is forgiven
-        budget=write_budget(design.budget),
-        variant=design.variant,
-        stages=design.stages,
-        key=key,
-    )
+from dpmean.trust.shuffle.checks import check_invited
+from dpmean.trust.shuffle.decoder import decoded
+from dpmean.trust.shuffle.delivery import check_readable, read_delivery
+from dpmean.trust.shuffle.invitation import AnalyzerKeys
+from dpmean.trust.shuffle.invitation import collection_for as collection_for  # its place in version 0.1.0
+from dpmean.trust.shuffle.progress import Rounds
+from dpmean.trust.shuffle.schema import Collection, End, Extension, Invitation, Round
+from dpmean.trust.shuffle.seal import marks_of, unseal
 
 
 @final
@@ -77,43 +36,129 @@ class ShuffleAnalyzer:
 
     Args:
         collection: The collection, as ``collection_for`` returns it.
-        private: The private key of the analyzer, if messages are sealed.
+        keys: The keys of the analyzer, those that it invited with.
 
     """
 
-    def __init__(self, collection: Collection, private: bytes = b"") -> None:
-        check_collection(collection)
-        if collection.key and public_of(private) != collection.key:
-            raise ArgumentError(
-                "this private key does not open what is sealed for the collection: give the one it was made with"
-            )
-        self.collection = collection
-        self.published = msgspec.json.encode(collection)
-        self._digest = digest_of(self.published)
+    def __init__(self, collection: Collection, keys: AnalyzerKeys) -> None:
+        if collection.analyzer != keys.public or collection.key != keys.key:
+            raise ArgumentError("these keys are not those of the collection: give the ones that it was made with")
+        invitation = _invitation(collection)
+        check_invited(collection, invitation, digest_of(msgspec.json.encode(invitation)))
+        self._rounds = Rounds(collection)
+        self._keys = keys
+        self._ended = False
         self.outcomes: Counter[str] = Counter()
-        self.asked: list[Round] = []
-        self.closed: list[Tally] = []
-        self.estimate: Estimate | None = None
-        self._private = private
-        self._protocol = Protocol(collection).play()
-        self.round = next(self._protocol)
-
-    def _estimate(self, found: Result) -> Estimate:
-        unit = math.ldexp(1.0, self.collection.step)
-        return Estimate(
-            mean=found.mean * unit,
-            noise_std=found.std * unit,
-            centre=found.centre * unit,
-            radius=found.radius * unit,
-            receipts=receipts_of(self.collection, self.asked, self.closed),
-        )
+        self.published = publish(keys.identity, "collection", msgspec.json.encode(collection))
 
     # --- rounds and messages -----------------------------------------------------------------------------------
 
     @property
+    def collection(self) -> Collection:
+        """The collection."""
+        return self._rounds.collection
+
+    @property
+    def round(self) -> Round:
+        """The open round."""
+        return self._rounds.round
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The estimate, when all rounds are closed."""
+        return self._rounds.estimate
+
+    @property
     def done(self) -> bool:
         """Whether there is an estimate."""
-        return self.estimate is not None
+        return self._rounds.done
+
+    def document(self, closes: int) -> bytes:
+        """Return the open round as clients read it; the same one until the round is closed.
+
+        Args:
+            closes: Until when the round takes answers, in seconds since 1970.
+
+        """
+        self._check_open()
+        asked = self._rounds.round
+        if not 0 < closes <= self.collection.expires:
+            raise ArgumentError(
+                f"closes must be a time in seconds since 1970, before the collection expires at "
+                f"{self.collection.expires}, got {closes}"
+            )
+        if asked.closes not in (0, closes):
+            raise ArgumentError(
+                f"this round has been published: it closes at {asked.closes}, and not at {closes}. Clients that have "
+                "answered would answer no other one: extend it"
+            )
+        self._rounds.round = msgspec.structs.replace(asked, closes=closes)
+        return publish(self._keys.identity, "round", msgspec.json.encode(self._rounds.round))
+
+    def extend(self, closes: int) -> bytes:
+        """Return a document that lets the open round take answers until another time.
+
+        Clients that have answered do nothing.
+
+        Args:
+            closes: Until when the round takes answers, in seconds since 1970.
+
+        """
+        self._check_published()
+        if not 0 < closes <= self.collection.expires:
+            raise ArgumentError(f"the collection expires at {self.collection.expires}: closes cannot be {closes}")
+        extension = Extension(VERSION, self._digest.hex(), closes)
+        return publish(self._keys.identity, "extension", msgspec.json.encode(extension))
+
+    def end(self) -> bytes:
+        """End the collection, with or without a result, and return a document that tells clients.
+
+        Nothing more can be asked. A client gets back what it has reserved for rounds that it has not answered.
+        """
+        self._ended = True
+        end = End(VERSION, self._rounds.digest.hex())
+        return publish(self._keys.identity, "end", msgspec.json.encode(end))
+
+    def receive(self, delivery: bytes) -> None:
+        """Take in what the shuffler hands on, and close the round; refuse what is not that, or cannot be decoded.
+
+        Args:
+            delivery: What ``Shuffler.hand_on`` returned.
+
+        """
+        self._check_published()
+        c, digest = self.collection, self._digest
+        stage = c.stages[self.round.round]
+        read = read_delivery(delivery, c, digest, stage)
+        if len(marks_of(read.messages)) < 2 * len(read.messages):
+            raise DataError(
+                "two envelopes of this delivery have one key or tag: a batch was copied, and the shuffler let it "
+                "pass. Nothing was opened; start the collection anew, with a shuffler that refuses copies"
+            )
+        messages = unseal(read.messages, self._keys.opening, digest)
+        legal = [message for message in messages if message is not None and len(message) == stage.size]
+        check_readable(len(messages) - len(legal), c, stage)
+        lines = np.frombuffer(b"".join(legal), dtype=np.uint8).reshape(-1, stage.size)
+        self._rounds.close(read.clients, decoded(c, stage, lines, read.clients))
+        self.outcomes["accepted"] += len(legal)
+        self.outcomes["rejected"] += len(messages) - len(legal)
+
+    @property
+    def _digest(self) -> bytes:
+        return digest_of(msgspec.json.encode(self.round))
+
+    def _check_open(self) -> None:
+        if self.done:
+            raise ArgumentError("this collection is complete: there is nothing left to ask")
+        if self._ended:
+            raise ArgumentError("this collection was ended: invite to another one")
+
+    def _check_published(self) -> None:
+        self._check_open()
+        if not self.round.closes:
+            raise ArgumentError(f"round {self.round.round} has not been published: call document first")
+
+    # --- the result --------------------------------------------------------------------------------------------
 
     def release(
         self, *, coins: str | None = None, columns: str | Sequence[str] | None = None, note: str = ""
@@ -127,122 +172,53 @@ class ShuffleAnalyzer:
             note: What went wrong on the way, as far as others may know.
 
         """
-        if self.estimate is None:
-            raise ArgumentError(f"the collection is not complete: round {self.round.round} is open")
-        c, found = self.collection, self.estimate
-        names = (columns,) if isinstance(columns, str) else columns
-        return Release(
-            mean=found.mean,
-            noise_std=np.full(c.d, found.noise_std),
-            centre=found.centre,
-            radius=found.radius,
-            receipts=found.receipts,
-            n=self.closed[-1].clients,
-            d=c.d,
-            method="shifted",
-            trust=Trust.SHUFFLE,
-            neighbours=Neighbours.REPLACE_ONE,
-            seeded=False,
-            settings=Settings(
-                bound=NormBound(math.ldexp(c.reach, c.step)),
-                step=math.ldexp(1.0, c.step),
-                coins=coins,
-                collection=self.traffic(),
-                columns=None if names is None else tuple(names),
-                delta=float(read_budget(c.budget).delta),
-                version=__version__,
-                note=note,
-            ),
-        )
+        return self._rounds.release(coins, columns, note)
 
     def traffic(self) -> CollectionSettings:
         """Return what a release says about a collection."""
-        return traffic_of(self.collection, self.closed[-1].clients)
-
-    def document(self) -> bytes:
-        """Return the open round as clients read it."""
-        if self.done:
-            raise ArgumentError("this collection is complete: there is nothing left to ask")
-        return msgspec.json.encode(self.round)
-
-    def receive(self, delivery: bytes) -> None:
-        """Take in what the shuffler hands on, and close the round; refuse what is not that, or cannot be decoded.
-
-        Args:
-            delivery: What ``Shuffler.hand_on`` returned.
-
-        """
-        c = self.collection
-        try:
-            read = msgspec.msgpack.decode(delivery, type=Delivery)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise DataError("this is not a delivery: it is malformed") from None
-        if self.done or read.version != VERSION or read.collection != self._digest or read.round != self.round.round:
-            raise DataError("this is not a delivery of the open round")
-        stage = c.stages[self.round.round]
-        messages: list[bytes | None] = list(read.messages)
-        if c.key:
-            if len(marks_of(read.messages)) < 2 * len(read.messages):
-                raise DataError(
-                    "two envelopes of this delivery have one key or tag: a batch was copied, and the shuffler let it "
-                    "pass. Nothing was opened; start the collection anew, with a shuffler that refuses copies"
-                )
-            messages = unseal(read.messages, self._private, self._digest, read.round)
-        legal = [message for message in messages if message is not None and len(message) == stage.size]
-        lines = np.frombuffer(b"".join(legal), dtype=np.uint8).reshape(-1, stage.size)
-        self.close(read.clients, decoded(c, stage, lines, read.clients))
-        self.outcomes["accepted"] += len(legal)
-        self.outcomes["rejected"] += len(messages) - len(legal)
-
-    def close(self, clients: int, numbers: Ints) -> None:
-        """End the open round with what it told.
-
-        Args:
-            clients: The number of clients that were heard.
-            numbers: Counts by bucket, or the numbers of a sum.
-
-        """
-        c = self.collection
-        if self.done:
-            raise ArgumentError("this collection is complete")
-        if not c.quorum <= clients <= c.users:
-            raise ArgumentError(f"{clients} clients were heard, and {c.quorum} of {c.users} are needed")
-        tally = Tally(clients, numbers)
-        self.closed.append(tally)
-        self.asked.append(self.round)
-        try:
-            self.round = self._protocol.send(tally)
-        except StopIteration as end:
-            self.estimate = self._estimate(end.value)
+        return self._rounds.traffic()
 
     # --- what survives -----------------------------------------------------------------------------------------
 
     def save(self) -> bytes:
-        """Return everything that must survive, but for the private key; ``resume`` goes on from there."""
-        closed = [[tally.clients, tally.numbers.tolist()] for tally in self.closed]
-        state = {"version": VERSION, "collection": self.collection, "closed": closed, "outcomes": dict(self.outcomes)}
-        return msgspec.msgpack.encode(state)
+        """Return everything that must survive, but for the private keys; ``resume`` goes on from there."""
+        rounds = self._rounds
+        closed = [
+            [asked.closes, tally.clients, tally.numbers.tolist()]
+            for asked, tally in zip(rounds.asked, rounds.closed, strict=True)
+        ]
+        facts = {"closes": self.round.closes, "ended": self._ended, "outcomes": dict(self.outcomes)}
+        return msgspec.msgpack.encode({"version": VERSION, "collection": self.collection, "closed": closed, **facts})
 
     @staticmethod
-    def resume(saved: bytes, private: bytes = b"") -> ShuffleAnalyzer:
+    def resume(saved: bytes, keys: AnalyzerKeys) -> ShuffleAnalyzer:
         """Go on where ``save`` was called.
 
         Args:
             saved: What ``save`` returned.
-            private: The private key of the analyzer, if messages are sealed.
+            keys: The keys of the analyzer.
 
         """
         try:
             state = msgspec.msgpack.decode(saved)
             if state["version"] != VERSION:
                 raise ValueError(f"it is of version {state['version']}")
-            analyzer = ShuffleAnalyzer(msgspec.convert(state["collection"], Collection), private)
-            for clients, numbers in state["closed"]:
-                analyzer.close(clients, np.array(numbers, dtype=np.int64))
+            analyzer = ShuffleAnalyzer(msgspec.convert(state["collection"], Collection), keys)
+            rounds = analyzer._rounds
+            for closes, clients, numbers in [*state["closed"], (state["closes"], None, None)]:
+                rounds.round = msgspec.structs.replace(rounds.round, closes=msgspec.convert(closes, int))
+                if clients is not None:
+                    rounds.close(clients, np.array(numbers, dtype=np.int64))
+            analyzer._ended = msgspec.convert(state["ended"], bool)
             analyzer.outcomes.update(state["outcomes"])
         except (msgspec.MsgspecError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise ArgumentError(f"this is not a saved analyzer: {error}") from None
         return analyzer
+
+
+def _invitation(collection: Collection) -> Invitation:
+    """Return the invitation that a collection contains."""
+    return Invitation(**{name: getattr(collection, name) for name in Invitation.__struct_fields__})
 
 
 Analyzer = ShuffleAnalyzer

@@ -1,21 +1,20 @@
-"""Which collections and rounds are refused: parts that do not fit together, numbers beyond what messages can hold.
-
-And those that would keep a client busy: how much work a collection is follows from its public numbers, and a client
-looks at these before it computes anything. Limits of work are beyond what ``design`` chooses.
-"""
+"""Which invitations, collections and rounds are refused: parts that do not fit, numbers that messages cannot hold."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from dpmean.errors import ArgumentError
-from dpmean.noise.poisson import LARGEST_PIECE
+from dpmean.trust.devices.signatures import VERSION, bytes_of, is_signed, read_content, read_signed
 from dpmean.trust.local.randomizers import MOST_COLUMNS
-from dpmean.trust.shuffle.schema import LARGEST, VERSION, Collection, Counters, Round, Stage, Sums, read_budget
-from dpmean.trust.shuffle.sizes import bytes_sent, messages_sent
+from dpmean.trust.shuffle.amounts import read_budget, read_share
+from dpmean.trust.shuffle.messages import Roll
+from dpmean.trust.shuffle.schema import LARGEST, Collection, Counters, Extension, Invitation, Round, Stage, Sums
 
+LEAST_HONEST = Fraction(3, 10)
+"""The smallest share of users that noise is calibrated to."""
 MOST_USERS, MOST_ROUNDS, MOST_SHARES = 1 << 40, 32, 4096
 MOST_CELLS, MOST_LEVELS, MOST_BUCKETS, MOST_BLANKET = 1 << 16, 16, 1 << 31, 1 << 30
 MOST_MESSAGES = 1 << 20
@@ -23,15 +22,8 @@ MOST_MESSAGES = 1 << 20
 _Limit = tuple[str, int, int, int]
 """A name, a value, the lowest and the highest that it may be."""
 SMALLEST_DELTA = Fraction(1, 10**30)
-WORK = {
-    "messages": 1 << 16,
-    "bytes": 1 << 23,
-    "Poisson draws": 1 << 21,
-    "messages on average in a bucket": 1 << 27,
-    "kinds of counters": 4,
-}
-"""How much of what a client may have to do in all rounds together: seal, send, draw; and to compute what it costs."""
-
+LATEST = 1 << 40
+"""No time may be later, in seconds since 1970."""
 _PRIME = (1 << 255) - 19
 _LOW_ORDER = {
     0,
@@ -43,86 +35,108 @@ _LOW_ORDER = {
 """The points of X25519 whose order divides 8: what is sealed to them, anybody can open (RFC 7748, section 6.1)."""
 
 
-def check_collection(collection: Collection) -> None:
-    """Refuse a collection whose parts do not fit together, or whose numbers are beyond what messages can hold."""
-    c = collection
-    _check_limits(_limits(c))
-    if len(c.name) != 16 or any(letter not in "0123456789abcdef" for letter in c.name):
-        raise ArgumentError("this is not a collection: its name must be 16 hexadecimal digits")
-    if c.key and not _is_key(c.key):
-        raise ArgumentError("this is not a collection: its key is not a public key of X25519 that hides what is sealed")
-    for number, stage in enumerate(c.stages):
-        limits = _limits_of_counters(stage, c) if isinstance(stage, Counters) else _limits_of_sums(stage, c)
-        _check_limits(limits, f" in round {number}")
-    delta = read_budget(c.budget).delta
-    if delta < SMALLEST_DELTA:
+def check_invitation(invitation: Invitation) -> None:
+    """Refuse an invitation whose parts do not fit together, or that names a key that is none."""
+    _check_terms(invitation, "an invitation")
+    for whose, public in (("analyzer", invitation.analyzer), ("shuffler", invitation.shuffler)):
+        if len(public) != 64 or not _is_hexadecimal(public):
+            raise ArgumentError(
+                f"this is not an invitation: the public key of its {whose} must be 64 hexadecimal digits"
+            )
+    if not _is_key(invitation.key):
         raise ArgumentError(
-            f"this is not a collection: delta must be at least {float(SMALLEST_DELTA):g}, got {float(delta):g}"
+            "this is not an invitation: its key is not a public key of X25519 that hides what is sealed"
+        )
+    if not 0 < invitation.closes <= invitation.expires:
+        raise ArgumentError(
+            "this is not an invitation: clients check in until closes, and that is not after expires, got "
+            f"{invitation.closes} and {invitation.expires}"
         )
 
 
-def _check_limits(limits: Iterable[_Limit], where: str = "") -> None:
-    for name, value, lowest, highest in limits:
+def check_collection(collection: Collection) -> None:
+    """Refuse a collection whose parts do not fit together, or whose numbers are beyond what messages can hold."""
+    c = collection
+    _check_terms(c, "a collection")
+    _check_limits(
+        [
+            ("users", c.users, 1, MOST_USERS),
+            ("number of honest users", c.honest, 1, c.users),
+            ("number of rounds", len(c.stages), 1, MOST_ROUNDS),
+        ]
+    )
+    for number, stage in enumerate(c.stages):
+        limits = _limits_of_counters(stage, c) if isinstance(stage, Counters) else _limits_of_sums(stage, c)
+        _check_limits(limits, f" in round {number}")
+
+
+def check_invited(collection: Collection, invitation: Invitation, digest: bytes) -> None:
+    """Refuse a collection that is not what its clients were invited to, or whose users the shuffler has not counted."""
+    for name in invitation.__struct_fields__:
+        if getattr(collection, name) != getattr(invitation, name):
+            raise ArgumentError(f"this collection is not what clients were invited to: its {name} differs")
+    if collection.invitation != digest.hex():
+        raise ArgumentError("this collection belongs to another invitation")
+    if not is_counted(Roll(VERSION, digest, collection.users, bytes_of(collection.roll)), invitation.shuffler):
+        raise ArgumentError(
+            f"the shuffler has not signed that {collection.users} users have checked in: the analyzer may have made "
+            "up users to hide among"
+        )
+
+
+def is_counted(roll: Roll, shuffler: str) -> bool:
+    """Return whether a roll was signed by a shuffler."""
+    return is_signed(shuffler, "roll", rolled(roll.invitation, roll.users), roll.signature)
+
+
+def rolled(invitation: bytes, users: int) -> bytes:
+    """Return what a shuffler signs when it has counted the users who checked in."""
+    return invitation + users.to_bytes(8)
+
+
+def _check_terms(terms: Invitation | Collection, name: str) -> None:
+    """Check what an invitation and a collection have in common."""
+    limits = [
+        ("version", terms.version, VERSION, VERSION),
+        ("number of columns", terms.d, 1, MOST_COLUMNS),
+        ("step", terms.step, -1000, 900),
+        ("reach", terms.reach, 1, LARGEST),
+        ("closes", terms.closes, 0, LATEST),
+        ("expires", terms.expires, 0, LATEST),
+    ]
+    _check_limits(limits, name=name)
+    if len(terms.name) != 16 or not _is_hexadecimal(terms.name):
+        raise ArgumentError(f"this is not {name}: its name must be 16 hexadecimal digits")
+    honest = 1 - read_share(terms.silent) - read_share(terms.colluding)
+    if honest < LEAST_HONEST:
+        raise ArgumentError(
+            f"{terms.silent} of the users may be silent and {terms.colluding} collude: at least "
+            f"{float(LEAST_HONEST):.0%} must be left who are honest and answer, and {float(honest):.0%} are"
+        )
+    delta = read_budget(terms.budget).delta
+    if delta < SMALLEST_DELTA:
+        raise ArgumentError(
+            f"this is not {name}: delta must be at least {float(SMALLEST_DELTA):g}, got {float(delta):g}"
+        )
+
+
+def _check_limits(limits: Iterable[_Limit], where: str = "", name: str = "a collection") -> None:
+    for number, value, lowest, highest in limits:
         if not lowest <= value <= highest:
             span = f"{lowest}" if lowest == highest else f"{lowest} to {highest}"
-            raise ArgumentError(f"this is not a collection: {name}{where} must be {span}, got {value}")
+            raise ArgumentError(f"this is not {name}: {number}{where} must be {span}, got {value}")
 
 
-def _limits(c: Collection) -> Iterator[_Limit]:
-    yield "version", c.version, VERSION, VERSION
-    yield "users", c.users, 1, MOST_USERS
-    yield "honest", c.honest, 1, c.users
-    yield "quorum", c.quorum, c.users - (c.users - c.honest) // 2, c.users
-    yield "number of columns", c.d, 1, MOST_COLUMNS
-    yield "step", c.step, -1000, 900
-    yield "reach", c.reach, 1, LARGEST
-    yield "number of rounds", len(c.stages), 1, MOST_ROUNDS
+def _is_hexadecimal(text: str) -> bool:
+    return not set(text) - set("0123456789abcdef")
 
 
 def _is_key(key: str) -> bool:
     """Return whether a text is a public key that hides something: a point in its only encoding, not of low order."""
-    if len(key) != 64 or any(letter not in "0123456789abcdef" for letter in key):
+    if len(key) != 64 or not _is_hexadecimal(key):
         return False
     point = int.from_bytes(bytes.fromhex(key), "little")
     return point < _PRIME and point not in _LOW_ORDER
-
-
-def check_work(collection: Collection) -> None:
-    """Refuse a collection that would keep a client busy for longer than any that is designed here."""
-    reason = too_much(collection.stages, collection.d, collection.honest)
-    if reason:
-        raise ArgumentError(
-            f"this collection is too much work for a client: {reason}. Ask for fewer columns, cells or rounds, invite "
-            "more users, or allow a larger epsilon"
-        )
-
-
-def too_much(stages: Sequence[Stage], d: int, honest: int) -> str:
-    """Return which part of a client's work is beyond its limit, with both numbers; nothing if none is."""
-    return "; ".join(
-        f"{math.ceil(number)} {name}, and {WORK[name]} are the limit"
-        for name, number in work_of(stages, d, honest).items()
-        if number > WORK[name]
-    )
-
-
-def work_of(stages: Sequence[Stage], d: int, honest: int) -> dict[str, float]:
-    """Return how much of each kind of work the rounds of a collection are for one client, on average."""
-    counters = [stage for stage in stages if isinstance(stage, Counters)]
-    return {
-        "messages": sum(messages_sent(stage, honest) for stage in stages),
-        "bytes": sum(bytes_sent(stage, honest, sealed=True) for stage in stages),
-        "Poisson draws": sum(_draws(stage, d, honest) for stage in stages),
-        "messages on average in a bucket": max((stage.blanket for stage in counters), default=0),
-        "kinds of counters": len({(stage.blanket, len(stage.levels)) for stage in counters}),
-    }
-
-
-def _draws(stage: Stage, d: int, honest: int) -> int:
-    """Return how many Poisson numbers a client draws in a round; large means are cut into pieces."""
-    if isinstance(stage, Counters):
-        return 1 + stage.buckets * stage.blanket // (honest * LARGEST_PIECE)
-    return 2 * d * (1 + stage.variance // (2 * honest * LARGEST_PIECE))
 
 
 def _limits_of_counters(stage: Counters, c: Collection) -> Iterator[_Limit]:
@@ -148,16 +162,17 @@ def _limits_of_sums(stage: Sums, c: Collection) -> Iterator[_Limit]:
     yield "shares", stage.shares, 2, MOST_SHARES
 
 
-def check_round(collection: Collection, asked: Round) -> Stage:
+def check_round(collection: Collection, digest: bytes, asked: Round) -> Stage:
     """Refuse a round that does not belong to a collection, or does not fit it; return what it asks."""
     c = collection
-    if asked.version != VERSION or asked.name != c.name or not 0 <= asked.round < len(c.stages):
+    if asked.version != VERSION or asked.collection != digest.hex() or not 0 <= asked.round < len(c.stages):
         raise ArgumentError("this round does not belong to the collection")
     stage = c.stages[asked.round]
     counters = isinstance(stage, Counters)
     lines, cells = (stage.lines, stage.cells) if isinstance(stage, Counters) else (0, 1)
     numbers = [*asked.lows, *asked.widths, *asked.gaps, *asked.centre, asked.radius]
     wrong = {
+        "closes": not 0 <= asked.closes <= LATEST,
         "centre": len(asked.centre) not in (0, c.d),
         "lows": len(asked.lows) != lines,
         "widths": len(asked.widths) != lines or any(width < 1 for width in asked.widths),
@@ -169,3 +184,11 @@ def check_round(collection: Collection, asked: Round) -> Stage:
         if is_wrong:
             raise ArgumentError(f"this is not a round of the collection: its {name} cannot be right")
     return stage
+
+
+def read_extension(extension: bytes, analyzer: str, asked: bytes) -> int:
+    """Return until when a round takes answers; refuse an extension of another round."""
+    read = read_content(read_signed(extension, "extension", analyzer), Extension, "extension")
+    if read.round != asked.hex() or not 0 <= read.closes <= LATEST:
+        raise ArgumentError("this extension belongs to another round")
+    return read.closes

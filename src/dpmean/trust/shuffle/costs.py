@@ -5,13 +5,14 @@ Clients compute this before they take part, so it needs no array library. See do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from dpmean.errors import ArgumentError, OverspendError
 from dpmean.privacy.budgets import ApproxDp
 from dpmean.privacy.renyi import Renyi, compose, poisson_counts, security_of, skellam_sum
-from dpmean.trust.shuffle.schema import Collection, Counters, Stage, read_budget
+from dpmean.trust.shuffle.amounts import read_budget
+from dpmean.trust.shuffle.schema import Collection, Counters, Stage
 
 OUTSIDE = Fraction(1, 20)
 """The part of delta that is set aside for outcomes below the floors of counts, and as much again for split sums."""
@@ -37,11 +38,9 @@ def total_cost(stages: Sequence[Stage], d: int, honest: int, budget: ApproxDp) -
     return ApproxDp(compose(stage_costs(stages, d, honest, budget.delta)).epsilon(budget.delta), budget.delta)
 
 
-def check_cost(collection: Collection, budget: ApproxDp) -> ApproxDp:
-    """Return what a collection costs; refuse one that costs more than it says, or says more than its client allows."""
+def check_cost(collection: Collection) -> ApproxDp:
+    """Return what a collection costs a client; refuse one that costs more than it says."""
     said = read_budget(collection.budget)
-    if said.epsilon > budget.epsilon or said.delta > budget.delta:
-        raise OverspendError(f"the collection would cost {said}, and this client allows {budget}")
     try:
         cost = total_cost(collection.stages, collection.d, collection.honest, said)
     except ArgumentError as error:
@@ -49,3 +48,10 @@ def check_cost(collection: Collection, budget: ApproxDp) -> ApproxDp:
     if cost.epsilon > said.epsilon:
         raise OverspendError(f"the collection would cost {cost}, more than the {said} that it says")
     return cost
+
+
+def cost_of_rounds(collection: Collection, rounds: Iterable[int]) -> ApproxDp:
+    """Return what some rounds of a collection cost, the others being left out."""
+    delta = read_budget(collection.budget).delta
+    costs = stage_costs(collection.stages, collection.d, collection.honest, delta)
+    return ApproxDp(compose(costs[number] for number in sorted(set(rounds))).epsilon(delta), delta)

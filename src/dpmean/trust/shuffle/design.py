@@ -12,7 +12,7 @@ from dpmean.errors import ArgumentError
 from dpmean.numerics.error_quantiles import length_quantile
 from dpmean.privacy.budgets import ApproxDp
 from dpmean.privacy.conversions import zcdp_that_implies
-from dpmean.trust.shuffle.checks import too_much
+from dpmean.privacy.renyi import check_honest
 from dpmean.trust.shuffle.costs import OUTSIDE, total_cost
 from dpmean.trust.shuffle.encoder import twice_inner
 from dpmean.trust.shuffle.schema import Counters, Stage, Sums, Variant
@@ -27,6 +27,7 @@ from dpmean.trust.shuffle.stages import (
     per_octave,
     stages_worth,
 )
+from dpmean.trust.shuffle.work import too_much
 
 VARIANTS: tuple[Variant, ...] = ("mean", "twice", "two", "tree", "binary")
 """How the centre is found: a coarse mean; a second one, of rows clipped around the first; or medians: in two rounds of
@@ -63,11 +64,6 @@ class Design:
     budget: ApproxDp
     stages: tuple[Stage, ...]
     rho: float
-
-    @property
-    def quorum(self) -> int:
-        """How many must take part: one half of those that need not be honest may stay away."""
-        return self.users - (self.users - self.honest) // 2
 
     @property
     def messages(self) -> float:
@@ -174,7 +170,8 @@ def design(users: int, d: int, budget: ApproxDp, honest: Fraction, *, few_rounds
         users: The number of clients that are invited.
         d: The number of columns of a row.
         budget: What all rounds together may cost a client.
-        honest: The share of clients that take part and tell nobody what they sent.
+        honest: The share of clients that take part and tell nobody what they sent: one minus the silent and the
+            colluding ones, at least 3/10.
         few_rounds: Whether to ask in 3 rounds. By default there are as many as serve best, 3 to 16.
 
     """
@@ -197,6 +194,7 @@ def chosen(every: list[Design]) -> Design:
 def calibrated(variant: Variant, users: int, d: int, budget: ApproxDp, honest: Fraction) -> Design:
     """Return the rounds of a variant with as little noise as the budget allows."""
     trusted = honest_users(users, honest)
+    check_honest(trusted)
     rho = float(zcdp_that_implies(ApproxDp(budget.epsilon, budget.delta * (1 - 2 * OUTSIDE))).rho)
     enough = None
     low, high = 0.0, math.inf

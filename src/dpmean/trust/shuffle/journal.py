@@ -1,4 +1,4 @@
-"""The journal of a shuffled round: what was accepted, entry after entry, and a file of its own that says it is closed.
+"""The journal of a shuffler: what was accepted, entry after entry, and a file of its own that says it is closed.
 
 Two deliveries that differ by one batch give that batch away, so no damage may open a closed round again, or change what
 it hands on. A journal is a title and entries: a length, a digest of it, the content, and a *link*, the digest of all
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from hashlib import blake2b
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
@@ -27,8 +27,8 @@ from typing import Any, BinaryIO, final
 from dpmean.errors import ArgumentError, DataError
 from dpmean.ledger.atomic_file import sync
 
-_TITLE, _OLD_TITLE = b"dpmean shuffle journal 2 ", b"dpmean shuffle journal 1 "
-_CLOSED_TITLE = b"dpmean shuffle round closed 2 "
+_TITLE, _OLD_TITLES = b"dpmean shuffle journal 3 ", (b"dpmean shuffle journal 1 ", b"dpmean shuffle journal 2 ")
+_CLOSED_TITLE = b"dpmean shuffle round closed 3 "
 _CLOSED = b"closed"
 _LENGTH, _CHECK, _LINK = 8, 16, 32
 _HEAD = _LENGTH + _CHECK
@@ -36,12 +36,12 @@ _HEAD = _LENGTH + _CHECK
 
 @final
 class Journal:
-    """One round's journal, open for writing by one shuffler; ``entries`` reads what it held, once."""
+    """A journal, of a round or of check-ins, open for writing by one shuffler; ``entries`` reads what it held, once."""
 
-    def __init__(self, path: Path, round_id: bytes) -> None:
+    def __init__(self, path: Path, identifier: bytes) -> None:
         locks = _find_locks()
         path = path.resolve()  # both files stay where they are, whatever the working directory or a link becomes
-        self._path, self._title = path, _TITLE + round_id
+        self._path, self._title = path, _TITLE + identifier
         self._marker = path.with_name(path.name + ".closed")
         self._link = _digest(_LINK, self._title)
         new = not path.exists()
@@ -106,10 +106,10 @@ class Journal:
             return len(found)
         if self._title.startswith(found):
             return 0
-        if found[_HEAD:].startswith(_OLD_TITLE):
+        if found.startswith(_OLD_TITLES) or found[_HEAD:].startswith(_OLD_TITLES):
             raise DataError(
-                f"{self._path} was written by dpmean 0.1.0, whose journals do not show all damage: finish this round "
-                "with that version, or start the collection anew"
+                f"{self._path} was written by an older dpmean, in a format that is not read any more: finish this "
+                "round with that version, or start the collection anew"
             )
         kind = "the journal of this round" if found.startswith(_TITLE) else "a journal of a shuffler"
         raise DataError(
@@ -186,10 +186,10 @@ class Journal:
 
 def _digest(size: int, *parts: bytes) -> bytes:
     """Return a digest of parts whose lengths are known."""
-    whole = blake2b(digest_size=size)
+    whole = sha256()
     for part in parts:
         whole.update(part)
-    return whole.digest()
+    return whole.digest()[:size]
 
 
 def _find_locks() -> Any:

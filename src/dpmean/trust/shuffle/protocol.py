@@ -12,14 +12,13 @@ import numpy as np
 from dpmean.errors import ArgumentError
 from dpmean.numerics.rotation import hadamard
 from dpmean.queries.queries import Floats, Ints
-from dpmean.trust.devices.hashing import hashed_all
 from dpmean.trust.devices.search import WeighedSearch, farthest, ladder_up_to
-from dpmean.trust.local.schema import COORDINATE
+from dpmean.trust.devices.signatures import VERSION
 from dpmean.trust.shuffle import counters
 from dpmean.trust.shuffle.counters import Counts
 from dpmean.trust.shuffle.design import CLIP
 from dpmean.trust.shuffle.encoder import signs, twice_inner
-from dpmean.trust.shuffle.schema import VERSION, Collection, Counters, Round, Sums
+from dpmean.trust.shuffle.schema import Collection, Counters, Round, Sums
 from dpmean.trust.shuffle.stages import CELLS, HALVINGS, LINE_BITS, OCTAVES
 
 _Stage = TypeVar("_Stage", Counters, Sums)
@@ -47,7 +46,10 @@ class Result:
 
 @final
 class Protocol:
-    """Asks the rounds of one collection; each may depend on what earlier ones told."""
+    """Asks the rounds of one collection; each may depend on what earlier ones told.
+
+    The rounds name no collection yet, and no time until which they take answers.
+    """
 
     def __init__(self, collection: Collection) -> None:
         _check_kinds(collection)
@@ -161,10 +163,8 @@ class Protocol:
         return Counts(stage, tally.numbers, stage.blanket * tally.clients / self.collection.honest)
 
     def _half(self, tally: Tally) -> Floats:
-        """Half the clients of each line, as many as the public hash assigns to it and as a share were heard."""
-        c, lines = self.collection, len(self._signs)
-        assigned = (hashed_all(c.name, np.arange(c.users), COORDINATE) % np.uint64(lines)).astype(np.int64)
-        return np.bincount(assigned, minlength=lines).astype(np.float64) * (tally.clients / c.users / 2)
+        """Half the clients of each line: a public hash of their numbers assigns as many to each, about."""
+        return np.full(len(self._signs), tally.clients / len(self._signs) / 2)
 
     def _stage(self, kind: type[_Stage]) -> _Stage:
         stage = self.collection.stages[self._number]
@@ -182,7 +182,7 @@ class Protocol:
     ) -> Round:
         cells = (lows or [], widths or [], gaps or [])
         self._number += 1
-        return Round(VERSION, self.collection.name, self._number - 1, *cells, centre or [], radius)
+        return Round(VERSION, "", self._number - 1, 0, *cells, centre or [], radius)
 
 
 def _check_kinds(collection: Collection) -> None:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 
 from dpmean.privacy.receipts import Receipt
+from dpmean.trust.shuffle.amounts import read_budget
 from dpmean.trust.shuffle.costs import stage_costs
 from dpmean.trust.shuffle.protocol import Tally
-from dpmean.trust.shuffle.schema import Collection, Counters, Round, Stage, read_budget
+from dpmean.trust.shuffle.schema import Collection, Counters, Round, Stage
 
 
 def receipts_of(collection: Collection, asked_in: Sequence[Round], closed: Sequence[Tally]) -> tuple[Receipt, ...]:

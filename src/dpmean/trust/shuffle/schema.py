@@ -1,27 +1,27 @@
-"""What clients, shuffler and analyzer say to each other in the shuffle model. Version 1.
+"""What clients, shuffler and analyzer say to each other in the shuffle model. Version 2.
 
-A *collection* (JSON) is agreed on before anything is sent: who takes part, what may be spent, and for every round what
-is asked and how it is hidden. All that privacy rests on is in it. A *round* (JSON) adds what earlier rounds found:
-where cells lie, a centre, a radius. A client answers a round with a *batch*, a MessagePack array
-``[1, digest, round, user, messages]``: the digest (BLAKE2b, 32 bytes) is that of the collection as it was published, so
-that nobody can show different collections to different clients, or to the shuffler. Its messages have one length that
-depends on the round alone, and are sealed to the analyzer's key. The shuffler hands on a *delivery*,
-``[1, digest, round, clients, messages]``: the messages of all batches, in random order, and how many clients they came
-from.
+Documents are signed by the analyzer (``trust/devices/signatures.py``), and each names the one before by its digest. An
+*invitation* says what will be asked, who analyzes, who shuffles, and what it may cost. A client answers it with a
+*check-in*, a MessagePack array ``[2, digest, user]``, and the shuffler counts these: a *roll*,
+``[2, digest, users, signature]``. Now the number of users is known, and a *collection* adds for every round what is
+asked and how it is hidden. All that privacy rests on is in these two documents. A *round* adds what earlier rounds
+found: where cells lie, a centre, a radius. A client answers a round with a *batch*, ``[2, digest, user, messages]``.
+Its messages have one length that depends on the round alone, and are sealed to the analyzer's key, with the digest of
+the round in the context: whoever was shown another round or collection is not mixed in. The shuffler hands on a
+*delivery*, ``[2, digest, users, clients, signature, messages]``: the messages of all batches, in random order, and how
+many clients they came from. An *extension* moves the time until which a round takes answers, and an *end* says that
+nothing more will be asked.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from hashlib import blake2b
+import math
 from typing import Literal
 
 import msgspec
 
-from dpmean.errors import ArgumentError
-from dpmean.privacy.budgets import ApproxDp
+from dpmean.trust.shuffle.amounts import read_share
 
-VERSION = 1
 Variant = Literal["mean", "twice", "two", "tree", "binary"]
 LARGEST = 1 << 40
 """No length in a round may exceed this."""
@@ -105,38 +105,101 @@ class Sums(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sum"):
 Stage = Counters | Sums
 
 
-class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What everybody knows before the first round in the shuffle model. Lengths are multiples of ``2^step``.
+class Invitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a client knows before it checks in. Lengths are multiples of ``2^step``, times are in seconds since 1970.
 
     Attributes:
         version: The version of this schema.
         name: The name of the collection, 16 hexadecimal digits.
-        users: The number of clients that are invited. They are numbered from 0.
-        honest: The number of clients that must take part in every round and be honest, for the guarantee to hold.
-        quorum: The number of clients that must take part in a round before the shuffler hands it on: the honest ones,
-            and those that may take part and tell others what they sent.
         d: The number of columns of a row.
         step: The exponent of the unit of length.
         reach: The largest norm of a row.
         budget: What all rounds together may cost a client, as ``"epsilon 1 delta 1/1000000000"``.
-        variant: How the centre is found.
-        stages: The rounds.
-        key: The public key of the analyzer (X25519), hexadecimal. It is empty if messages are not sealed.
+        silent: The share of users that may stay away from a round, of those who have checked in, as ``"1/10"``.
+        colluding: The share of users that may tell others what they sent.
+        analyzer: The public key by which the analyzer signs (Ed25519), hexadecimal.
+        shuffler: The public key by which the shuffler signs.
+        key: The public key to which messages are sealed (X25519).
+        closes: Until when clients may check in.
+        expires: When the collection is over at the latest.
 
     """
 
     version: int
     name: str
-    users: int
-    honest: int
-    quorum: int
     d: int
     step: int
     reach: int
     budget: str
+    silent: str
+    colluding: str
+    analyzer: str
+    shuffler: str
+    key: str
+    closes: int
+    expires: int
+
+
+class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What everybody knows before the first round: the invitation, who has checked in, and how each round is hidden.
+
+    A collection that is only played in one process has no keys and no times.
+
+    Attributes:
+        version: The version of this schema.
+        name: The name of the collection, 16 hexadecimal digits.
+        d: The number of columns of a row.
+        step: The exponent of the unit of length.
+        reach: The largest norm of a row.
+        budget: What all rounds together may cost a client.
+        silent: The share of users that may stay away from a round.
+        colluding: The share of users that may tell others what they sent.
+        users: The number of users who have checked in.
+        variant: How the centre is found.
+        stages: The rounds.
+        analyzer: The public key by which the analyzer signs (Ed25519), hexadecimal.
+        shuffler: The public key by which the shuffler signs.
+        key: The public key to which messages are sealed (X25519).
+        closes: Until when clients could check in.
+        expires: When the collection is over at the latest.
+        invitation: The digest of the invitation, hexadecimal.
+        roll: The signature of the shuffler, that so many users have checked in, hexadecimal.
+
+    """
+
+    version: int
+    name: str
+    d: int
+    step: int
+    reach: int
+    budget: str
+    silent: str
+    colluding: str
+    users: int
     variant: Variant
     stages: tuple[Stage, ...]
+    analyzer: str = ""
+    shuffler: str = ""
     key: str = ""
+    closes: int = 0
+    expires: int = 0
+    invitation: str = ""
+    roll: str = ""
+
+    @property
+    def honest(self) -> int:
+        """How many clients answer in every round and are honest, at least: their noise alone is counted."""
+        return math.floor(self.users * (1 - read_share(self.silent) - read_share(self.colluding)))
+
+    @property
+    def quorum(self) -> int:
+        """How many clients must answer a round before the shuffler hands it on: all but the silent ones."""
+        return self.users - math.floor(self.users * read_share(self.silent))
+
+    @property
+    def cheats(self) -> int:
+        """How many clients may collude."""
+        return math.floor(self.users * read_share(self.colluding))
 
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -144,8 +207,9 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         version: of this schema.
-        name: of the collection.
+        collection: the digest of the collection, hexadecimal.
         round: its number.
+        closes: until when it takes answers.
         lows: where the cells of each line start (counters).
         widths: the unit of length of each line (counters).
         gaps: cell i ends ``gaps[i]`` such units above the start; the last one has no end (counters).
@@ -155,8 +219,9 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     version: int
-    name: str
+    collection: str
     round: int
+    closes: int = 0
     lows: list[int] = []
     widths: list[int] = []
     gaps: list[int] = []
@@ -164,43 +229,16 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     radius: int = 0
 
 
-class Delivery(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """All messages of a round, in random order."""
+class Extension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A round (its digest, hexadecimal) takes answers until another time."""
 
     version: int
-    collection: bytes
-    round: int
-    clients: int
-    messages: list[bytes]
+    round: str
+    closes: int
 
 
-class Batch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """All messages of one client in one round."""
+class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A collection (its digest, hexadecimal) is over: nothing more will be asked, whether there is a result or not."""
 
     version: int
-    collection: bytes
-    round: int
-    user: bytes
-    messages: list[bytes]
-
-
-def write_budget(budget: ApproxDp) -> str:
-    """Write a budget for a collection."""
-    return f"epsilon {budget.epsilon} delta {budget.delta}"
-
-
-def read_budget(text: str) -> ApproxDp:
-    """Read the budget of a collection."""
-    words = text.split(" ")
-    try:
-        short = len(text) <= 400 and not set("".join(words[1::2])) - set("0123456789/")  # 1e9000000 would take long
-        if len(words) == 4 and words[::2] == ["epsilon", "delta"] and short:
-            return ApproxDp(Fraction(words[1]), Fraction(words[3]))
-    except (ValueError, ZeroDivisionError):
-        pass
-    raise ArgumentError(f'a budget is written "epsilon 1 delta 1/1000000", got {text!r}')
-
-
-def digest_of(document: bytes) -> bytes:
-    """Return the digest of a collection as it was published."""
-    return blake2b(document, digest_size=32).digest()
+    collection: str

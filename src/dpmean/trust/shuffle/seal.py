@@ -1,4 +1,4 @@
-"""Envelopes for the analyzer's eyes only: HPKE (RFC 9180) with X25519, HKDF-SHA256 and ChaCha20-Poly1305.
+"""Envelopes for the analyzer's eyes only: HPKE (RFC 9180) with X25519, HKDF-SHA256 and AES-256-GCM.
 
 Every message has an envelope of its own, so that two of the same client have nothing in common. The shuffler sees
 lengths and numbers of messages, and both are the same whatever the rows are. Needs the extra ``shuffle``.
@@ -13,7 +13,7 @@ from dpmean.errors import ArgumentError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.hpke import Suite
 
-_PURPOSE = b"dpmean shuffle 1 "
+_PURPOSE = b"dpmean 2 envelope\n"
 _MARK = 16
 """Bytes of a key that tell it from all others (its last bit, which X25519 ignores, is not among them), and of a tag."""
 
@@ -23,7 +23,7 @@ def _suite() -> Suite:
         from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
     except ImportError:
         raise ArgumentError("sealing needs cryptography with HPKE: pip install 'dpmean[shuffle]'") from None
-    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
 def check_seal() -> None:
@@ -50,17 +50,17 @@ def public_of(private: bytes) -> str:
     )
 
 
-def seal(messages: list[bytes], key: str, digest: bytes, number: int) -> list[bytes]:
-    """Seal messages to a public key, for one round of one collection."""
+def seal(messages: list[bytes], key: str, digest: bytes) -> list[bytes]:
+    """Seal messages to a public key, for the round with some digest."""
     suite = _suite()
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
     public = X25519PublicKey.from_public_bytes(bytes.fromhex(key))
-    return [suite.encrypt(message, public, info=_context(digest, number)) for message in messages]
+    return [suite.encrypt(message, public, info=_PURPOSE + digest) for message in messages]
 
 
-def unseal(envelopes: list[bytes], private: bytes, digest: bytes, number: int) -> list[bytes | None]:
-    """Open envelopes; None stands for one that was not made for this key, round and collection."""
+def unseal(envelopes: list[bytes], private: bytes, digest: bytes) -> list[bytes | None]:
+    """Open envelopes; None stands for one that was not made for this key and round."""
     suite = _suite()
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -69,7 +69,7 @@ def unseal(envelopes: list[bytes], private: bytes, digest: bytes, number: int) -
     found: list[bytes | None] = []
     for envelope in envelopes:
         try:
-            found.append(suite.decrypt(envelope, key, info=_context(digest, number)))
+            found.append(suite.decrypt(envelope, key, info=_PURPOSE + digest))
         except (InvalidTag, ValueError):
             found.append(None)
     return found
@@ -78,7 +78,3 @@ def unseal(envelopes: list[bytes], private: bytes, digest: bytes, number: int) -
 def marks_of(envelopes: list[bytes]) -> set[bytes]:
     """Return the first bytes of keys, and the tags, of envelopes: both are fresh in every honest one."""
     return {mark for envelope in envelopes for mark in (envelope[:_MARK], b"t" + envelope[-_MARK:])}
-
-
-def _context(digest: bytes, number: int) -> bytes:
-    return _PURPOSE + digest + number.to_bytes(2)

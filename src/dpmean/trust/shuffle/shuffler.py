@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import threading
-from hashlib import blake2b
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import final
 
@@ -19,12 +20,17 @@ import msgspec
 
 from dpmean.errors import ArgumentError, DataError
 from dpmean.trust.devices.randomness import SystemCoins
-from dpmean.trust.local.schema import Outcome, read_document
-from dpmean.trust.shuffle.checks import check_collection, check_work
+from dpmean.trust.devices.signatures import VERSION, digest_of, fault_of, read_content, read_signed
+from dpmean.trust.local.schema import Outcome
+from dpmean.trust.shuffle.checks import check_collection, check_invited, check_round, read_extension
+from dpmean.trust.shuffle.delivery import signed_delivery
+from dpmean.trust.shuffle.enrollment import Enrollment
 from dpmean.trust.shuffle.journal import Journal
-from dpmean.trust.shuffle.schema import VERSION, Batch, Collection, Delivery, digest_of
+from dpmean.trust.shuffle.messages import Batch
+from dpmean.trust.shuffle.schema import Collection, Round
 from dpmean.trust.shuffle.seal import marks_of
 from dpmean.trust.shuffle.sizes import SEAL_BYTES, fewest_messages, most_messages
+from dpmean.trust.shuffle.work import check_work
 
 _UNSURE = "the journal could not be written, and may differ from what is in memory: start this shuffler again from it"
 _CLOSED = "this shuffler was closed: start another one from its journal"
@@ -39,36 +45,62 @@ class Shuffler:
 
     Args:
         collection: The collection, as the analyzer published it.
-        number: The number of the round.
+        asked: The round, as the analyzer published it.
+        enrollment: Who has checked in; it must be closed.
         journal: The file that survives a crash. Without one, a shuffler that dies must not be started again.
+        clock: What tells the time, in seconds since 1970.
 
     """
 
-    def __init__(self, collection: bytes, number: int, journal: Path | str | None = None) -> None:
-        self.collection = read_document(collection, Collection, "collection")
+    def __init__(
+        self,
+        collection: bytes,
+        asked: bytes,
+        enrollment: Enrollment,
+        journal: Path | str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        analyzer = enrollment.invitation.analyzer
+        content = read_signed(collection, "collection", analyzer)
+        self.collection = read_content(content, Collection, "collection")
         check_collection(self.collection)
+        check_invited(self.collection, enrollment.invitation, enrollment.digest)
         check_work(self.collection)
-        if not 0 <= number < len(self.collection.stages):
+        if not enrollment.closed or enrollment.users != self.collection.users:
             raise ArgumentError(
-                f"the collection has {len(self.collection.stages)} rounds, and none has number {number}"
+                f"the collection has {self.collection.users} users, and {enrollment.users} have checked in"
+                f"{'' if enrollment.closed else ' so far: close the enrollment'}"
             )
-        self.number = number
+        asked_content = read_signed(asked, "round", analyzer)
+        self.round = read_content(asked_content, Round, "round")
+        self._stage = check_round(self.collection, digest_of(content), self.round)
         self.closed = False
+        self.closes = self.round.closes
+        self._enrollment, self._clock = enrollment, clock
         self._stopped = ""  # why nothing is done any more
         self._process = os.getpid()  # a fork would share the lock of the journal
         self._alone = threading.RLock()  # one at a time: what is on disk is what is in memory
-        self._digest = digest_of(collection)
+        self._digest = digest_of(asked_content)
         self._digests: dict[int, bytes] = {}
         self._messages: list[bytes] = []
         self._marks: set[bytes] = set()
         self._journal: Journal | None = None
         if journal is not None:
-            self._journal = Journal(Path(journal), self._digest + number.to_bytes(2))
+            self._journal = Journal(Path(journal), self._digest)
             try:
                 self._replay(self._journal)
             except BaseException:
                 self.close()
                 raise
+
+    def extend(self, extension: bytes) -> None:
+        """Take batches until another time.
+
+        Args:
+            extension: The document by which the analyzer says so.
+
+        """
+        self.closes = read_extension(extension, self.collection.analyzer, self._digest)
 
     @property
     def clients(self) -> int:
@@ -90,20 +122,21 @@ class Shuffler:
         try:
             read = msgspec.msgpack.decode(batch, type=Batch)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return Outcome.REJECTED, "malformed"
-        user, digest = int.from_bytes(read.user), _digest(batch)
+            return Outcome.REJECTED, fault_of(batch)
+        user, digest = int.from_bytes(read.user), digest_of(batch)
         reason = self._fault(read)
         if reason:
             return Outcome.REJECTED, reason
         if user in self._digests:
             again = self._digests[user] == digest
-            return (Outcome.DUPLICATE, "") if again else (Outcome.REJECTED, "another batch of the same client")
+            return (Outcome.DUPLICATE, "") if again else (Outcome.CONFLICT, "another batch of the same client")
         if self.closed:
             return Outcome.REJECTED, "a closed round"
-        if self.collection.key:
-            marks = marks_of(read.messages)
-            if len(marks) < 2 * len(read.messages) or not self._marks.isdisjoint(marks):
-                return Outcome.REJECTED, "an envelope whose key or tag was used before"
+        if self._clock() > self.closes:
+            return Outcome.REJECTED, "after the deadline"
+        marks = marks_of(read.messages)
+        if len(marks) < 2 * len(read.messages) or not self._marks.isdisjoint(marks):
+            return Outcome.REJECTED, "an envelope whose key or tag was used before"
         self._stopped = _UNSURE
         if self._journal is not None:
             self._journal.append(batch)
@@ -113,27 +146,23 @@ class Shuffler:
 
     def _fault(self, batch: Batch) -> str:
         """Return what is wrong with a batch, from its outside."""
-        stage = self.collection.stages[self.number]
-        size = stage.size + (SEAL_BYTES if self.collection.key else 0)
+        stage = self._stage
         if batch.version != VERSION:
             return "another version"
-        if batch.collection != self._digest:
-            return "another collection"
-        if batch.round != self.number:
+        if batch.round != self._digest:
             return "another round"
-        if len(batch.user) != 8 or int.from_bytes(batch.user) >= self.collection.users:
-            return "an unknown user"
+        if len(batch.user) != 8 or int.from_bytes(batch.user) not in self._enrollment:
+            return "a user who has not checked in"
         if not fewest_messages(stage) <= len(batch.messages) <= most_messages(self.collection, stage):
             return "a number of messages that no honest client sends"
-        if any(len(message) != size for message in batch.messages):
+        if any(len(message) != stage.size + SEAL_BYTES for message in batch.messages):
             return "a message of the wrong length"
         return ""
 
     def _accept(self, user: int, digest: bytes, messages: list[bytes]) -> None:
         self._digests[user] = digest
         self._messages += messages
-        if self.collection.key:
-            self._marks |= marks_of(messages)
+        self._marks |= marks_of(messages)
 
     def hand_on(self) -> bytes:
         """Close the round and return its messages in random order, with the number of clients; refuse too few.
@@ -145,11 +174,12 @@ class Shuffler:
             return self._hand_on()
 
     def _hand_on(self) -> bytes:
-        if self.clients < self.collection.quorum:
+        c = self.collection
+        if self.clients < c.quorum:
             raise ArgumentError(
-                f"{self.clients} clients have been accepted, and {self.collection.quorum} are needed "
-                f"({self.collection.honest} honest ones, and as many as may tell what they sent): "
-                f"wait for {self.collection.quorum - self.clients} more"
+                f"{self.clients} of {c.users} clients have answered, and {c.quorum} are needed, since {c.silent} may "
+                f"be silent: wait for {c.quorum - self.clients} more, have the analyzer extend the round, or end the "
+                "collection"
             )
         if not self.closed:
             self._stopped = _UNSURE
@@ -158,7 +188,7 @@ class Shuffler:
             self.closed = True
             self._stopped = ""
         mixed = permuted(self._messages)
-        return msgspec.msgpack.encode(Delivery(VERSION, self._digest, self.number, self.clients, mixed))
+        return signed_delivery(self._enrollment.identity, self._digest, c.users, self.clients, mixed)
 
     def _replay(self, journal: Journal) -> None:
         """Take in what was accepted before."""
@@ -167,7 +197,7 @@ class Shuffler:
                 self.closed = True
                 continue
             batch = msgspec.msgpack.decode(entry, type=Batch)
-            self._accept(int.from_bytes(batch.user), _digest(entry), batch.messages)
+            self._accept(int.from_bytes(batch.user), digest_of(entry), batch.messages)
 
     def _check_running(self) -> None:
         if os.getpid() != self._process:
@@ -181,10 +211,6 @@ class Shuffler:
             self._stopped = _CLOSED
             if self._journal is not None:
                 self._journal.close()
-
-
-def _digest(batch: bytes) -> bytes:
-    return blake2b(batch, digest_size=16).digest()
 
 
 def permuted(messages: list[bytes]) -> list[bytes]:

@@ -20,9 +20,9 @@ from dpmean.trust.devices import lattice_numpy
 from dpmean.trust.devices.hashing import Lines, hashed_all
 from dpmean.trust.local.schema import COORDINATE
 from dpmean.trust.shuffle import secure_sum
-from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer
 from dpmean.trust.shuffle.decoder import decoded
 from dpmean.trust.shuffle.encoder import signs, twice_inner
+from dpmean.trust.shuffle.progress import Rounds
 from dpmean.trust.shuffle.schema import Collection, Counters, Round, Sums
 from dpmean.trust.shuffle.sizes import blanket_mean, noise_mean
 
@@ -36,13 +36,13 @@ class Crowd:
     def __init__(self, rows: Floats, noise: Noise, *, totals: bool) -> None:
         self.rows, self._noise, self._totals = rows, noise, totals
 
-    def play(self, analyzer: ShuffleAnalyzer) -> Estimate:
+    def play(self, rounds: Rounds) -> Estimate:
         """Answer every round until there is an estimate."""
-        while not analyzer.done:
-            analyzer.close(len(self.rows), self.answer(analyzer.collection, analyzer.round))
-        if analyzer.estimate is None:
+        while not rounds.done:
+            rounds.close(len(self.rows), self.answer(rounds.collection, rounds.round))
+        if rounds.estimate is None:
             raise AssertionError("a complete collection has an estimate")
-        return analyzer.estimate
+        return rounds.estimate
 
     def answer(self, collection: Collection, asked: Round) -> Ints:
         """Return what the analyzer makes of all messages of a round."""
