@@ -372,7 +372,7 @@ def test_a_release_says_what_was_sent_and_what_it_cost():
     assert str(again) == str(release)
     assert again.explain() == release.explain()
     assert again.epsilon(1e-9) == release.epsilon(1e-9)
-    with pytest.raises(ArgumentError, match="has no rho"):
+    with pytest.raises(ArgumentError, match="and no rho"):
         _ = release.rho
     with pytest.raises(ArgumentError, match="has no rho"):
         dpmean.Ledger(rho=1.0).record(release)
