@@ -83,9 +83,9 @@ class Target:
         if trouble and self.as_json:  # the output is for the error
             click.echo(release.to_json(), err=True)
         elif self.file is not None and str(self.file) not in written:
-            self._say(lambda: click.echo(release.to_json()), release, kept=bool(written))
+            self._echo(lambda: click.echo(release.to_json()), release, kept=bool(written))
         else:
-            self._say(lambda: self._print(release), release, kept=bool(written))
+            self._echo(lambda: self._print(release), release, kept=bool(written))
         if written and not self.as_json:
             show.err().print(f"written to {' and '.join(written)}", soft_wrap=True)
         if trouble:
@@ -97,7 +97,7 @@ class Target:
     def _save(self, release: Releases, file: Path) -> None:
         file.write_bytes(_document(release, self.kind))
 
-    def _say(self, say: Callable[[], None], release: Releases, *, kept: bool) -> None:
+    def _echo(self, say: Callable[[], None], release: Releases, *, kept: bool) -> None:
         """Print something; if that fails and no file has the release, write it to the error output."""
         try:
             say()

@@ -130,7 +130,7 @@ def open_ledger(file: Path | None, dataset: str | None, terms: dict[str, Any], *
             "out --ledger"
         )
     name = "data" if dataset is None else clean(dataset)
-    known = _known(file)
+    known = _list_datasets(file)
     if all(terms[part] is None for part in ("rho", "epsilon", "delta")) and name not in known:
         first = "for a new dataset, give" if known else "give"
         there = f", which has {', '.join(map(repr, known[:20]))}: name one of these with --dataset, or," * bool(known)
@@ -141,7 +141,7 @@ def open_ledger(file: Path | None, dataset: str | None, terms: dict[str, Any], *
     return dpmean.Ledger(file, **terms, dataset=name)
 
 
-def _known(file: Path) -> tuple[str, ...]:
+def _list_datasets(file: Path) -> tuple[str, ...]:
     return datasets(file) if file.exists() else ()
 
 
