@@ -8,7 +8,7 @@ For a bound on the norm. With columns of root mean squares s and working units u
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
@@ -103,10 +103,11 @@ def find_directions(curator: Curator, drawn: Sample, grid: Grid) -> Shape | None
         found = _ask(curator, drawn, found, cost, f"squares {turn + 1}")
         if turn + 1 == FIRST and found.promise > HOPE:
             break
-    shape = _shape(drawn.domain, found, found.stds, ScaleKind.FOUND)
-    if found.promise < PROMISE and _pays(curator, drawn, shape, grid):
-        return shape
-    return replace(shape, domain=drawn.domain, metric=Metric())
+    if found.promise < PROMISE:
+        shape = _shape(drawn.domain, found, found.stds, ScaleKind.FOUND)
+        if _pays(curator, drawn, shape, grid):
+            return shape
+    return Shape(drawn.domain, Metric(), found.stds, found.errors, ScaleKind.FOUND, relative=True)
 
 
 def given_directions(domain: Domain, scales: Floats) -> Shape:
@@ -116,8 +117,8 @@ def given_directions(domain: Domain, scales: Floats) -> Shape:
 
 
 def _shape(before: Domain, found: _Found, stds: Floats, kind: ScaleKind) -> Shape:
-    after = before.reshape(before.middle, before.scale * found.units)
-    metric = Metric.of(found.units, found.stds / found.units)
+    units = found.units
+    after, metric = before.reshape(before.middle, before.scale * units), Metric.of(units, found.stds / units)
     return Shape(after, metric, stds, found.errors, kind, relative=kind is ScaleKind.FOUND)
 
 

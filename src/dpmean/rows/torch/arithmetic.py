@@ -142,6 +142,24 @@ class Arithmetic:
                 return wholes
             factor = torch.where(long, factor * (1.0 - 2.0**-40), factor)
 
+    def squares(self, differences: Tensor, length: int) -> Tensor:
+        """Return the squares of each row as a vector of norm ``length`` or little less (``add_squares``)."""
+        torch = self.torch
+        total, exponent = self.own_unit(differences)
+        scale = self.power(self.bits - 1 - exponent.clamp(max=1023))
+        own = self._truncated(differences * scale[:, None]).to(torch.float64)
+        squares = own * own
+        norm = torch.zeros_like(squares[:, 0])
+        for column in (squares * squares).t().contiguous():  # in the order of the loops
+            norm = norm + column
+        factor = torch.where(total == 0, 0.0, self._divided(float(length), norm.sqrt()))
+        while True:
+            wholes = (squares * factor[:, None]).to(torch.int64)
+            long = (wholes * wholes).sum(dim=1) > length * length
+            if not bool(long.any()):
+                return wholes
+            factor = torch.where(long, factor * (1.0 - 2.0**-40), factor)
+
     def stretch(self, squared: Tensor, length: int) -> Tensor:
         """Return the factors that turn rows of these squared norms into directions (``_stretch``)."""
         norm = squared.to(self.torch.float64).sqrt().to(self.torch.int64)

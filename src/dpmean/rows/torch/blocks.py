@@ -36,6 +36,7 @@ from dpmean.rows.memory import MemoryRows
 from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
 
 _BLOCK_BYTES = 64 << 20  # bytes of a block in float64: a GPU has memory for several
+_ADDED_IN_TURN = 512  # with more columns, the loops of the host are faster than one operation for each column
 
 
 @final
@@ -102,9 +103,9 @@ class TensorRows:
                 return cumulated(self._count(self.counted()._pairs(query), query.points))
             case Coordinates():
                 return self._by_coordinate(query)
-            case (
-                Columns() | Octaves() | Squares() | BallSquares()
-            ):  # used for samples only: the loops of the host answer them
+            case Squares() if self.d <= _ADDED_IN_TURN:
+                return self.counted()._squares(query)
+            case Columns() | Octaves() | Squares() | BallSquares():  # of samples only: the host has loops
                 return self._on_host().answer(query)
             case Ball():
                 return self._ball(query)
@@ -221,11 +222,21 @@ class TensorRows:
         return rows, rung
 
     def _pairs(self, view: Pairs) -> Iterator[Tensor]:
+        for apart in self._apart():
+            yield self.does.rung(*self.does.own_unit(apart)) - view.low
+
+    def _apart(self) -> Iterator[Tensor]:
+        """Yield the differences in pairs, a block at a time."""
         half = self.n // 2
         for start, rows in self._places(half):
             partners = self.tensor[half + start : half + start + len(rows)]
-            apart = self.does.enter(rows) - self.does.enter(partners)
-            yield self.does.rung(*self.does.own_unit(apart)) - view.low
+            yield self.does.enter(rows) - self.does.enter(partners)
+
+    def _squares(self, view: Squares) -> Ints:
+        total = self._zeros(self.d)
+        for apart in self._apart():
+            total += self.does.squares(apart, view.length).sum(dim=0)
+        return self._home(total)
 
     def _sides(self, view: Sides) -> Ints:
         torch, centre = self.does.torch, self.does.there(view.centre)
