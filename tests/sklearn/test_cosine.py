@@ -161,6 +161,8 @@ def test_the_cosine_does_not_depend_on_the_noise():
 def test_pure_noise_has_no_direction():
     assert sum(direction(of_noise(0.0, 0.05, seed))[1] for seed in range(300)) <= 8
     assert all(direction(of_noise(1.0, 0.05, seed))[1] for seed in range(20))
+    # and the vector of one stays within reach of rows of length 1: twice its noise, which has length 1 here
+    assert max(np.linalg.norm(direction(of_noise(0.0, 0.05, seed))[0]) for seed in range(300)) < 2
     vector, clear = direction(of_noise(0.0, 0.0))
     assert not clear
     assert not vector.any()
