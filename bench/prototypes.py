@@ -59,7 +59,8 @@ prototype is the mean of the features of one class. An image is in the class who
 - **dpmean, default** is `PrivateNearestCentroid(metric="cosine")`: neighbours have one row more or less, and sizes of
   classes are private. This is another promise, so do not compare it with the other columns.
 - Errors are to the exact means of the rows of length 1, averaged over the classes. Numbers behind ± are standard errors
-  over trials. An asterisk: dpmean refuses so few rows, unless `allow_few_rows=True` is given, as it was here.
+  over trials. An asterisk, or a hollow marker: dpmean refuses so few rows, unless `allow_few_rows=True` is given, as
+  it was here.
 """.splitlines()
 
 
@@ -214,13 +215,14 @@ class Results:
 
 def measured(name: str, trials: int, budgets: Sequence[float] = BUDGETS) -> Results:
     """Run all trials on one data set."""
-    results = Results(name)
+    results, exact = Results(name), []
     jobs = ((trial, task, rho) for trial, task in enumerate(DATA[name](trials)) for rho in budgets)
     for trial, task, rho in _shown(jobs, trials * len(budgets), name):
         _one_trial(results, task, rho, trial)
-        if not results.about:
-            results.about = _about(name, task)
-            results.few = set(_too_few(task, budgets))
+        if rho == budgets[0]:
+            exact.append(exact_accuracies(task))
+        results.few = results.few or set(_too_few(task, budgets))
+        results.about = about(name, task, exact)
     return results
 
 
@@ -243,15 +245,23 @@ def _one_trial(results: Results, task: Task, rho: float, trial: int) -> None:
     results.add(CORRECTED, rho, (uneven.accuracy(fitted.centroids_),))
 
 
-def _about(name: str, task: Task) -> str:
+def exact_accuracies(task: Task) -> tuple[float, float]:
+    """Return the accuracy of exact prototypes, with all rows and with uneven classes."""
+    whole, uneven = (one.accuracy(unit_rows(one.exact)) for one in (task, task.uneven()))
+    return whole, uneven
+
+
+def about(name: str, task: Task, exact: Sequence[tuple[float, float]]) -> str:
+    """Return what a data set is, and the accuracy without privacy over the trials so far."""
     n, d = task.rows.shape
-    sizes = np.bincount(task.labels)
+    least, most = np.bincount(task.labels).min(), np.bincount(task.labels).max()
+    each = f"{least}" if least == most else f"{least} to {most}"
     length = np.linalg.norm(task.exact, axis=1).mean()
-    exact, uneven = (one.accuracy(unit_rows(one.exact)) for one in (task, task.uneven()))
+    whole, uneven = np.mean(exact, axis=0)
     return (
-        f"**{name}: {n} rows to learn from, {sizes.min()} to {sizes.max()} per class, {len(task.test)} to be judged "
-        f"by, d = {d}.** The exact prototypes have length {length:.2f} on average (1: all rows of a class point the "
-        f"same way) and an accuracy of {exact:.1f} % in the first trial; of uneven classes, {uneven:.1f} %."
+        f"**{name}: {n} rows to learn from, {each} per class, {len(task.test)} to be judged by, d = {d}.** The exact "
+        f"prototypes have length {length:.2f} on average (1: all rows of a class point the same way) and an accuracy "
+        f"of {whole:.1f} %; with classes of uneven size, {uneven:.1f} %."
     )
 
 
@@ -272,7 +282,7 @@ def tables(results: Results, budgets: Sequence[float] = BUDGETS) -> list[str]:
     out = [results.about, ""]
     for number, measure in enumerate(MEASURES):
         out += _table(results, measure, METHODS, number, budgets)
-    words = "accuracy in per cent, dpmean, default, with 10 to 100 % of the rows of each class; a mean is divided by"
+    words = "accuracy in per cent, dpmean, default, with 10 to 100 % of the rows of each class. Means are divided by"
     return [*out, *_table(results, words, (PLAIN, CORRECTED), 0, budgets, digits=1)]
 
 
@@ -305,20 +315,26 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 
 def picture(found: Sequence[Results], path: Path, budgets: Sequence[float] = BUDGETS) -> None:
-    """Draw l2 errors and accuracies over the budget; the default of dpmean promises something else, and is left out."""
+    """Draw l2 errors and accuracies over the budget; the default of dpmean promises something else and is left out.
+
+    Markers are hollow where dpmean refuses so few rows.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
     grid: Any
-    figure, grid = plt.subplots(len(found), 2, figsize=(9.4, 3.5 * len(found)), squeeze=False, layout="constrained")
+    figure, grid = plt.subplots(len(found), 2, figsize=(9.4, 3.1 * len(found)), squeeze=False, layout="constrained")
     for line, results in zip(grid, found, strict=True):
         for axes, measure in zip(line, (0, 2), strict=True):
             for who, look in _LOOKS.items():
                 means = [results.mean(who, rho, measure) for rho in budgets]
                 errors = [results.error(who, rho, measure) for rho in budgets]
                 axes.errorbar(budgets, means, errors, label=who, markersize=5, capsize=2, **look)
+                few = [rho for rho in budgets if (who, rho) in results.few]
+                hollow = {**look, "linestyle": "", "markerfacecolor": "white", "zorder": 5}
+                axes.plot(few, [results.mean(who, rho, measure) for rho in few], **hollow)
             axes.set(xscale="log", xlabel="rho", ylabel=MEASURES[measure], title=results.name)
             axes.set_xticks(budgets, [f"{rho:g}" for rho in budgets], fontsize=8)
             axes.minorticks_off()
@@ -326,8 +342,10 @@ def picture(found: Sequence[Results], path: Path, budgets: Sequence[float] = BUD
             for side in ("top", "right"):
                 axes.spines[side].set_visible(False)
         line[0].set_yscale("log")
+        low, high = line[1].get_ylim()
+        line[1].set_ylim(min(low, high - 10), high + 0.5)  # tenths of a point should look small
     figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=95)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
