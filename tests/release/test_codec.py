@@ -357,7 +357,7 @@ def test_groups_say_the_same_as_all_together(field, value):
     if field == "seeded":
         change = {field: not inner[field]}
     inner.update(change)
-    with pytest.raises(ArgumentError, match=r"a group has another seed|the same number of columns"):
+    with pytest.raises(ArgumentError, match=r"the same seed, neighbours and unit|the same number of columns"):
         GroupedRelease.from_json(json.dumps(old))
 
 

@@ -138,7 +138,7 @@ def test_what_a_missing_value_counts_as_is_this_far_from_what_it_may_be():
 
 
 def test_bounds_that_nobody_can_know_are_refused():
-    with pytest.raises(ArgumentError, match="ask for it, with count_values=True"):
+    with pytest.raises(ArgumentError, match="make the release with count_values=True"):
         mean(count_values=False).imputation_bounds()
     with pytest.raises(ArgumentError, match="impute in all columns, or in none"):
         mean(nan={0: "impute", 1: "drop", 2: "drop"}).imputation_bounds()
@@ -163,7 +163,7 @@ def test_print_and_page_say_how_far_imputing_may_have_moved_the_mean(tmp_path):
     assert len(told) == 3
     assert all(one <= said <= one * 1.02 for one, said in zip(most, told, strict=True))
     words = " ".join(not_counted.explain().split())
-    each = "each 1 % of values that are missing may have moved the mean by up to"
+    each = "each 1 % of missing values may have moved the mean by up to"
     assert f"{each} 0.5 (column 0), 0.1 (column 1), 0.005 (column 2)" in words
     page = dpmean.report(not_counted, tmp_path / "page.html").read_text()
     assert f"which moves the mean there: {each} 0.5 (column 0), 0.1 (column 1), 0.005 (column 2)." in page

@@ -229,8 +229,8 @@ def test_a_page_shows_intervals_of_a_population_where_they_are_known(tmp_path):
 
 def test_remarks_are_shown(releases, tmp_path):
     words = _words(dpmean.report(releases["few"], tmp_path / "page.html"))
-    assert "Few rows: this may be worthless." in words
-    assert words.index("worthless") < words.index("How accurate")
+    assert "Few rows: do not rely on this estimate." in words
+    assert words.index("do not rely") < words.index("How accurate")
     noted = _set(releases["one"], note="something <odd> happened")
     text = dpmean.report(noted, tmp_path / "page.html", date="31 January <2025>").read_text()
     assert "something &lt;odd&gt; happened" in text
@@ -246,8 +246,8 @@ def test_where_rows_are_too_few_no_error_is_told(releases, grouped, tmp_path):
     few = {"South": _set(grouped["few"]["South"], few_rows=True)}
     some = replace(grouped["few"], groups={**grouped["few"].groups, **few})
     words = _words(dpmean.report(some, tmp_path / "page.html"))
-    assert "Few rows: some of this may be worthless." in words
-    assert "how far off their estimates are: South." in words
+    assert "Few rows: do not rely on all estimates." in words
+    assert "so the errors of their estimates are not known: South." in words
     assert "South not known: too few rows" in words
 
 
@@ -261,7 +261,7 @@ def test_a_page_says_how_columns_differ_and_what_it_cost_to_know(releases, tmp_p
         r"Finding this cost \d\.\d % of the budget\. 1 column hardly varies: Constant; where noise cannot tell its",
         words,
     )
-    assert "One whose scale could not be found is measured in a part of its range" in words
+    assert "A column whose scale could not be found is measured in a part of its range" in words
     assert re.search(r"at most \S+ standard deviations, at 95 % confidence", words)
     assert "octaves how widely each column varies" in words
     assert "half-width" not in words
@@ -275,11 +275,11 @@ def test_a_page_says_how_columns_differ_and_what_it_cost_to_know(releases, tmp_p
     words = _words(dpmean.report(uneven, tmp_path / "page.html"))
     assert re.search(r"Scales of columns differ \d+-fold, and noise follows them", words)
     assert re.search(r"Clipped at \S+ from the centre, more along columns that vary more: rows farther out", words)
-    assert "far pairs whether noise that follows the columns is smaller" in words
+    assert "far pairs whether noise in proportion to the scales is smaller" in words
     given = public.mean(_table(), rho=0.5, bounds=_LIMITS, shape=[10.0, 9000.0, 1.0], seed=1)
     words = _words(dpmean.report(given, tmp_path / "page.html", columns=_TABLE))
     assert "Given standard deviations of columns: 1 (Constant) to 9000 (Income); noise is " in html.unescape(words)
-    assert "as whoever made this page knew it" in words
+    assert "as the author of this page gave it" in words
 
 
 @pytest.mark.parametrize("name", ["refined", "box", "groups"])
@@ -317,7 +317,7 @@ def test_the_page_of_a_release_as_usual_protects_who_took_part(tmp_path):
     release = dpmean.mean(np.random.default_rng(0).normal(5, 1, (4000, 3)), rho=0.5, norm_bound=60.0)
     words = _words(dpmean.report(release, tmp_path / "page.html"))
     assert "guess whether any one row is in the data" in words
-    assert "How many rows there are is protected as well, and told with noise" in words
+    assert "The number of rows is also protected, and published with noise" in words
     assert f"over about {release.n} rows" in words
     assert "number how many there are" in words
 
@@ -325,16 +325,19 @@ def test_the_page_of_a_release_as_usual_protects_who_took_part(tmp_path):
 def test_the_promise_names_the_unit_and_who_is_trusted(releases, tmp_path):
     words = {kind: _words(dpmean.report(releases[kind], tmp_path / "page.html")) for kind in KINDS}
     for kind in set(KINDS) - {"persons"}:
-        assert "guess whether the values of any one row are its own or any others, even if" in words[kind]
-        assert "is public, and not protected" in words[kind]
-    assert "From this page, nobody can do more than guess whether any one person is in the data" in words["persons"]
-    assert "How many persons there are is protected as well" in words["persons"]
+        assert "can only guess whether any one row has its true values or others." in words[kind]
+        assert "is public and not protected" in words[kind]
+    assert (
+        "From this page, even someone who knows all other data can only guess whether any one person is in the data"
+        in words["persons"]
+    )
+    assert "The number of persons is also protected" in words["persons"]
     assert "Every person counts once" in words["persons"]
     assert f"over about {releases['persons'].n} persons" in words["persons"]
     assert "if that person were added or left out" in words["persons"]
-    assert "even if they know all other data. The bet below says how often" in words["vector"]
-    assert "and how many rows there are, which went through none" in words["vector"]
-    assert "went through the noise, and nothing besides" in words["persons"]
+    assert "The bet below says how often" in words["vector"]
+    assert "All others see only noisy numbers, and the exact number of rows." in words["vector"]
+    assert "All others see only noisy numbers." in words["persons"]
     assert "is trusted with them" in words["vector"]
     assert "nobody is trusted" in words["local"]
     assert "pure differential privacy" in words["local"]
@@ -364,7 +367,7 @@ def test_a_page_in_a_folder_that_does_not_exist_is_refused(releases, grouped, tm
 def test_a_page_about_persons_speaks_of_persons(releases, tmp_path):
     for kind, one, other in (("persons", "person", "row"), ("vector", "row", "person")):
         words = _words(dpmean.report(releases[kind], tmp_path / "page.html"))
-        for part in ("the mean of these {}s lies", "far a {} typically lies", "Errors are about the mean of these {}s"):
+        for part in ("the mean of these {}s lies", "far a {} typically lies", "Errors refer to the mean of these {}s"):
             assert part.format(one) in words
             assert part.format(other) not in words
     assert releases["persons"].receipts[0].asked == "number of persons"
@@ -373,9 +376,9 @@ def test_a_page_about_persons_speaks_of_persons(releases, tmp_path):
 def test_an_epsilon_that_promises_nothing_says_so(releases, tmp_path):
     loose = _costing(releases["one"], Zcdp(1000))
     words = _words(dpmean.report(loose, tmp_path / "page.html"))
-    assert "so large that it rules out next to nothing" in words
-    assert "At such a cost practically nothing is hidden: from this page, somebody" in words
-    assert "nobody can do more than guess" not in words
+    assert "so large that it rules out almost nothing" in words
+    assert "At this cost, almost nothing is hidden: from this page, someone" in words
+    assert "can only guess" not in words
     assert "in at most 100.0 % of cases" in words
 
 
@@ -441,26 +444,25 @@ def test_groups_without_a_number_say_why(grouped, tmp_path):
 
 def test_the_promise_of_groups_is_theirs(grouped, tmp_path):
     few = _words(dpmean.report(grouped["few"], tmp_path / "page.html"))
-    assert "nobody can do more than guess whether any one row is in the data, even if" in few
-    assert "The group that a row is in is hidden, too, but less well: as if it had cost twice the rho." in few
-    assert "How many rows a group has is protected as well" in few
+    assert "can only guess whether any one row is in the data." in few
+    assert "The group of a row is hidden as well, but less well: as if the release had cost twice the rho." in few
+    assert "The number of rows in a group is also protected" in few
     assert "the total is the cost of the most expensive group." in few
     assert "rho = 0.1." in few
-    assert "went through the noise, and nothing besides" in few
+    assert "All others see only noisy numbers." in few
     many = _words(dpmean.report(grouped["many"], tmp_path / "page.html"))
     assert "with that row replaced by any other of its group" in many
     assert (
-        "must guess which of two candidates, both of its group, that row is, at even odds, and is right in at most"
-        in many
+        "guesses which of two candidates, both of its group, that row is, at even odds, and is right in at most" in many
     )
-    assert "and how many rows each group has, which went through none" in many
-    assert "nothing besides" not in many
-    assert "who is in which, is public, and not protected" in many
+    assert "All others see only noisy numbers, and the exact number of rows in each group." in many
+    assert "see only noisy numbers." not in many
+    assert "who is in which group, are public and not protected" in many
     moved = replace(grouped["few"], neighbours=Neighbours.REPLACE_ONE)
     words = _words(dpmean.report(moved, tmp_path / "page.html"))
     assert "rho = 0.4." in words
     assert "the total is four times the cost of the most expensive group" in words
-    assert "its own or any others, in this group or in another, even if" in words
+    assert "has its true values or others, in this group or in another." in words
     assert "twice the rho" not in words
 
 
@@ -524,8 +526,8 @@ def test_names_that_do_not_fit_are_left_out(releases, tmp_path):
     [
         ({"image": (8, 9)}, ValueError, "has 72 pixels, but there are 64 columns"),
         ({"image": (-8, -8)}, ValueError, "64 columns"),
-        ({"image": (8.0, 8.0)}, TypeError, "whole numbers"),
-        ({"image": "square"}, TypeError, "whole numbers"),
+        ({"image": (8.0, 8.0)}, TypeError, "of integers"),
+        ({"image": "square"}, TypeError, "of integers"),
         ({"columns": ["a", "b"]}, ValueError, "columns must be 64 names, one for each column, got 2"),
         ({"columns": "ab"}, ValueError, "columns must be 64 names, one for each column, got 1"),
         ({"columns": 5}, TypeError, "columns must be a list of names, got 5"),
@@ -542,7 +544,7 @@ def test_what_cannot_be_used_is_refused_and_nothing_written(releases, tmp_path, 
 def test_a_square_is_needed_for_a_square(releases, tmp_path):
     with pytest.raises(dpmean.ArgumentError, match=r"needs a square number of columns, got 5: give image="):
         dpmean.report(releases["columns"], tmp_path / "page.html", image=True)
-    with pytest.raises(dpmean.ArgumentTypeError, match="got a ndarray"):
+    with pytest.raises(dpmean.ArgumentTypeError, match="got ndarray"):
         dpmean.report(releases["columns"].mean, tmp_path / "page.html")
 
 
@@ -664,7 +666,7 @@ def test_groups_have_readable_names(grouped, tmp_path):
             dpmean.report(few, path, **arguments)
     with pytest.raises(TypeError, match="group_labels must be a dictionary"):
         dpmean.report(few, path, group_labels=["x"])
-    with pytest.raises(ValueError, match="this is no release of groups"):
+    with pytest.raises(ValueError, match="this is a release of one mean"):
         dpmean.report(next(iter(few.released.values())), path, group_labels={"m": "x"})
 
 

@@ -362,8 +362,8 @@ def test_a_release_says_what_became_of_missing_values(tmp_path):
     words, page = " ".join(str(found).split()), dpmean.report(found, tmp_path / "p.html").read_text()
     assert "IMPUTED missing values of crp counted as public values: crp as 10;" in words
     assert "LEFT OUT rows with a missing value of age were left out" in words
-    assert "each 1 % of values that are missing may have moved the mean by up to 4.9 (crp)" in words
-    assert "public values: crp as 10, which moves the mean there: each 1 % of values" in page
+    assert "each 1 % of missing values may have moved the mean by up to 4.9 (crp)" in words
+    assert "public values: crp as 10, which moves the mean there: each 1 % of missing values" in page
     assert "rows with a missing value of age were left out, and the mean is that of the others" in page
     person = mean(frame, nan="drop", privacy_unit="patient")
     assert "persons (patient) without a value in at least one column (age, crp) were left out" in " ".join(

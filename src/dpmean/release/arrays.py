@@ -1,4 +1,4 @@
-"""Arrays that their owner keeps for itself: whoever reads one gets a copy, and may change that."""
+"""Arrays of frozen records: reading one returns a copy, which may be changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the refined estimator found out on its way, privately: what is known of the error comes from it."""
+"""What the refined estimator measured privately on the way to the mean; errors are computed from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the refined estimator found out on its way, privately; lengths are in the units of the radius.
+    """What the refined estimator measured privately on the way; lengths are in the unit of the radius.
 
     Attributes:
         spread: The typical distance of a row from the mean of all. With a bound on the norm it is in the user's unit,
@@ -18,9 +18,9 @@ class Found:
         rounds: How often the mean was released, each time around a better centre.
         bias: How far clipping below the ceiling moves the mean, as it was measured.
         bias_std: The standard deviation of the noise on that.
-        tail: How far the rows beyond the ceiling may move the mean, if their numbers go on falling as they do up to
-            there.
-        unseen: The number of rows that may lie far beyond the ceiling without having been noticed.
+        tail: How far the rows beyond the ceiling may move the mean, if their numbers continue to fall as they do up
+            to there.
+        unseen: The number of rows that may lie far beyond the ceiling unnoticed.
         noise_std: The standard deviation of the noise on each coordinate of the mean, in the same unit; in multiples of
             ``release.scales.units`` if there are scales.
 

@@ -24,13 +24,13 @@ class Estimate:
         centre: The centre around which rows were clipped.
         radius: The clipping radius.
         receipts: What each step asked, with which mechanism, at which exact cost.
-        found: What method refined found out on its way, privately.
+        found: What method refined measured privately on the way.
         moved: How far the mean is from what the rows were measured around, if that is not the centre.
         note: What went wrong on the way, as far as others may know.
         radius_unit: Words to follow the radius, if it is not in working units.
         step: The step of the grid, if the estimator chose it.
         domain: What the working units are, if the estimator chose them.
-        scales: How widely each column varies, if it was found out or given.
+        scales: How widely each column varies, if it was found or given.
         variances: The variance of each column, in working units, if it was asked for.
 
     """

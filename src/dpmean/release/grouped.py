@@ -30,11 +30,11 @@ In its own group it is one row less and another more, two steps, whose cost grow
 moves to another group, each of two separate releases changes by one step: twice.
 """
 PROTECTED = {
-    (Sizes.PRIVATE, Neighbours.ADD_OR_REMOVE_ONE): "whether any one {one} is there, and in which {group}",
+    (Sizes.PRIVATE, Neighbours.ADD_OR_REMOVE_ONE): "whether any one {one} is in the data, and in which {group}",
     (Sizes.PRIVATE, Neighbours.REPLACE_ONE): "what any one {one} contributed, and in which {group}",
     (Sizes.PUBLIC, Neighbours.REPLACE_ONE): "what any one {one} contributed; who is in which {group} is public",
 }
-"""What is protected; public sizes tell who is there."""
+"""What is protected; public sizes reveal who is in the data."""
 
 
 @final
@@ -75,14 +75,14 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     """The private means of publicly listed groups. All of it may be published.
 
     Attributes:
-        by: What groups are told apart by; a tuple where that is several columns.
+        by: The column that defines the groups; a tuple for several columns.
         groups: For every listed label, a ``Release`` or a ``Refusal``. Labels are tuples where ``by`` is one.
         sizes: Whether the numbers of rows in the groups are ``"private"`` or ``"public"``.
-        neighbours: Which pairs of data sets the guarantee makes hard to tell apart.
+        neighbours: The pairs of data sets for which the guarantee holds: releases of both look almost the same.
         seeded: True when the noise came from a seed. Such a release is an experiment and protects nobody.
-        delta: The delta at which epsilon is told: that of the budget, or else a usual one.
+        delta: The delta at which epsilon is stated: that of the budget, or 1e-6.
         coins: The salt of the hash that chose a group for persons with rows in several.
-        unit: What all rows of one person are known by, or None if every row is protected by itself.
+        unit: The column that identifies persons, or None if every row is protected by itself.
         contributions: In how many groups one person counts at most.
 
     """
@@ -106,11 +106,11 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         each = Neighbours.REPLACE_ONE if self.sizes is Sizes.PUBLIC else Neighbours.ADD_OR_REMOVE_ONE
         for release in self.released.values():
             if (release.seeded, release.neighbours, release.unit) != (self.seeded, each, self.unit):
-                raise ArgumentError("a group has another seed, other neighbours or another unit than all together say")
+                raise ArgumentError("the groups and the release must have the same seed, neighbours and unit")
         if self.contributions < 1 or (self.contributions > 1 and self.unit is None):
             raise ArgumentError("contributions must be at least 1, and more are for persons: a row is in one group")
         if {len(label) if isinstance(label, tuple) else None for label in self.groups} - {self._columns}:
-            raise ArgumentError("labels must have a value for each of the columns that groups are told apart by")
+            raise ArgumentError("labels must have one value for each column of by")
         if len({release.d for release in self.released.values()}) > 1:
             raise ArgumentError("all groups must have the same number of columns")
 
@@ -159,9 +159,9 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
     def rho(self) -> Fraction:
         """The zCDP budget that was spent, exactly; zero if all groups were refused for their public sizes."""
         prices = sorted((found.rho for found in self.groups.values()), reverse=True)
-        dearest = sum(prices[: self.contributions], start=Fraction(0))
+        largest = sum(prices[: self.contributions], start=Fraction(0))
         moves = self.neighbours is Neighbours.REPLACE_ONE and self.sizes is Sizes.PRIVATE
-        return dearest * MOVED if moves else dearest
+        return largest * MOVED if moves else largest
 
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon that goes with ``delta`` for what was spent (tight conversion, rounded up).
@@ -203,7 +203,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     @property
     def refused(self) -> dict[Any, str]:
-        """The others, with the reason."""
+        """The groups without a mean, each with the reason."""
         return {label: found.reason for label, found in self.groups.items() if isinstance(found, Refusal)}
 
     @property
@@ -219,7 +219,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
 
     @property
     def identity(self) -> str | None:
-        """The hash by which a ledger knows this release; None if no public coins tell it from all others."""
+        """The hash by which a ledger recognises this release; None if it has no public coins."""
         from dpmean.release import codec  # here, as it makes releases
 
         return codec.identify(self.to_json(), [self.coins, *(one.settings.coins for one in self.released.values())])
@@ -265,7 +265,7 @@ class GroupedRelease(Mapping[Any, Release | Refusal]):
         return frame_of(self, library)
 
     def to_json(self) -> str:
-        """Return the whole release as JSON; labels must be text, numbers or truth values to survive it."""
+        """Return the whole release as JSON; labels that are not text, numbers or booleans become text."""
         from dpmean.release import codec
 
         return codec.encode_grouped(self)

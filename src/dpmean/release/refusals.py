@@ -1,4 +1,4 @@
-"""Refused groups in words: how many there are, why, and what to do about it."""
+"""Refused groups in words: their number, the reasons, and the cure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cure_of(refusal: Refusal) -> str:
 
 
 def in_plain_words(reason: str) -> str:
-    """Return a reason, or a warning of few rows, for readers who know neither columns, budget nor method by name."""
+    """Return a reason, or a warning of few rows, without the settings, for readers of a page."""
     return _SETTING.sub(" for this budget", reason)
 
 

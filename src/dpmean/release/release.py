@@ -1,4 +1,4 @@
-"""A release: a private mean, what it cost and what may be said of its error; all of it may be published.
+"""A release: a private mean, its cost and its error; all of it may be published.
 
 This is one file because every field and every promise of the public class is explained where it is.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class Release:
-    """A private mean and everything that may be said about it: no row and no exact statistic is in it.
+    """A private mean, its cost and its error; it contains no row and no exact statistic.
 
     ``np.asarray(release)`` is the mean. Every array is handed out as a copy, which you may change: the release stays
     what it is. To look at many of its numbers one by one, keep the array in a variable.
@@ -50,18 +50,18 @@ class Release:
         centre: The centre around which rows were clipped, in the user's units. It was found privately (methods refined
             and shifted), or is public (method clipped).
         radius: The privately chosen clipping radius, in the user's units. When columns have bounds of their own, it is
-            in their standard deviations, or in half-widths of the bounds if ``scales`` is None. Where noise follows the
+            in their standard deviations, or in half their range if ``scales`` is None. Where noise follows the
             scales of columns, it is the clipping distance in the direction of a typical row.
         receipts: What each step asked, with which mechanism, at which exact cost.
         n: The number of rows, with noise where it is private.
         d: The number of columns.
         method: The estimator.
         trust: The trust model.
-        neighbours: Which pairs of data sets the guarantee makes hard to tell apart.
+        neighbours: The pairs of data sets for which the guarantee holds: releases of both look almost the same.
         seeded: True when the noise came from a seed. Such a release is an experiment and protects nobody.
         settings: The public choices of the run: the bound, the step of the grid, the public coins, the version; in the
             central model how often all rows were read; and what a collection in the other models adds.
-        found: What method refined found out on its way, privately: spread, radii, rounds, bias.
+        found: What method refined measured privately on the way to the mean: spread, radii, rounds, bias.
         scales: How widely each column varies, with the errors of that, if method refined asked for it or it was given.
         value_counts: How many rows have a value in each column, with noise, if ``count_values=True`` asked for it.
         variances: The variance of each column, if the release was made with ``population=True``.
@@ -106,17 +106,17 @@ class Release:
 
     @property
     def exact(self) -> bool:
-        """False if any noise was drawn in floats: then this is a measurement, and no protection to rely on."""
+        """False if any noise was drawn in floating point, whose rounding may reveal rows: then it is an experiment."""
         return all(receipt.exact for receipt in self.receipts)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """What the columns are called, if they have names."""
+        """The names of the columns, or None."""
         return self.settings.columns
 
     @property
     def unit(self) -> str | None:
-        """What all rows of one person are known by, or None if every row is protected by itself."""
+        """The column that identifies persons, or None if every row is protected by itself."""
         return self.settings.privacy_unit
 
     @property
@@ -132,7 +132,7 @@ class Release:
 
     @property
     def identity(self) -> str | None:
-        """The hash by which a ledger knows this release; None if it has no public coins to tell it from all others."""
+        """The hash by which a ledger recognises this release; None if it has no public coins."""
         from dpmean.release import codec  # here, as it makes releases
 
         return codec.identify(self.to_json(), [self.settings.coins])
@@ -204,17 +204,17 @@ class Release:
         """Return a bound on the error of the mean, in l2 norm over all columns, that holds with this confidence.
 
         The unit is that of ``radius``: yours; or, when columns have bounds of their own, their standard deviations, or
-        half-widths of the bounds if ``scales`` is None. The bound covers the noise, the bias that was measured, and
+        half their range if ``scales`` is None. The bound covers the noise, the bias that was measured, and
         that of the few rows beyond the ceiling if the tail goes on as it began. It does not cover ``found.unseen``
         rows, or fewer, that are much farther out than all others, nor bounds that cut off rows, and for a population
-        not the rare values of a heavy tail. It is no bound at all where ``settings.few_rows`` is True: the error is
-        not known then.
+        not the rare values of a heavy tail. With ``settings.few_rows`` it is not
+        a bound, since the error is not known.
 
         Args:
             confidence: The probability with which the bound holds.
             of: What the error is measured to: ``"rows"`` for the mean of these rows, ``"population"`` for the mean of
-                the distribution they were drawn from independently. The latter also covers the sampling error, as the
-                spread tells it.
+                the distribution they were drawn from independently. The latter also covers the sampling error, as
+                estimated from the spread.
 
         """
         if of not in ("rows", "population"):
@@ -279,7 +279,7 @@ class Release:
         return interval(self, confidence, of)
 
     def to_json(self) -> str:
-        """Return the whole release as JSON; numbers survive the way there and back unchanged."""
+        """Return the whole release as JSON; ``from_json`` restores every number exactly."""
         from dpmean.release import codec
 
         return codec.encode_release(self)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from dpmean.release.release import Release
 
 _LITTLE = 2.0
-"""Columns whose scales are less than so many times apart differ little."""
+"""Columns differ little if the largest scale is less than this many times the smallest."""
 _NAMED = 3
-"""So many columns are named."""
+"""The number of columns that are named."""
 
 
 def scales_in_words(

@@ -16,7 +16,7 @@ VARIANTS = {
 }
 """Ways to the centre in the shuffle model, in words."""
 USUAL_DELTA = 1e-6
-"""The delta at which epsilon is told where none was given."""
+"""The delta at which epsilon is stated if none was given."""
 
 
 @final
@@ -27,7 +27,7 @@ class NormBound:
     Attributes:
         reach: The norm at which rows were clipped first of all.
         norm_bound: The bound as it was given. With standard deviations, ``reach`` adds the spread of rows to it. None
-            in a collection on separate machines, which is only told the reach.
+            in a collection on separate machines, which only knows the reach.
 
     """
 
@@ -83,7 +83,7 @@ class CollectionSettings:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The public choices of a run, and what else is known of it without looking at any row.
+    """The public choices of a run, which do not depend on any row.
 
     Attributes:
         bound: The bound on rows: a ``NormBound`` or ``BoxBounds``.
@@ -93,7 +93,7 @@ class Settings:
         sample: How many rows were read once more, by position, in the central model.
         collection: What a collection in the local or the shuffle model adds, or None.
         columns: The names of the columns, or None.
-        privacy_unit: What all rows of one person are known by, or None if every row is protected by itself.
+        privacy_unit: The column that identifies persons, or None if every row is protected by itself.
         imputed: The columns in which missing values were replaced by the middle of the bounds, or zero; True for all,
             if columns have no names.
         dropped: The columns in which a missing value left its row out; True for all, if columns have no names.
@@ -101,8 +101,8 @@ class Settings:
         delta: The delta of the budget, or None if it has none.
         few_rows: True when there were too few rows to know the error.
         version: The version of dpmean that made the release.
-        radius_unit: Words to follow the radius, if it is not in the user's units: half-widths of the bounds, or
-            standard deviations (each column in its own).
+        radius_unit: Words to follow the radius, if it is not in the user's units: half the range of the
+            bounds, or standard deviations (each column in its own).
         note: What went wrong on the way, as far as others may know.
 
     """
@@ -128,5 +128,5 @@ class Settings:
 
 
 def choose_delta(settings: Settings) -> float:
-    """Return the delta at which epsilon is told: that of the budget, or else a usual one."""
+    """Return the delta at which epsilon is stated: that of the budget, or 1e-6."""
     return USUAL_DELTA if settings.delta is None else settings.delta

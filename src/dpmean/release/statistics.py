@@ -79,7 +79,7 @@ def std(release: Release) -> Values:
 
 
 def scale(release: Release) -> Values:
-    """Return rough standard deviations, as far as they could be found, or are given, which the noise follows."""
+    """Return rough standard deviations, found or given, which the noise follows; NaN where none was found."""
     if release.scales is None:
         return None
     return np.where(release.scales.known, release.scales.values, np.nan)

@@ -1,4 +1,4 @@
-"""How many values each column has, told with noise, and what values that were made up can do to a mean."""
+"""How many values each column has, published with noise, and how far imputed values can move a mean."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dpmean.release.settings import BoxBounds, NormBound, Settings
 if TYPE_CHECKING:
     from dpmean.release.release import Release
 
-MOST_TOLD = 6
-"""Of so many columns words say what missing values may have done."""
+MOST_NAMED = 6
+"""The number of columns for which words say how far missing values may have moved the mean."""
 _MOST_COUNTED = 10
-"""And of so many how many values they have."""
+"""The number of columns whose counts are listed."""
 
 
 @final
@@ -54,15 +54,16 @@ class ValueCounts:
 
 
 def moved_at_most(release: Release, confidence: float) -> NDArray[np.float64]:
-    """Return by how much values that were made up may have moved the mean of each column, at this confidence each.
+    """Return by how much imputed values may have moved the mean of each column, each at this confidence.
 
-    A part f of the rows has no value. Had they one, it would lie within the bounds, so each counts as something that is
-    a known distance from it at most. ``f`` is at most (N - C + z s) / (N - z t), unless the noise in N - C, of standard
-    deviation s, or in N, of t, is larger than z times that: each happens with half of what is left of the confidence.
+    A part f of the rows has no value. Their true values would lie within the bounds, so each is at most a known
+    distance from the value that it counts as. ``f`` is at most (N - C + z s) / (N - z t), unless the noise in N - C, of
+    standard deviation s, or in N, of t, is larger than z times that. Each happens with half of the probability that
+    the confidence leaves.
     """
     counts = release.value_counts
     if counts is None:
-        raise ArgumentError("how many values there are is not known: ask for it, with count_values=True")
+        raise ArgumentError("the number of values is not known: make the release with count_values=True")
     if release.settings.dropped:
         raise ArgumentError(
             "values are counted in all rows, and some of these were left out: impute in all columns, or in none"
@@ -123,7 +124,7 @@ def noise_in_words(releases: Iterable[Release]) -> str:
 
 
 def moved_in_words(release: Release, names: Sequence[str] | None = None) -> str:
-    """Return by how much values that were made up may have moved the mean, as far as that is known."""
+    """Return by how much imputed values may have moved the mean, as far as that is known."""
     settings, d = release.settings, release.d
     if release.value_counts is not None and not settings.dropped:
         most = moved_at_most(release, 0.95)
@@ -132,11 +133,11 @@ def moved_in_words(release: Release, names: Sequence[str] | None = None) -> str:
 
 
 def for_each_percent(settings: Settings, d: int, names: Sequence[str] | None = None) -> str:
-    """Return the same where nobody knows how many values are missing."""
+    """Return the same where the number of missing values is not known."""
     if not distances(settings, d).any():
         return ""
     most = _listed(distances(settings, d) / 100, settings, names)
-    missing = "values that are missing" if settings.privacy_unit is None else "persons without a value"
+    missing = "missing values" if settings.privacy_unit is None else "persons without a value"
     return f"each 1 % of {missing} may have moved the mean by up to {most}"
 
 
@@ -144,11 +145,11 @@ def _listed(most: NDArray[np.float64], settings: Settings, names: Sequence[str] 
     """Return a number for each column that has one, or one for all if they are alike."""
     d = len(most)
     names = names or settings.columns or tuple(f"column {j}" for j in range(d))
-    told = [j for j in range(d) if distances(settings, d)[j] > 0]
-    if len(told) == d and len(set(most.tolist())) == 1:
+    shown = [j for j in range(d) if distances(settings, d)[j] > 0]
+    if len(shown) == d and len(set(most.tolist())) == 1:
         return f"{_up(most[0])}{' in every column' if d > 1 else ''}"
-    listed: Sequence[str] = [f"{_up(most[j])} ({names[j]})" for j in told[:MOST_TOLD]]
-    return ", ".join(listed) + ", ..." * (len(told) > MOST_TOLD)
+    listed: Sequence[str] = [f"{_up(most[j])} ({names[j]})" for j in shown[:MOST_NAMED]]
+    return ", ".join(listed) + ", ..." * (len(shown) > MOST_NAMED)
 
 
 def _up(value: float) -> str:
@@ -156,4 +157,4 @@ def _up(value: float) -> str:
     if not 0 < value < math.inf:
         return f"{value:g}"
     place = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.ceil(value / place - 1e-9) * place:.3g}"
+    return f"{float(f'{math.ceil(value / place - 1e-9) * place:.3g}'):.15g}"

@@ -15,9 +15,9 @@ from dpmean.errors import display_name
 STEP = "variances"
 """The step that asks for them."""
 _HIDDEN = 2.0
-"""A variance that is less than so many standard deviations of its noise cannot be told from zero."""
+"""Noise hides a variance that is less than this many standard deviations of its noise."""
 _NAMED = 3
-"""So many columns are named."""
+"""The number of columns that are named."""
 _FLOOR = 0.5
 """In standard deviations of a variance: keeps the allowance finite where a variance is hidden by its noise."""
 
@@ -43,7 +43,7 @@ class Variances:
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
-        """Which variances are less than two standard deviations of their noise: they cannot be told from zero."""
+        """Which variances are hidden by noise: less than two standard deviations of it."""
         noise_std = np.array(self.noise_std)
         hidden: NDArray[np.bool_] = (noise_std > 0) & (np.array(self.values) < _HIDDEN * noise_std)
         return hidden
@@ -68,7 +68,7 @@ def stds_in_words(variances: Variances, columns: Sequence[str] | None, one: str,
     if len(hidden):
         names = [f"column {j}" if columns is None else display_name(columns[j]) for j in hidden[:_NAMED]]
         listed = ", ".join(names) + ", ..." * (len(hidden) > _NAMED)
-        words.append(f"not known of {listed}: too few {one}s for this budget, so that noise hides how widely they vary")
+        words.append(f"not known of {listed}: with too few {one}s for this budget, noise hides how widely they vary")
     return words
 
 

@@ -1,4 +1,4 @@
-"""What error to expect, and what no number on the page covers."""
+"""The error to expect, and what no number on the page covers."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def unit_in_words(release: Release) -> str:
         return ""
     source = {
         ScaleKind.FOUND: "as it was found privately (in the table, as rough scale)",
-        ScaleKind.GIVEN: "as whoever made this page knew it (in the table, as rough scale)",
+        ScaleKind.GIVEN: "as the author of this page gave it (in the table, as rough scale)",
     }[release.scales.kind]
-    rest = " One whose scale could not be found is measured in a part of its range."
+    rest = " A column whose scale could not be found is measured in a part of its range."
     rest = "" if all(release.scales.known) else rest
     return f"Each column is measured in its own standard deviation, {source}.{rest}"
 
@@ -50,7 +50,7 @@ def unit_in_words(release: Release) -> str:
 def uncovered(unseen: int | None, settings: Settings, moved: str, *, several: bool) -> Html:
     """Return what errors do not cover; ``unseen`` rows may be cut off, None if not even that was measured.
 
-    ``moved`` says by how much values that were made up may have moved the mean; ``several`` if there are several
+    ``moved`` says by how much imputed values may have moved the mean; ``several`` if there are several
     columns.
     """
     one = "row" if settings.privacy_unit is None else "person"
@@ -64,22 +64,22 @@ def uncovered(unseen: int | None, settings: Settings, moved: str, *, several: bo
             "the nearest bound. If they cut"
         )
     texts = [
-        f"The bias of clipping: if {one}s lean to one side, the mean is moved to the other. It was not measured."
+        f"The bias of clipping: if {one}s are skewed to one side, it moves the mean to the other. It was not measured."
         if unseen is None
-        else f"Up to {plural(unseen, one)} much farther out than all others: they may have been clipped without "
-        "anybody noticing, and their weight in the mean is then lost.",
-        f"{tight} through the data, the mean is biased, and nothing on this page can tell.",
-        f"Who is in the data. Errors are about the mean of these {one}s, not about people who were never asked"
+        else f"Up to {plural(unseen, one)} much farther out than all others: they may have been clipped "
+        "unnoticed, and then count too little in the mean.",
+        f"{tight} through the data, the mean is biased, and nothing on this page shows that.",
+        f"Who is in the data. Errors refer to the mean of these {one}s, not to people who are not in the data"
         + ("" if unseen is None else ", and a population may have rare large values that no sample shows")
         + ".",
-        "Estimates are not forced into their bounds: noise may carry a small one below its lower bound.",
+        "Estimates are not limited to their bounds: noise may move a small one below its lower bound.",
     ]
     if several and unseen is not None:
         texts.insert(
             1,
             "A column whose largest values are far more extreme than those of the other columns (a log-normal column "
-            "beside normal ones, say): more of it may be clipped than its interval covers. Released by itself, it is "
-            "covered better.",
+            "beside normal ones, for example): more of it may be clipped than its interval covers. Released by itself, "
+            "it is covered better.",
         )
     if settings.dropped:
         texts.insert(0, f"Missing values: {text.dropped(settings)}, and the mean is that of the others.")
@@ -101,7 +101,7 @@ def _sizes(release: Release, columns: Columns) -> list[tuple[str, str]]:
         f"Spread of the {one}s",
         f"{length_of(release, found.spread)}: how far a {one} typically lies from the mean of all",
     )
-    drawn = f"if {one}s were drawn from it independently"
+    drawn = f"if these {one}s are an independent sample of it"
     if columns.d == 1:
         rows, population = intervals_of_one(release, columns)
         intervals = [(f"Mean of these {one}s", f"{rows} (95 % confidence interval)")]
@@ -113,7 +113,7 @@ def _sizes(release: Release, columns: Columns) -> list[tuple[str, str]]:
         ("Each column alone", "the 95 % confidence intervals above, each in the unit of its column"),
         (
             "All columns together",
-            f"at most {lengths[0]}, at 95 % confidence, as the length of the vector of all errors",
+            f"at most {lengths[0]}, at 95 % confidence, in l2 norm",
         ),
         ("All columns together, population", f"at most {lengths[1]}, {drawn}"),
         spread,

@@ -1,4 +1,4 @@
-"""Words of the author of a page: readable names and units of columns, what the data are, and whom to ask."""
+"""Text of the author of a page: readable names and units of columns, a description of the data, and a contact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GroupWords = Mapping[Any, str]
 @final
 @dataclass(frozen=True, slots=True)
 class Author:
-    """What the author of a page says, and a release does not.
+    """The text of the author of a page, which is not part of the release.
 
     Attributes:
         title: the title of the page.
@@ -40,7 +40,7 @@ class Author:
     contact: str = ""
 
     def group(self, label: Any) -> str:
-        """Return what a group is called."""
+        """Return the name of a group."""
         return self.groups.get(label, display_label(label))
 
 
@@ -107,7 +107,7 @@ def _by_group(words: GroupWords | None, groups: Sequence[Any] | None) -> dict[An
     if words is None:
         return {}
     if groups is None:
-        raise ArgumentError("group_labels: this is no release of groups: leave it out")
+        raise ArgumentError("group_labels is for releases of groups, and this is a release of one mean: leave it out")
     if not isinstance(words, Mapping):
         raise ArgumentTypeError(f'group_labels must be a dictionary, such as {{"m": "Men"}}, got {describe(words)}')
     for text in words.values():

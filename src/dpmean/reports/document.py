@@ -38,10 +38,10 @@ def report(
 ) -> Path:
     """Write a release as one self-contained HTML page that may be published beside a table of results.
 
-    The page draws the estimate and says, in plain words, what error to expect, who is protected and how well, what
-    each step cost, and how it was made. It holds the whole release as JSON, which ``Release.from_json`` reads, or
-    ``GroupedRelease.from_json``. The same arguments give the same bytes. A page of more than sixty groups has one
-    folded table in place of a drawing of each group, and holds the release only if that is short.
+    The page draws the estimate and says in plain words what error to expect, who is protected and how well, what
+    each step cost, and how the release was made. It contains the whole release as JSON, which ``Release.from_json``
+    or ``GroupedRelease.from_json`` reads. The same arguments give the same bytes. With more than sixty groups, the page
+    has one folded table in place of a drawing of each group, and contains the release only if that is short.
 
     ``labels``, ``units``, ``group_labels``, ``about``, ``contact``, ``title`` and ``date`` are your words: they are
     shown as they are, as text, and are not part of the release. They must not come from the rows.
@@ -54,25 +54,25 @@ def report(
         image: True to draw the estimate as a square image, or its (height, width). By default none is drawn.
         title: The title of the page.
         date: A date to print, in any form. By default the page has none.
-        labels: Readable names of columns, for those that should have one: ``{"age": "Age at admission", ...}``. Where
+        labels: Readable names of some or all columns: ``{"age": "Age at admission", ...}``. Where
             columns have no names, count them from 0; or give one label for each column, in their order.
         units: The units of columns, given in the same way: ``{"age": "years", ...}``.
         group_labels: Readable names of groups: ``{"m": "Men"}``. Where groups are told apart by several columns, name a
             value, which stands for it in all groups, or one group by its label: ``{("North", "f"): "North, women"}``.
         about: What the data are and what the page is for. A blank line begins a new paragraph.
-        contact: Whom to ask about it.
+        contact: Whom to ask about the data.
 
     Returns:
         The path of the page.
 
     Raises:
-        ValueError: when an argument cannot be used; nothing is written then.
-        TypeError: when an argument has an unusable type.
+        ValueError: If an argument has a value that cannot be used; nothing is written then.
+        TypeError: If an argument has a type that cannot be used.
 
     """
     if not isinstance(release, Release | GroupedRelease):
         kind = type(release).__name__
-        raise ArgumentTypeError(f"report needs what dpmean.mean or dpmean.mean_by returned, a release, got a {kind}")
+        raise ArgumentTypeError(f"report needs what dpmean.mean or dpmean.mean_by returned, a release, got {kind}")
     if isinstance(release, GroupedRelease) and not release.rho:
         why, cure = release.why_refused()
         raise ArgumentError(f"there is nothing to report, and nothing was spent: {why}. The cure: {cure}")
@@ -148,9 +148,9 @@ def _shape(image: bool | Shape | None, d: int) -> Shape | None:
         if side * side != d:
             raise ArgumentError(f"image=True needs a square number of columns, got {d}: give image=(height, width)")
         return side, side
-    whole = isinstance(image, tuple | list) and [type(length) for length in image] == [int, int]
-    if not whole:
-        raise ArgumentTypeError(f"image must be True or (height, width) in whole numbers, got {image!r}")
+    integers = isinstance(image, tuple | list) and [type(length) for length in image] == [int, int]
+    if not integers:
+        raise ArgumentTypeError(f"image must be True or (height, width) of integers, got {image!r}")
     height, width = image
     if height < 1 or width < 1 or height * width != d:
         raise ArgumentError(f"an image of {height} x {width} has {height * width} pixels, but there are {d} columns")

@@ -230,5 +230,5 @@ def covered(columns: Columns) -> str:
         )
     outside = round(columns.d / 20)
     if columns.d >= 20:
-        words += f" This holds for each column by itself: of {columns.d}, some {outside} may lie outside."
+        words += f" This holds for each column by itself: of {columns.d}, about {outside} may lie outside."
     return words

@@ -83,7 +83,7 @@ def _subtitle(release: GroupedRelease, promise: Promise) -> str:
     means = f"The {what} of {plural(len(release), 'group')}{by}{none}"
     if promise.broken:
         return f"{means}, with noise that protects nobody in them."
-    return f"{means}, with noise that protects every single {one} in them. Everything on this page may be published."
+    return f"{means}, with noise that protects each {one} in them. Everything on this page may be published."
 
 
 def _remarks(release: GroupedRelease, author: Author) -> list[Html]:
@@ -93,10 +93,10 @@ def _remarks(release: GroupedRelease, author: Author) -> list[Html]:
     small = [author.group(label) for label, one in release.released.items() if one.settings.few_rows]
     if small:
         text = (
-            "These groups have too few rows for this budget to find out where they lie, or how far off their estimates "
-            f"are: {', '.join(small[:MOST])}{f', and {len(small) - MOST} more' if len(small) > MOST else ''}."
+            "These groups have too few rows for this budget, so the errors of their estimates are not known: "
+            f"{', '.join(small[:MOST])}{f', and {len(small) - MOST} more' if len(small) > MOST else ''}."
         )
-        found.append(remark("Few rows: some of this may be worthless.", text))
+        found.append(remark("Few rows: do not rely on all estimates.", text))
     noted = {label: one.settings.note for label, one in release.released.items() if one.settings.note}
     return [
         *found,
@@ -172,9 +172,9 @@ def _errors(
 ) -> list[Html | None]:
     """Return what error to expect, and how columns differ, group by group."""
     first, one = next(iter(release.released.values())), "row" if release.unit is None else "person"
-    length = "All columns of a group together, as the length of the vector of all errors, at 95 % confidence"
+    length = "All columns of a group together, in l2 norm, at 95 % confidence"
     length = f"95 % confidence intervals of the mean of the {one}s of each group" if first.d == 1 else length
-    population = f"; in brackets, of the mean of a population of which {one}s are independent draws."
+    population = f"; in brackets, of the mean of a population of which the {one}s are an independent sample."
     words = " ".join([f"{length}{population}", *_units(release, author)])
     pairs = [(author.group(label), _error(found, groups[label])) for label, found in release.released.items()]
     return [
@@ -226,7 +226,7 @@ def _receipts(release: GroupedRelease, author: Author) -> list[Html]:
             listed = receipts(found.receipts, total)
             tables.append(tag("details", tag("summary", tag("bdi", author.group(label)), f": {total}"), listed))
         else:
-            tables.append(tag("p", tag("bdi", author.group(label)), ": nothing was asked."))
+            tables.append(tag("p", tag("bdi", author.group(label)), ": no query."))
     return [tag("p", f"{together}; group by group:"), *tables]
 
 

@@ -1,4 +1,4 @@
-"""Pages of so many groups that a line for each would be endless: one drawing of all, and one folded table."""
+"""Pages of many groups: one drawing of all of them, and one folded table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpmean.reports.scale import Scale
 from dpmean.reports.tables import estimate_and_intervals, in_words
 
 MOST = 60
-"""So many groups have a line, a paragraph and a table of receipts each."""
+"""Up to this number of groups, each has a line, a paragraph and a table of receipts."""
 _DRAWN, _STROKES = 12, 300
 """As many columns, or groups, have a drawing; and it has so many strokes."""
 _WIDE = 0.01
@@ -58,7 +58,7 @@ def data_or_hash(release: GroupedRelease, text: str) -> Html:
     return tag(
         "p",
         "The whole release, with unrounded (still noisy) numbers and receipts, is too long for this page "
-        f"({len(text) / 1e6:.1f} MB as JSON). Ask whoever published the page for that file. Its SHA-256, without a "
+        f"({len(text) / 1e6:.1f} MB as JSON). Ask the publisher of the page for that file. Its SHA-256, without a "
         "line break at the end, is ",
         tag("code", hashlib.sha256(text.encode()).hexdigest()),
         ".",

@@ -1,4 +1,4 @@
-"""Pieces that pages are made of."""
+"""The parts of a page."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def points(texts: Iterable[str]) -> Html:
 
 
 def alarm(title: str, text: str) -> Html:
-    """Return what nobody may miss."""
+    """Return a warning that nobody may miss."""
     return tag("p", tag("strong", title), " ", text, class_="alarm", role="alert")
 
 
 def remark(title: str, text: str) -> Html:
-    """Return what readers should know."""
+    """Return a remark for readers."""
     return tag("p", tag("strong", title), " ", text, class_="remark", role="note")
 
 
@@ -42,7 +42,7 @@ def alarms(*, seeded: bool, exact: bool) -> list[Html]:
         found.append(
             alarm(
                 "This protects nobody.",
-                "It was made with a seed: whoever knows or guesses the seed can subtract the noise. It is an "
+                "It was made with a seed: anyone who knows or guesses the seed can subtract the noise. It is an "
                 "experiment, not a release. Do not publish it as if it were private.",
             )
         )
@@ -50,8 +50,7 @@ def alarms(*, seeded: bool, exact: bool) -> list[Html]:
         found.append(
             alarm(
                 "This protects nobody reliably.",
-                "Its noise was drawn in floating point, whose rounding may give rows away. It is there to be measured "
-                "and compared, not to be relied on.",
+                "Its noise was drawn in floating point, whose rounding may reveal rows. Use it for experiments only.",
             )
         )
     return found

@@ -1,4 +1,4 @@
-"""What is promised, of a release or of groups, and what it means to somebody who bets."""
+"""The guarantee of a release, or of groups, and what it means as a bet."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _DELTAS = (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Promise:
-    """What is promised to everybody in the data.
+    """The guarantee for everybody in the data.
 
     Attributes:
-        costs: what was spent; costs add up.
+        costs: the costs of all steps, which add up.
         epsilon: the epsilon of all of it, for a delta.
-        delta: the one that was asked for, or a usual one.
+        delta: the delta of the budget, or 1e-6.
         replaced: whether neighbours replace one unit by another; else there is one more, or less.
-        unit: what all rows of one person are known by, if persons are protected and not rows.
+        unit: the column that identifies persons, if persons are protected and not rows.
         trust: the trust model.
         honest: how many clients must be honest, in the shuffle model.
         played: whether a collection was played in one process.
@@ -66,7 +66,7 @@ class Promise:
 
 
 def promise_of(release: Release | GroupedRelease) -> Promise:
-    """Read what a release, or a release of groups, promises."""
+    """Return the guarantee of a release, or of a release of groups."""
     broken = "none: seeded" if release.seeded else "" if release.exact else "none to rely on: noise in floats"
     replaced = release.neighbours is Neighbours.REPLACE_ONE
     if isinstance(release, GroupedRelease):

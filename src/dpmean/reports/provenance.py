@@ -1,4 +1,4 @@
-"""How a release was made: all of it public."""
+"""How a release was made; all of it is public."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHOICES = {
     "passes": "times all rows were read",
     "sample": "rows read once more, by position",
     "rounds": "rounds",
-    "variant": "way to the centre",
+    "variant": "how the centre was found",
     "honest": "users who must be honest",
     "messages_per_user": "messages per user",
     "bytes_per_user": "bytes per user",

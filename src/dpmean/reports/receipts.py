@@ -1,4 +1,4 @@
-"""What was asked, which mechanism answered, and what it cost."""
+"""The queries, the mechanisms that answered them, and their costs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dpmean.reports.markup import Html, join, tag
 
 _SHORT = 24
 _NAMED = 3
-"""So many purposes are named."""
-_HEAD = ("step", "what was asked, and who answered", "cost", "share")
+"""The number of purposes that are named."""
+_HEAD = ("step", "query and mechanism", "cost", "share")
 
 
 def receipts(found: Sequence[Receipt], total: str) -> Html:
@@ -36,7 +36,7 @@ def receipts(found: Sequence[Receipt], total: str) -> Html:
 
 
 def folded(found: Sequence[Receipt], total: str) -> Html:
-    """Return what most was spent on, in a sentence, and a folded table of receipts."""
+    """Return the most expensive purposes in a sentence, and a folded table of receipts."""
     shares: dict[str, float] = {}
     for receipt, share in zip(found, _shares(found), strict=True):
         purpose = wording.purpose_of(receipt.step) or receipt.step
@@ -45,7 +45,7 @@ def folded(found: Sequence[Receipt], total: str) -> Html:
     words = "; ".join(f"{purpose} {percent(share)}" for purpose, share in largest)
     steps = plural(len(found), "step")
     return join(
-        tag("p", f"{steps} asked the data for a number; together they cost {total}. Most was spent on: {words}."),
+        tag("p", f"{steps} asked the data for numbers and cost {total} together. Most of that was spent on: {words}."),
         tag("details", tag("summary", "Step by step, for experts"), receipts(found, total)),
     )
 

@@ -52,14 +52,14 @@ def _subtitle(release: Release, promise: Promise) -> str:
     mean = f"The mean of {what} over {' '.join(wording.number_of(release))}"
     if promise.broken:
         return f"{mean}, with noise that does not protect them."
-    return f"{mean}, with noise that protects every single one of them. Everything on this page may be published."
+    return f"{mean}, with noise that protects each of them. Everything on this page may be published."
 
 
 def _remarks(release: Release) -> list[Html]:
     found = []
     if release.settings.few_rows:
-        few = "There were too few rows for this budget to find out where they lie, or how far off the estimate is."
-        found.append(remark("Few rows: this may be worthless.", few))
+        few = "There were too few rows for this budget, so the error of the estimate is not known."
+        found.append(remark("Few rows: do not rely on this estimate.", few))
     if release.settings.note:
         found.append(remark("Note.", in_plain_words(release.settings.note)))
     return found

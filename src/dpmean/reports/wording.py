@@ -1,4 +1,4 @@
-"""The promise in plain words: who is protected, from whom, and how well."""
+"""The guarantee in plain words: who is protected, from whom, and how well."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ STEPS = {
     "squares": "how widely each column varies",
     "octaves": "how widely each column varies",
     "variances": "the variance of each column, for intervals of a population",
-    "far pairs": "whether noise that follows the columns is smaller",
-    "tails": "whether a column has more rows far out than its scale tells",
+    "far pairs": "whether noise in proportion to the scales is smaller",
+    "tails": "whether a column has more rows far out than its scale suggests",
     "far": "how far out the farthest rows are",
     "profile": "how fast the number of rows falls far out",
     "alarm": "whether some rows lie far beyond all others",
@@ -41,11 +41,11 @@ STEPS = {
     "mean": "the mean itself",
     "answers": "what each device was asked",
 }
-"""What the steps of our estimators are for, by the first word of their names, or the first two."""
+"""The purposes of the steps of our estimators, by the first word of their names, or the first two."""
 
 
 def purpose_of(step: str) -> str | None:
-    """Return what a step is for, if it is one of ours."""
+    """Return the purpose of a step, if it is one of ours."""
     first, second, *_ = [*step.replace(",", "").split(), "", ""]
     return STEPS.get(f"{first} {second}", STEPS.get(first))
 
@@ -62,13 +62,13 @@ def in_brief(promise: Promise) -> str:
 
 
 def who_is_protected(promise: Promise) -> str:
-    """Return, in plain words, which two worlds are hard to tell apart."""
+    """Return, in plain words, what a release hides."""
     seen, hidden = TRUST_MODELS[promise.trust].seen, _hidden(promise)
     if _epsilon(promise) > _LARGE:
-        told = f"At such a cost practically nothing is hidden: from {seen}, somebody who knows all other data may well"
-        return f"{told} learn {hidden}. {_numbers(promise)}"
-    told = f"From {seen}, nobody can do more than guess {hidden}, even if they know all other data."
-    return f"{told} The bet below says how often such a guess can be right. {_numbers(promise)}"
+        weak = f"At this cost, almost nothing is hidden: from {seen}, someone who knows all other data may well learn"
+        return f"{weak} {hidden}. {_numbers(promise)}"
+    strong = f"From {seen}, even someone who knows all other data can only guess {hidden}."
+    return f"{strong} The bet below says how often such a guess can be right. {_numbers(promise)}"
 
 
 def _epsilon(promise: Promise) -> float:
@@ -79,9 +79,9 @@ def _hidden(promise: Promise) -> str:
     """Return what is hidden from neighbours that differ in one step, which the bet is about."""
     if not promise.replaced:
         return "whether any one row is in the data" if promise.unit is None else "whether any one person is in the data"
-    what = "the values of any one row are its own or any others"
+    what = "any one row has its true values or others"
     if promise.unit is not None:
-        what = "the rows of any one person are their own or any others"
+        what = "any one person has their true rows or others"
     groups = {Sizes.PRIVATE: ", in this group or in another", Sizes.PUBLIC: " in the same group", None: ""}
     return f"whether {what}{groups[promise.sizes]}"
 
@@ -89,30 +89,30 @@ def _hidden(promise: Promise) -> str:
 def _numbers(promise: Promise) -> str:
     several = "rows" if promise.unit is None else "persons"
     if promise.sizes is Sizes.PUBLIC:
-        return f"How many {several} each group has, and who is in which, is public, and not protected."
+        return f"The number of {several} in each group, and who is in which group, are public and not protected."
     if promise.sizes is Sizes.PRIVATE:
         one = "row" if promise.unit is None else "person"
         moved = (
             ""
             if promise.replaced
-            else f"The group that a {one} is in is hidden, too, but less well: as if it had cost twice the rho. "
+            else f"The group of a {one} is hidden as well, but less well: as if the release had cost twice the rho. "
         )
-        return f"{moved}How many {several} a group has is protected as well, and told with noise."
+        return f"{moved}The number of {several} in a group is also protected, and published with noise."
     if promise.replaced:
-        return f"How many {several} there are is public, and not protected."
-    return f"How many {several} there are is protected as well, and told with noise."
+        return f"The number of {several} is public and not protected."
+    return f"The number of {several} is also protected, and published with noise."
 
 
 def who_is_a_person(promise: Promise) -> str:
     """Return what the unit means for people."""
     if promise.unit is None:
         return (
-            "One row is protected. If every person has one row, that is the person; somebody who has several rows is "
-            "protected less, for each of them adds to what can be told."
+            "Each row is protected by itself. If every person has one row, this protects each person; a person with "
+            "several rows is protected less, since each row reveals more."
         )
     return (
         f"All rows of one person, that is, all that have the same value of {display_name(promise.unit)}, are protected "
-        "together, however many they are."
+        "together, however many there are."
     )
 
 
@@ -125,11 +125,11 @@ def how_persons_count(promise: Promise) -> str | None:
     if promise.contributions > 1:
         return (
             f"Every person counts in at most {promise.contributions} groups, in each with the mean of their rows in it;"
-            " rows that they have in other listed groups were left out."
+            " their rows in other listed groups were left out."
         )
     return (
-        "Every person counts once, in one group, with the mean of their rows in it; rows that they have in other "
-        "listed groups were left out."
+        "Every person counts once, in one group, with the mean of their rows in it; their rows in other listed groups "
+        "were left out."
     )
 
 
@@ -149,15 +149,15 @@ def how_well(promise: Promise) -> list[str]:
     if pure is None:
         name, also = in_brief(promise), f", apart from an extra probability of at most {small(promise.delta)}"
     if epsilon > _LARGE:
-        meaning = "a number so large that it rules out next to nothing"
+        meaning = "a number so large that it rules out almost nothing"
     else:
         meaning = (
             f"any conclusion is at most {times_up(math.exp(epsilon))} times as likely as it would be {change}{also}"
         )
     return [
         f"This is {name}: {meaning}.",
-        f"As a bet: somebody who knows all the rest must guess {asked}, at even odds, and is right in at most "
-        f"{percent_up(best_guess(promise))} of cases; guessing blindly is right in 50 %.",
+        f"As a bet: someone who knows all other data guesses {asked}, at even odds, and is right in at most "
+        f"{percent_up(best_guess(promise))} of cases; a blind guess is right in 50 %.",
     ]
 
 
@@ -175,8 +175,8 @@ def conversion(promise: Promise) -> str | None:
             "There is no single rho in the shuffle model."
         )
     return (
-        f"Accounts are kept in rho, zero-concentrated differential privacy, in which costs of steps simply add up: "
-        f"rho = {plain(float(promise.rho), 6)}. By a tight formula, rounded up, that is {pairs}; "
+        "Costs are counted in rho, that is, in zero-concentrated differential privacy (zCDP), where the costs of steps "
+        f"add up: rho = {plain(float(promise.rho), 6)}. A tight conversion, rounded up, gives {pairs}; "
         "all of these hold at once."
     )
 
@@ -186,38 +186,38 @@ def of_groups(promise: Promise) -> str | None:
     if promise.sizes is None:
         return None
     one, most = "row" if promise.unit is None else "person", promise.contributions
-    words, dearest = f"A {one} is in one group alone, so the costs of groups do not add up", "the most expensive group"
+    words, dearest = f"A {one} is in only one group, so the costs of groups do not add up", "the most expensive group"
     if most > 1:
         words, dearest = f"A {one} counts in at most {most} groups, whose costs add up", f"{dearest}s, {most} of them"
     if promise.replaced and promise.sizes is Sizes.PRIVATE:
         return (
-            f"{words}: the total is four times the cost of {dearest}, because a {one} that is replaced is missing in "
-            "one place and new in another."
+            f"{words}: the total is four times the cost of {dearest}, because replacing a {one} removes it in one "
+            "place and adds it in another."
         )
     return f"{words}: the total is the cost of {dearest}."
 
 
 def whom_to_trust(promise: Promise) -> list[str]:
-    """Return who saw what."""
+    """Return who has to be trusted, and who saw what."""
     model = TRUST_MODELS[promise.trust]
     words = f"{model.name.capitalize()} model: {model.statement}"
     if not model.devices:
-        words += f" Everybody else sees what went through the noise, and {_besides(promise)}."
+        words += f" All others see only noisy numbers{_besides(promise)}."
     if model.condition:
         honest = "" if promise.honest is None else f", and at least {promise.honest} clients are honest in every round"
-        words += f" The promise holds as long as {model.condition}{honest}."
-    played = "This collection was played in one process, which saw all rows: it does not hide them from there."
+        words += f" The guarantee holds as long as {model.condition}{honest}."
+    played = "This collection was played in one process, which saw all rows, so they are not hidden from that process."
     return [words, played] if promise.played else [words]
 
 
 def _besides(promise: Promise) -> str:
-    """Return what readers see that went through no noise."""
+    """Return which exact numbers readers see."""
     several = "rows" if promise.unit is None else "persons"
     if promise.sizes is Sizes.PUBLIC:
-        return f"how many {several} each group has, which went through none"
+        return f", and the exact number of {several} in each group"
     if promise.sizes is None and promise.replaced:
-        return f"how many {several} there are, which went through none"
-    return "nothing besides"
+        return f", and the exact number of {several}"
+    return ""
 
 
 def number_of(release: Release) -> tuple[str, str]:

@@ -227,7 +227,7 @@ def test_words_say_in_how_many_groups_persons_count(tmp_path):
     found = by_clinic(contributions=2)
     words = " ".join(str(found).split())
     assert "each patient counts in at most 2 groups; rows in other groups are ignored" in words
-    assert "whether any one person is there, and in which groups" in words
+    assert "whether any one person is in the data, and in which groups" in words
     page = dpmean.report(found, tmp_path / "page.html").read_text()
     assert "Every person counts in at most 2 groups, in each with the mean of their rows in it" in page
     assert (
