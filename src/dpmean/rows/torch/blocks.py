@@ -5,7 +5,7 @@ This is one file because it answers every query, each in a few tensor operations
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import final, overload
 
@@ -33,7 +33,7 @@ from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
 from dpmean.rows.block_query import Kernel, bin_sums, innermost, room
 from dpmean.rows.memory import MemoryRows
-from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
+from dpmean.rows.torch.arithmetic import Arithmetic, Tensor, add_in_turn
 
 _BLOCK_BYTES = 64 << 20  # bytes of a block in float64: a GPU has memory for several
 _ADDED_IN_TURN = 512  # with more columns, the loops of the host are faster than one operation for each column
@@ -104,7 +104,7 @@ class TensorRows:
             case Coordinates():
                 return self._by_coordinate(query)
             case Squares() if self.d <= _ADDED_IN_TURN:
-                return self.counted()._squares(query)
+                return self.counted().squares(query, add_in_turn)
             case Columns() | Octaves() | Squares() | BallSquares():  # of samples only: the host has loops
                 return self._on_host().answer(query)
             case Ball():
@@ -232,10 +232,11 @@ class TensorRows:
             partners = self.tensor[half + start : half + start + len(rows)]
             yield self.does.enter(rows) - self.does.enter(partners)
 
-    def _squares(self, view: Squares) -> Ints:
+    def squares(self, view: Squares, add_in_turn: Callable[[Tensor], Tensor]) -> Ints:
+        """Return the sum of the squares of all pairs, given how to add up floats in turn on this device."""
         total = self._zeros(self.d)
         for apart in self._apart():
-            total += self.does.squares(apart, view.length).sum(dim=0)
+            total += self.does.squares(apart, view.length, add_in_turn).sum(dim=0)
         return self._home(total)
 
     def _sides(self, view: Sides) -> Ints:
