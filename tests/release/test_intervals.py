@@ -140,7 +140,7 @@ def test_without_variances_a_population_has_no_interval():
     assert release.variances is None
     assert release.std is None
     assert release.interval().of == "rows"
-    with pytest.raises(ArgumentError, match="not asked for: make the release with population=True"):
+    with pytest.raises(ArgumentError, match="does not have: make the release with population=True"):
         release.interval(of="population")
     for of in ("people", None):
         with pytest.raises(ArgumentError, match='of must be "rows" or "population"'):

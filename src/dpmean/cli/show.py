@@ -1,4 +1,4 @@
-"""What is shown: documents on the standard output, everything else on the error output, color only on a terminal."""
+"""Output: documents to the standard output, everything else to the error output, color only in a terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAINER = {"±": "+-", "é": "e"}
 
 
 def _plainer(error: UnicodeError) -> tuple[str, int]:
-    """Return what stands for signs that the encoding of an output does not have."""
+    """Return replacements for characters that the encoding of an output lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_PLAINER.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
@@ -33,20 +33,20 @@ codecs.register_error("dpmean.plainer", _plainer)
 
 
 def print_anywhere() -> None:
-    """Let no output fail over signs that its encoding does not have."""
+    """Replace characters that the encoding of an output lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="dpmean.plainer")
 
 
 def print_no_more() -> None:
-    """Give up an output that failed, so that it does not fail once more at the end."""
+    """Give up an output that failed, so that it does not fail again at the end."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def why_not_printed(error: BaseException) -> BaseException:
-    """Return why something was not printed; rich and click exit when whoever reads has gone. Raise what is else."""
+    """Return why printing failed; raise any other error. Rich and click exit if the reader of a pipe is gone."""
     if isinstance(error, SystemExit):
         if not isinstance(error.__context__, BrokenPipeError):
             raise error
@@ -55,33 +55,33 @@ def why_not_printed(error: BaseException) -> BaseException:
 
 
 def out() -> Console:
-    """Return the console for what was asked for."""
+    """Return the console for results."""
     return Console(highlight=False, emoji=False, markup=False)
 
 
 def err() -> Console:
-    """Return the console for what happens meanwhile."""
+    """Return the console for messages."""
     return Console(stderr=True, highlight=False, emoji=False, markup=False)
 
 
 def printable(text: str) -> str:
-    """Return text without what would move or recolor a terminal: names in files may be anybody's."""
+    """Return text without terminal control characters: names in files are not trusted."""
     return "".join(sign if sign.isprintable() or sign == "\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def trouble(message: str) -> None:
-    """Say what went wrong."""
+    """Print an error."""
     err().print(Text.assemble(("dpmean: ", "bold red"), printable(message)), soft_wrap=True)
 
 
 def note(message: str) -> None:
-    """Say something that should be known."""
+    """Print a note."""
     err().print(Text.assemble(("dpmean: ", "bold yellow"), printable(message)), soft_wrap=True)
 
 
 @contextlib.contextmanager
 def working(words: str) -> Iterator[None]:
-    """Show that something is going on, and for how long, on a terminal; and the library's warnings afterwards."""
+    """Show a progress line in a terminal, and the warnings of the library afterwards."""
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
@@ -96,7 +96,7 @@ def working(words: str) -> Iterator[None]:
 
 
 def bar(*columns: SpinnerColumn | TextColumn | BarColumn | TaskProgressColumn | TimeElapsedColumn) -> Progress:
-    """Return a progress bar that is only seen on a terminal, and is gone afterwards."""
+    """Return a progress bar, which is shown only in a terminal, and removed at the end."""
     columns = columns or (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     console = err()
     return Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
@@ -110,7 +110,7 @@ def table(title: str, made: RenderableType) -> None:
 
 
 def warning(words: str) -> None:
-    """Print what nobody may miss."""
+    """Print a warning."""
     _put(out(), Text(printable(words), style="bold yellow"))
 
 
@@ -124,7 +124,7 @@ def release(text: str) -> None:
 
 
 def _put(console: Console, what: RenderableType, *, soft_wrap: bool = False) -> None:
-    """Print something, in files and pipes without the blanks that fill up its lines."""
+    """Print something; in files and pipes, without trailing blanks."""
     if console.is_terminal:
         console.print(what, soft_wrap=soft_wrap)
         return
@@ -135,7 +135,7 @@ def _put(console: Console, what: RenderableType, *, soft_wrap: bool = False) -> 
 
 
 def sheet(paragraphs: Iterable[tuple[str, str]]) -> None:
-    """Print labels and words, as wide as the terminal allows."""
+    """Print labels and text, as wide as the terminal allows."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column()
@@ -145,7 +145,7 @@ def sheet(paragraphs: Iterable[tuple[str, str]]) -> None:
 
 
 def plan(text: str) -> None:
-    """Print a title, and below it a paragraph for each line that begins with two blanks."""
+    """Print a title, and below it one paragraph per line that begins with two blanks."""
     title, *lines = printable(text).split("\n")
     _put(out(), Text(title, style="bold"))
     paragraphs = re.split(r"\n  (?! )", "\n" + "\n".join(lines))[1:]

@@ -1,4 +1,4 @@
-"""Releases as tables: the statistics of every column, for data frames of whichever library, and for CSV files.
+"""Releases as tables: the statistics of every column, for data frames of any library, and for CSV files.
 
 Tables of releases have the same columns, whatever was asked for and whatever happened; what is not known is NaN.
 """

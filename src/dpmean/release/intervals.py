@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 USUAL_CONFIDENCE = 0.95
-"""That of the intervals that documents, frames and pages have."""
+"""The confidence of the intervals in documents, data frames and pages."""
 ROWS, POPULATION = "rows", "population"
 _MOST_LINES = 40
 
@@ -166,7 +166,7 @@ def population_of_one(release: Release) -> tuple[float, float] | None:
 
 
 def usual_intervals(release: Release) -> tuple[Interval, ...]:
-    """Return the intervals that everybody is shown, as far as the release knows them, and floats can hold them."""
+    """Return the intervals that are shown by default, if the release knows them and floats can represent them."""
     if release.found is None or release.settings.few_rows:
         return ()
     of = (ROWS,) if release.variances is None else (ROWS, POPULATION)
@@ -211,15 +211,15 @@ def difference(
 @final
 @dataclass(frozen=True, slots=True)
 class _Errors:
-    """What is known of the errors of each column. Lengths are in the user's units, biases in those of ``lengths``."""
+    """The errors of each column. Lengths are in the user's units, biases in those of ``lengths``."""
 
     noise: Floats
     lengths: Floats
-    """What one unit of the bias is in each column."""
+    """The length of one unit of the bias in each column."""
     bias: float
     bias_std: float
     beside: Floats
-    """How far a column that hardly varies may be from its middle, at which it is reported."""
+    """How far the mean of a column that hardly varies may be from its median, which is reported."""
 
     @staticmethod
     def of(release: Release) -> _Errors:
@@ -247,13 +247,13 @@ class _Errors:
 
 
 _NO_VARIANCES = (
-    "an interval of a population needs the variances of the columns, which were not asked for: make the release with "
-    "population=True"
+    "an interval of a population needs the variances of the columns, which this release does not have: make the "
+    "release with population=True"
 )
 
 
 def no_bound(release: Release) -> str:
-    """Return why a release knows no bound on its errors."""
+    """Return why a release has no bound on its errors."""
     if release.trust is not Trust.CENTRAL:
         return (
             f"there is no error bound in the {release.trust} model: see noise_std, and dpmean.plan for what to expect"

@@ -1,4 +1,4 @@
-"""The scales of columns: how widely each varies, and how noise was divided among them."""
+"""The scales of columns: how widely each varies, and how noise is divided among them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dpmean.errors import display_name
 from dpmean.privacy.receipts import Receipt
 
 SILENT = 4
-"""In standard deviations of the noise: where a column hardly varies, a mean so near to its middle is set to that."""
+"""In standard deviations of the noise: a column that hardly varies is set to its median if the mean is this near."""
 FINE_MEDIANS = "medians, fine"
-"""The step that finds where columns lie that hardly vary."""
+"""The step that finds the medians of columns that hardly vary."""
 _STEPS = ("squares", "far pairs", "octaves", "medians", "tails")
 """The steps that find scales, and where columns lie; a number, or words after a comma, may follow."""
 
@@ -65,7 +65,7 @@ class Scales:
 
     @property
     def ratio(self) -> float:
-        """How many times the largest scale is as large as the smallest, of those that are known."""
+        """The largest known scale divided by the smallest."""
         known = [value for value, is_known in zip(self.values, self.known, strict=True) if is_known]
         return max(known) / min(known) if known else 1.0
 

@@ -56,7 +56,7 @@ class SettingsDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults
 
 
 class FoundDocument(msgspec.Struct, forbid_unknown_fields=True):
-    """What method refined found out on its way."""
+    """What method refined measured on the way."""
 
     spread: _Length
     ceiling: _Length

@@ -124,7 +124,7 @@ class Settings:
     radius_unit: str = ""
     note: str = ""
     _order: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
-    """The order in which a document said these: written again, it is the same, and so is its hash in a ledger."""
+    """The order of these fields in a document: written again, the document and its hash in a ledger stay the same."""
 
 
 def choose_delta(settings: Settings) -> float:

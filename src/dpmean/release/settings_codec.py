@@ -1,4 +1,4 @@
-"""Settings as JSON has them: those of a collection stand among the others, bounds are told apart by their fields."""
+"""Settings as JSON: those of a collection stand among the others; the fields of a bound show its kind."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def remarks_of(release: Release) -> list[Paragraph]:
 
 
 def _error(release: Release) -> list[Paragraph]:
-    """Return what is not to be seen in the table: the error of all columns together, or why there are no intervals."""
+    """Return the error of all columns together, or why there are no intervals."""
     if release.settings.few_rows:
         return []
     if release.found is None:
@@ -80,7 +80,7 @@ def _columns(release: Release, room: int) -> list[str]:
 
 
 def wanted_lines(count: int) -> int:
-    """Return on how many lines of a table so many columns are shown, if there is room."""
+    """Return the number of lines of a table of this number of columns, if there is room."""
     return count if count <= _EDGES + 1 else _EDGES
 
 

@@ -1,6 +1,6 @@
-"""What is said of a release in print, in words: each function says one thing, and the lines are 80 characters wide.
+"""The sentences of ``print`` and ``explain()``, in lines of 80 characters.
 
-This is one file because a reader sees these sentences below each other.
+This is one file because readers see these sentences below each other.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ Paragraph = tuple[str, str]
 LARGE_EPSILON = 10
 """An epsilon above this is a weak guarantee; most releases use less."""
 NOT_ASKED: Paragraph = ("scales", "not asked for: noise is in proportion to the ranges")
-"""What is said of scales where columns have different bounds, and noise follows these."""
+"""Shown for scales if columns have different bounds, and noise is in proportion to these."""
 NOT_KNOWN_VALUE = "not known"
-"""What stands for a number that is NaN in data frames."""
+"""Shown for numbers that are NaN in data frames."""
 NOT_KNOWN: Paragraph = ("error", "not known, since there are too few rows")
-"""What is said of errors where rows are few."""
+"""Shown for errors if rows are too few."""
 _PLAYED = "played in one process, which saw all rows"
 _LONGEST_STEP = 24
 """Longer names of steps stand above their costs, not beside them."""
 _LABEL = 11
 _OWN = "each column in its own"
 _HALVES = " half-widths"
-"""How the unit of a radius begins where columns are measured by their bounds; one unit is half a range."""
+"""The beginning of the unit of a release whose lengths are in halves of the range of each column."""
 _NAMED = 6
 """The number of columns that are named."""
 
@@ -89,7 +89,7 @@ def bound(settings: Settings) -> str:
 
 
 def length(value: float, unit: str, digits: int = 4) -> str:
-    """Return a length and its unit; lengths in half-widths become percentages of the range, which readers know."""
+    """Return a length and its unit; lengths in halves of the range become per cent of the range."""
     return f"{_factor(unit) * value:.{digits}g}{_words_of(unit)}"
 
 
@@ -102,7 +102,7 @@ def _words_of(unit: str) -> str:
 
 
 def clipping(radius: float, unit: str) -> list[Paragraph]:
-    """Return where rows were clipped, for methods that measure nothing else."""
+    """Return where rows were clipped, for methods that do not measure the bias of that."""
     words = "around the centre; rows beyond it were clipped, and the bias of that was not measured"
     return [("radius", f"{length(radius, unit, 5)} {words}")]
 

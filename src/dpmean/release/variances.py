@@ -1,4 +1,4 @@
-"""The variances of columns: how widely the rows vary around their mean, as a population's interval needs to know."""
+"""The variances of columns, for confidence intervals of a population."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from dpmean.reports.markup import Html, join, tag
 from dpmean.reports.parts import entries, points
 
 _HALVES = " half-widths"
-"""How the unit of a release begins whose columns are measured by their bounds, half a range to the unit."""
+"""The beginning of the unit of a release whose lengths are in halves of the range of each column."""
 
 
 def accuracy(release: Release, columns: Columns) -> Html:

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 _HEIGHT = 280
 _FINEST = 1000
-"""So many places along a line can be told apart; from there on neighbours are drawn together."""
+"""The number of places along a line; with more values, neighbours are drawn together."""
 
 
 def track(
@@ -32,7 +32,7 @@ def track(
     whole: bool = True,
     ticks: int = 5,
 ) -> Html:
-    """Draw one value and its error bar on a line of its own, with about so many ticks; ``ends`` are written below it.
+    """Draw one value and its error bar on a line of its own, with about ``ticks`` ticks; ``ends`` are written below it.
 
     ``wide`` is a second bar, which is drawn thinner. Between ends, the line is thick if it is the ``whole`` range.
     """

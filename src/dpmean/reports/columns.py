@@ -1,4 +1,4 @@
-"""What a page says of each column: its name, its estimate, the error, its bounds."""
+"""The columns of a page: for each its name, estimate, error and bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 SILENT = Author()
-"""An author who says nothing."""
+"""An author without any text."""
 ROUNDED = ("mean", "lower", "upper", "population_lower", "population_upper", "noise_std")
 """The statistics that a page rounds to what errors support; it shows others as they are."""
 
@@ -31,10 +31,10 @@ class Columns:
     """All columns of a release.
 
     Attributes:
-        names: what they are called for readers: by the author of the page, or else in the data, or "column 0".
-        named: whether these are names that somebody gave.
-        keys: what they are called in the data, where that is something else; empty elsewhere.
-        units: their units, as the author of the page says them; empty where that says nothing.
+        names: their names for readers: from the author of the page, or else from the data, or "column 0".
+        named: whether these names were given.
+        keys: their names in the data, if different; otherwise empty.
+        units: their units, if the author of the page gave them; otherwise empty.
         mean: the estimates.
         noise_std: the standard deviations of the noise.
         error: the margin of error at 95 % confidence.

@@ -14,9 +14,9 @@ from dpmean.reports.estimate import few
 from dpmean.reports.markup import Html, join, tag
 
 MOST = 8
-"""So many groups are compared at most."""
+"""The maximum number of groups that are compared."""
 _OPEN = 16
-"""So many lines are shown at once; a longer table is folded."""
+"""A table with more lines than this is folded."""
 
 
 def differences(release: GroupedRelease, groups: Mapping[Any, Columns], author: Author) -> Html | None:

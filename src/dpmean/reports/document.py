@@ -1,4 +1,4 @@
-"""A release as one page that needs no network and no other file, and is complete with scripts switched off."""
+"""A release as one page that needs no network, no other file and no scripts."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def report(
         labels: Readable names of some or all columns: ``{"age": "Age at admission", ...}``. Where
             columns have no names, count them from 0; or give one label for each column, in their order.
         units: The units of columns, given in the same way: ``{"age": "years", ...}``.
-        group_labels: Readable names of groups: ``{"m": "Men"}``. Where groups are told apart by several columns, name a
-            value, which stands for it in all groups, or one group by its label: ``{("North", "f"): "North, women"}``.
+        group_labels: Readable names of groups: ``{"m": "Men"}``. For groups by several columns, name a value,
+            which then has this name in all groups, or one group by its label: ``{("North", "f"): "North, women"}``.
         about: What the data are and what the page is for. A blank line begins a new paragraph.
         contact: Whom to ask about the data.
 

@@ -15,13 +15,13 @@ from dpmean.reports.scale import Scale
 from dpmean.reports.tables import is_listed, numbers
 
 _DOTS, _NAMED_DOTS = 12, 60
-"""As many columns are drawn as dots, one below the other: without names, and with."""
+"""The maximum number of columns that are drawn as dots below each other: without names, and with names."""
 _LOOSE = 0.05
 """Bounds are loose if the estimate is closer to one of them, or to zero, than this part of the range."""
 
 
 def few(columns: Columns) -> bool:
-    """Whether there are so few columns that each gets a line of its own."""
+    """Whether each column gets a line of its own."""
     return columns.d <= (_NAMED_DOTS if columns.named else _DOTS)
 
 
@@ -77,9 +77,9 @@ def _own(columns: Columns, j: int, scale: Scale | None) -> Html:
 
 
 def _between_bounds(columns: Columns, j: int) -> Scale | None:
-    """Return the scale between the bounds of a column; None where they are so loose that it would show nothing.
+    """Return the scale between the bounds of a column; None if they are too loose to show anything.
 
-    That is so where the estimate cannot be told from a bound, or from zero, or is beyond a bound.
+    They are if the estimate almost coincides with a bound, or with zero, or is beyond a bound.
     """
     if columns.lower is None or columns.upper is None:
         return None

@@ -1,4 +1,4 @@
-"""The page of many groups: small drawings side by side, and why some groups have no number."""
+"""The page of groups: small drawings side by side, and why some groups have no number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dpmean.reports.compared_groups import differences
 from dpmean.reports.grouped_estimates import estimates
 from dpmean.reports.many_groups import MOST, are_many, costs, data_or_hash
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.parts import about, alarms, entries, head, remark, section, whose_words
+from dpmean.reports.parts import about, alarms, by_author, entries, head, remark, section
 from dpmean.reports.privacy import privacy
 from dpmean.reports.promise import Promise, promise_of
 from dpmean.reports.provenance import choices
@@ -70,7 +70,7 @@ def body(
         section(
             "choices",
             "How it was made",
-            join(entries(_choices(release, author.date), "choices"), data_or_hash(release, text), whose_words(author)),
+            join(entries(_choices(release, author.date), "choices"), data_or_hash(release, text), by_author(author)),
         ),
     )
 
@@ -116,7 +116,7 @@ def _facts(release: GroupedRelease, promise: Promise) -> list[tuple[str, str]]:
 
 
 def _without(release: GroupedRelease, author: Author) -> Html | None:
-    """Return why groups have no number; where none has one, that is said before, and many are in a table."""
+    """Return why groups have no number; None if no group has one, as the remarks say so."""
     if not release.refused or (are_many(release) and not release.released):
         return None
     listed = None
@@ -185,7 +185,7 @@ def _errors(
 
 
 def _units(release: GroupedRelease, author: Author) -> list[str]:
-    """Return what lengths are measured in; where groups differ in that, of which groups it is said."""
+    """Return the units of lengths; if groups have different units, for which groups each holds."""
     units: dict[str, list[str]] = {}
     for label, found in release.released.items():
         units.setdefault(unit_in_words(found), []).append(author.group(label))

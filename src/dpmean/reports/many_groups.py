@@ -27,22 +27,22 @@ from dpmean.reports.tables import estimate_and_intervals, in_words
 MOST = 60
 """Up to this number of groups, each has a line, a paragraph and a table of receipts."""
 _DRAWN, _STROKES = 12, 300
-"""As many columns, or groups, have a drawing; and it has so many strokes."""
+"""The maximum number of columns, or groups, that are drawn, and of strokes in a drawing."""
 _WIDE = 0.01
 """The part of all intervals that may reach beyond a drawing, on either side."""
 _LISTED = 6000
-"""So many lines a table has at most, as a page is to open quickly."""
+"""The maximum number of lines of a table, so that a page opens quickly."""
 _WIDEST = 20
-"""More cells than a line has: what has so many goes to the end of it."""
+"""More cells than a line has: a cell that spans this many goes to the end of the line."""
 _COLUMN, _WHY = "column", "why there is no number"
 _SIDES = {_COLUMN: "why", _WHY: "why"}
 """The classes of heads whose cells are words, on the left side."""
 _HELD = 400_000
-"""So many characters of data are part of a page."""
+"""The maximum number of characters of data that a page contains."""
 
 
 def are_many(release: Release | GroupedRelease) -> bool:
-    """Whether there are so many groups."""
+    """Whether there are more groups than that."""
     return isinstance(release, GroupedRelease) and len(release) > MOST
 
 

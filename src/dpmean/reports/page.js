@@ -1,5 +1,5 @@
 "use strict";
-// Shows the numbers of a table while somebody points at the drawing of them; the page is complete without.
+// Shows the numbers of a table while the pointer is over their drawing; the page is complete without.
 for (const drawing of document.querySelectorAll("svg[data-table]")) {
   const rows = [...document.getElementById(drawing.dataset.table).rows].filter((row) => row.cells.length > 1);
   const [across, down] = drawing.dataset.cells.split(" ").map(Number);

@@ -70,15 +70,15 @@ def about(author: Author) -> Html | None:
     return section("about", "About the data", *paragraphs, *contact)
 
 
-def whose_words(author: Author) -> Html | None:
-    """Return which words on a page are not part of the release."""
-    said = {
+def by_author(author: Author) -> Html | None:
+    """Return which parts of a page its author wrote; they are not part of the release."""
+    parts = {
         "readable names": author.labels or author.groups,
         "units": author.units,
         "text about the data": author.about,
     }
-    said |= {"contact": author.contact}
-    words = [name for name, value in said.items() if value]
+    parts |= {"contact": author.contact}
+    words = [name for name, value in parts.items() if value]
     if not words:
         return None
     listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -12,7 +12,7 @@ from dpmean.reports.author import Author
 from dpmean.reports.columns import Columns
 from dpmean.reports.estimate import estimate
 from dpmean.reports.markup import Html, join, tag
-from dpmean.reports.parts import about, alarms, data, entries, head, remark, section, whose_words
+from dpmean.reports.parts import about, alarms, by_author, data, entries, head, remark, section
 from dpmean.reports.privacy import privacy
 from dpmean.reports.promise import Promise, promise_of
 from dpmean.reports.provenance import choices
@@ -42,7 +42,7 @@ def body(release: Release, columns: Columns, image: tuple[int, int] | None, auth
         section(
             "choices",
             "How it was made",
-            join(entries(_choices(release, author.date), "choices"), data(text, "Release"), whose_words(author)),
+            join(entries(_choices(release, author.date), "choices"), data(text, "Release"), by_author(author)),
         ),
     )
 

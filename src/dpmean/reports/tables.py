@@ -14,9 +14,9 @@ from dpmean.reports.columns import Columns
 from dpmean.reports.markup import Html, tag
 
 _OPEN, _LISTED = 12, 2000
-"""As many lines of a table are shown at once, and at all."""
+"""The number of lines of a table that are shown unfolded, and the maximum."""
 _NARROW = 4
-"""So many cells of a line stand side by side on the narrowest screens."""
+"""The number of cells that fit side by side on the narrowest screens."""
 
 
 def is_listed(columns: Columns) -> bool:
