@@ -5,7 +5,6 @@ Every operation on floats is a single IEEE float64 operation, in the order of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, final
@@ -143,36 +142,12 @@ class Arithmetic:
                 return wholes
             factor = torch.where(long, factor * (1.0 - 2.0**-40), factor)
 
-    def squares(self, differences: Tensor, length: int, add_in_turn: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the squares of each row as a vector of norm ``length`` or little less (``add_squares``)."""
-        torch = self.torch
-        total, exponent = self.own_unit(differences)
-        scale = self.power(self.bits - 1 - exponent.clamp(max=1023))
-        own = self._truncated(differences * scale[:, None]).to(torch.float64)
-        squares = own * own
-        norm = add_in_turn((squares * squares).t().contiguous()).sqrt()
-        factor = torch.where(total == 0, 0.0, self._divided(float(length), norm))
-        while True:
-            wholes = (squares * factor[:, None]).to(torch.int64)
-            long = (wholes * wholes).sum(dim=1) > length * length
-            if not bool(long.any()):
-                return wholes
-            factor = torch.where(long, factor * (1.0 - 2.0**-40), factor)
-
     def stretch(self, squared: Tensor, length: int) -> Tensor:
         """Return the factors that turn rows of these squared norms into directions (``_stretch``)."""
         norm = squared.to(self.torch.float64).sqrt().to(self.torch.int64)
         for _ in range(2):  # the root in floats is too small by at most two
             norm = norm + (norm * norm < squared)
         return self.torch.div(length, norm.clamp(min=1), rounding_mode="floor")
-
-
-def add_in_turn(columns: Tensor) -> Tensor:
-    """Add up columns of floats in their order, as the loops do: each sum is rounded."""
-    total = columns[0]
-    for column in columns[1:]:
-        total = total + column
-    return total
 
 
 @lru_cache(maxsize=8)

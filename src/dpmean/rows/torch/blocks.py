@@ -5,7 +5,7 @@ This is one file because it answers every query, each in a few tensor operations
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import final, overload
 
@@ -33,10 +33,9 @@ from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
 from dpmean.rows.block_query import Kernel, bin_sums, innermost, room
 from dpmean.rows.memory import MemoryRows
-from dpmean.rows.torch.arithmetic import Arithmetic, Tensor, add_in_turn
+from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
 
 _BLOCK_BYTES = 64 << 20  # bytes of a block in float64: a GPU has memory for several
-_ADDED_IN_TURN = 512  # with more columns, the loops of the host are faster than one operation for each column
 
 
 @final
@@ -103,9 +102,9 @@ class TensorRows:
                 return cumulated(self._count(self.counted()._pairs(query), query.points))
             case Coordinates():
                 return self._by_coordinate(query)
-            case Squares() if self.d <= _ADDED_IN_TURN:
-                return self.counted().squares(query, add_in_turn)
-            case Columns() | Octaves() | Squares() | BallSquares():  # of samples only: the host has loops
+            case (
+                Columns() | Octaves() | Squares() | BallSquares()
+            ):  # used for samples only: the loops of the host answer them
                 return self._on_host().answer(query)
             case Ball():
                 return self._ball(query)
@@ -222,22 +221,11 @@ class TensorRows:
         return rows, rung
 
     def _pairs(self, view: Pairs) -> Iterator[Tensor]:
-        for apart in self._apart():
-            yield self.does.rung(*self.does.own_unit(apart)) - view.low
-
-    def _apart(self) -> Iterator[Tensor]:
-        """Yield the differences in pairs, a block at a time."""
         half = self.n // 2
         for start, rows in self._places(half):
             partners = self.tensor[half + start : half + start + len(rows)]
-            yield self.does.enter(rows) - self.does.enter(partners)
-
-    def squares(self, view: Squares, add_in_turn: Callable[[Tensor], Tensor]) -> Ints:
-        """Return the sum of the squares of all pairs, given how to add up floats in turn on this device."""
-        total = self._zeros(self.d)
-        for apart in self._apart():
-            total += self.does.squares(apart, view.length, add_in_turn).sum(dim=0)
-        return self._home(total)
+            apart = self.does.enter(rows) - self.does.enter(partners)
+            yield self.does.rung(*self.does.own_unit(apart)) - view.low
 
     def _sides(self, view: Sides) -> Ints:
         torch, centre = self.does.torch, self.does.there(view.centre)

@@ -98,9 +98,7 @@ class RowsReadOnce:
                 return self._ball(query)
             case Shells():
                 return self._shells(query)
-            case Squares():
-                return self.blocks.counted().squares(query, launch.add_in_turn)
-            case Sides() | Coordinates() | Columns() | Octaves() | BallSquares() | Bins() | Present():
+            case Sides() | Coordinates() | Columns() | Octaves() | Squares() | BallSquares() | Bins() | Present():
                 return self.blocks.answer(query)
 
     def _ball(self, ball: Ball) -> Ints:

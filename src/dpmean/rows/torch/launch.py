@@ -29,7 +29,6 @@ _LINE_BYTES = 128
 _LONGEST_SPAN = 64
 _FEW_ROWS = 1 << 16  # up to this many share one line of totals; more use several, which are added up afterwards
 _COPIES, _FEW_COPIES = 64, 8
-_ROWS_IN_TURN = 32
 
 
 def knows(n: int, d: int) -> bool:
@@ -118,14 +117,6 @@ def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callabl
         return found[2:].reshape(lines, parts, d).sum(axis=0), listed[start : start + count] if count else None
 
     return wait
-
-
-def add_in_turn(columns: Tensor) -> Tensor:
-    """Add up columns of floats in their order, as the loops do, in one kernel."""
-    count, n = columns.shape
-    total = columns.new_empty(n)
-    triton_kernels.add_in_turn[(-(-n // _ROWS_IN_TURN),)](columns, total, count, n, BLOCK_N=_ROWS_IN_TURN, num_warps=1)
-    return total
 
 
 def _limits(question: Ball | Shells) -> tuple[int, int, int]:

@@ -267,13 +267,3 @@ def add_ring(
         turned += wide * factor[None, :, None]
     tl.atomic_add(line + columns, tl.sum(ring, axis=1), mask=columns < D, sem="relaxed")
     tl.atomic_add(line + D + columns, tl.sum(turned, axis=1), mask=columns < D, sem="relaxed")
-
-
-@triton.jit
-def add_in_turn(columns, total, count, n, BLOCK_N: tl.constexpr):
-    """Add up columns of floats, one after the other."""
-    rows = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    found = tl.zeros((BLOCK_N,), dtype=tl.float64)
-    for column in range(count):
-        found += tl.load(columns + tl.cast(column, tl.int64) * n + rows, mask=rows < n, other=0.0)
-    tl.store(total + rows, found, mask=rows < n)
