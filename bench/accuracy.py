@@ -261,10 +261,10 @@ def verdicts(lines: list[Line]) -> list[str]:
         )
         where = f"in {len(worse)} of {len(known)} settings" + (f": {named}" if named else "")
         out.append(f"- refined is above {other} by more than 3 % {where}")
-    return [*out, kept_promises([line.promise for line in known]), ""]
+    return [*out, summarise_forecasts([line.promise for line in known]), ""]
 
 
-def kept_promises(promises: list[float]) -> str:
+def summarise_forecasts(promises: list[float]) -> str:
     """Return how often the forecast is within 15 % of the measured error."""
     kept = sum(abs(promise - 1) <= WITHIN for promise in promises)
     return f"- {PROMISES} in {kept} of {len(promises)}"

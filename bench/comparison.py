@@ -1,7 +1,7 @@
-"""Errors beside other libraries, on the same rows at the same budget; ``--write`` puts them in the documentation.
+"""Errors compared with other libraries, on the same rows at the same budget; ``--write`` updates the documentation.
 
-Libraries that cannot live in this environment have their own: ``--install`` sets them up. One that is missing is left
-out, and the tables say so.
+Libraries that conflict with this environment have their own: ``--install`` sets them up. Missing libraries are left
+out, and marked in the tables.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ _FEW_COLUMNS = 8
 _AS_GOOD = 2.0
 """Differences of fewer standard errors are ties."""
 _MORE = 50
-"""A formula is drawn so many times as often as its library is run."""
+"""The number of draws from a formula, for each run of its library."""
 _MOST = 10.0
-"""Larger errors are not told apart: they are useless."""
+"""Larger errors are not distinguished: they are useless."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The errors of a library on a setting, in the way that did best."""
+    """The errors of a library on a setting, for each way of calling it."""
 
     errors: dict[str, list[float]] = field(default_factory=dict)
     problem: str = ""
 
     @property
     def best(self) -> tuple[float, float] | None:
-        """The mean error and its standard error, or nothing if there is no answer."""
+        """The mean error of the best way, and its standard error; None if there is no answer."""
         known = [np.array(values) for values in self.errors.values() if values]
         if not known:
             return None
@@ -75,7 +75,7 @@ class Cell:
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A setting, and what everybody did on it."""
+    """A setting, and the results of all libraries."""
 
     kind: Kind
     bound: Bound
@@ -84,14 +84,14 @@ class Line:
 
 
 def runs_of(kind: Kind, runs: int) -> int:
-    """Return how often a kind of rows is drawn: more often in few columns, where errors vary, and large ones less."""
+    """Return the number of runs for a kind of rows: more with few columns, where errors vary, fewer with large data."""
     if kind.n * kind.d > _LARGE:
         return max(2, runs // 4)
     return 3 * runs if kind.d <= _FEW_COLUMNS else runs
 
 
 def measured(kind: Kind, bound: Bound, epsilon: float, everybody: Sequence[Peer], runs: int) -> Line:
-    """Ask everybody for the mean of the same rows, run by run."""
+    """Call all libraries for the mean of the same rows, run by run."""
     runs = runs_of(kind, runs)
     cells = {peer.name: Cell({way: [] for way in peer.ways}, peer.missing) for peer in everybody}
     for run in range(runs):
@@ -101,7 +101,7 @@ def measured(kind: Kind, bound: Bound, epsilon: float, everybody: Sequence[Peer]
             for way, release in peer.ways.items():
                 with contextlib.suppress(RefusedError):
                     cells[peer.name].errors[way].append(kind.error(release(question), rows))
-    # A way that sometimes gave no answer is not one.
+    # A way of calling a library that gives no answer in some runs is left out.
     kept = {
         name: Cell({way: found for way, found in cell.errors.items() if len(found) == runs}, cell.problem)
         for name, cell in cells.items()
@@ -149,13 +149,13 @@ def _short(value: float) -> str:
 
 
 def uncertainties(lines: Sequence[Line]) -> list[float]:
-    """Return the standard errors of all entries, as shares of them."""
+    """Return the relative standard errors of all entries."""
     found = [cell.best for line in lines for cell in line.cells.values()]
     return [error / mean for mean, error in filter(None, found) if 0 < mean < _MOST]
 
 
 def check_tumult(runs: int, *, install: bool) -> list[str]:
-    """Run Tumult Analytics itself on one column, beside its formula; it needs Java, and half a minute for a run."""
+    """Run Tumult Analytics itself on one column, and compare with its formula; needs Java, half a minute per run."""
     kind, epsilon = comparison_rows.one_column(2000), EPSILONS[0]
     with real_tumult(install=install) as ways:
         if not ways:
@@ -185,7 +185,7 @@ def _with_error(values: Sequence[float]) -> str:
 
 
 def versions() -> str:
-    """Return which versions were compared, and which are missing."""
+    """Return the versions of the libraries, and which are missing."""
     environments = {
         "diffprivlib": (diffprivlib_mean.ENVIRONMENT, "diffprivlib"),
         "PipelineDP": (GOOGLE, "pipeline-dp"),
@@ -199,7 +199,7 @@ def versions() -> str:
 
 
 def report(measurements: Mapping[tuple[str, float], Sequence[Line]], runs: int) -> list[str]:
-    """Return the words and tables of the page."""
+    """Return the text and the tables of the page."""
     today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"
     command = f"`python -m bench.comparison --write --runs {runs}`"
     found = [share for lines in measurements.values() for share in uncertainties(lines)]
@@ -220,20 +220,20 @@ def report(measurements: Mapping[tuple[str, float], Sequence[Line]], runs: int) 
 
 
 def write(lines: Sequence[str], page: Path) -> None:
-    """Put lines between the marks of a page."""
+    """Write lines between the marks of a page."""
     before, _, rest = page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     page.write_text("\n".join([f"{before}{BEGIN}", "", *lines, END]) + after)
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Measure, print and, if that is asked for, write."""
+    """Measure and print; write the page if requested."""
     parser = argparse.ArgumentParser(prog="python -m bench.comparison", description=__doc__)
-    parser.add_argument("--runs", type=int, default=20, help="of most settings; at least 20 are needed to write")
-    parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE}")
+    parser.add_argument("--runs", type=int, default=20, help="runs per setting; at least 20 are needed to write")
+    parser.add_argument("--write", action="store_true", help=f"write the tables to {PAGE}")
     parser.add_argument("--install", action="store_true", help="set up environments for libraries that need their own")
-    parser.add_argument("--only", default="", metavar="NAME", help="only rows with this in their name")
-    parser.add_argument("--tumult-runs", type=int, default=12, help="of Tumult Analytics itself; 0: none")
+    parser.add_argument("--only", default="", metavar="NAME", help="only rows with this text in their name")
+    parser.add_argument("--tumult-runs", type=int, default=12, help="runs of Tumult Analytics itself; 0 for none")
     arguments = parser.parse_args(words)
     os.environ["DPMEAN_THREADS"] = "1"
     warnings.simplefilter("ignore", dpmean.TooFewRowsWarning)

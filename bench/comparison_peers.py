@@ -1,4 +1,4 @@
-"""Who is compared, for which neighbours, and how each is asked for the mean of the same rows at the same budget."""
+"""The libraries of the comparison, for each neighbour relation, and how each is called for the mean."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _HERE = Path(__file__).parent
 _FOR_BOUNDS = 0.25
 _HOLDS = 0.95
 _MOST_COLUMNS = 16
-"""PyDP takes a minute to find the bounds of more columns, and in most settings finds none."""
+"""For more columns PyDP takes a minute to find bounds, and in most settings finds none."""
 
 
 class RefusedError(Exception):
-    """A library gives no answer, or is not asked."""
+    """Raised if a library gives no answer, or is not run."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Rows, what is public of them, and what may be spent."""
+    """The rows, their public bounds, and the budget."""
 
     rows: Floats
     bound: Bound
@@ -53,12 +53,12 @@ class Question:
 
     @cached_property
     def entered(self) -> Floats:
-        """The rows where libraries that take a bound on the norm expect them."""
+        """The transformed rows, for libraries that need a bound on the norm."""
         return self.bound.enter(self.rows)
 
     @property
     def told(self) -> dict[str, Any]:
-        """How our own methods are told the bound, in the units of `entered`."""
+        """The arguments of our own methods, in the units of `entered`."""
         if self.bound.is_table:
             return {"bounds": (-1.0, 1.0), "rho": self.rho, "seed": self.seed}
         return {"norm_bound": self.bound.ball, "rho": self.rho, "seed": self.seed}
@@ -70,7 +70,7 @@ Release = Callable[[Question], Floats]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Peer:
-    """A library, and the ways in which it is asked; the way that is best on a setting is reported."""
+    """A library, and the ways of calling it; for each setting, the best one is reported."""
 
     name: str
     ways: Mapping[str, Release]
@@ -78,7 +78,7 @@ class Peer:
 
 
 def ours(neighbours: str, question: Question) -> Floats:
-    """Ask dpmean as its documentation says."""
+    """Call dpmean as its documentation recommends."""
     try:
         release = dpmean.mean(question.entered, neighbours=neighbours, **question.told)
     except dpmean.TooFewRowsError as error:
@@ -95,14 +95,14 @@ def _opendp(n: int | None, d: int, norm: float, rho: float) -> Callable[[Floats]
 
 
 def opendp(neighbours: str, question: Question) -> Floats:
-    """Ask OpenDP for the mean of an array with a bound on the norm."""
+    """Call OpenDP's mean of an array with a bound on the norm."""
     n, d = question.rows.shape
     release = _opendp(n if neighbours == REPLACE_ONE else None, d, question.bound.ball, question.rho)
     return question.bound.leave(np.asarray(release(question.entered)))
 
 
 def coinpress(rounds: int, by_column: bool, question: Question) -> Floats:
-    """Ask COINPRESS, which assumes unit variances: tell it the exact standard deviations, of each column or of all."""
+    """Call COINPRESS with the exact standard deviations, of each column or of all, as it assumes unit variances."""
     variances = question.entered.var(axis=0)
     typical = math.sqrt(variances.mean())
     stds = np.maximum(np.sqrt(variances), 0.01 * typical) if by_column else np.full(len(variances), typical)
@@ -114,7 +114,7 @@ def coinpress(rounds: int, by_column: bool, question: Question) -> Floats:
 
 
 def plan(question: Question) -> Floats:
-    """Ask PLAN."""
+    """Call PLAN."""
     return question.bound.leave(baselines.plan_mean(question.entered, **question.told).mean)
 
 
@@ -136,7 +136,7 @@ def tumult_formula(bounded: bool, question: Question) -> Floats:
 
 
 def _elsewhere(ask: Ask, folder: Path, job: Mapping[str, Any], question: Question) -> Floats:
-    """Ask a library in an environment of its own; `entered` says whether it takes vectors."""
+    """Call a library in its own environment; `entered` says whether it takes vectors."""
     file = folder / "rows.npy"
     entered = bool(job.get("entered"))
     np.save(file, question.entered if entered else question.rows)
@@ -169,7 +169,7 @@ def _asked(
 
 @contextmanager
 def peers(*, install: bool) -> Iterator[dict[str, list[Peer]]]:
-    """Gather everybody, by relation of neighbours. Libraries that are not there say so."""
+    """Return all libraries by neighbour relation; libraries that are not installed are marked."""
     with ExitStack() as stack:
 
         def library(name: str, environment: Environment, script: str, ways: Mapping[str, Mapping[str, Any]]) -> Peer:
@@ -209,7 +209,7 @@ def peers(*, install: bool) -> Iterator[dict[str, list[Peer]]]:
 
 @contextmanager
 def tumult(*, install: bool) -> Iterator[dict[str, Release]]:
-    """Start Tumult Analytics itself, on Spark, or yield nothing where it is not there."""
+    """Start Tumult Analytics itself, on Spark; yield nothing if it is not installed."""
     with ExitStack() as stack:
         there = TUMULT.install() if install else TUMULT.installed()
         jobs = {"bounds given": {"bounded": True}, "bounds found": {"bounded": False}}

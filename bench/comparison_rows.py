@@ -1,4 +1,4 @@
-"""The rows that libraries are compared on, and what everybody is told of them: a tight bound, and a loose one."""
+"""The rows of the comparison of libraries, with the public bounds that all libraries get: a tight and a loose one."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ Generator = np.random.Generator
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
-    """What is public of rows: a range for each column, and for vectors a ball that holds nearly all of them."""
+    """The public bounds of rows: a range for each column, and for vectors a ball that holds almost all of them."""
 
     name: str
     lower: Floats
     upper: Floats
     centre: Floats
     norm: float
-    """The radius of the ball; not a number for tables, which have ranges alone."""
+    """The radius of the ball; NaN for tables, which have ranges only."""
 
     @property
     def is_table(self) -> bool:
-        """Whether there are ranges alone."""
+        """Whether there are ranges only."""
         return bool(np.isnan(self.norm))
 
     @property
     def ball(self) -> float:
-        """The radius of a ball that holds all rows that have entered."""
+        """The radius of a ball that holds all transformed rows."""
         return float(np.sqrt(len(self.lower))) if self.is_table else self.norm
 
     @property
     def middle(self) -> Floats:
-        """What is subtracted from rows that enter."""
+        """The shift that the transformation subtracts."""
         return (self.lower + self.upper) / 2 if self.is_table else self.centre
 
     @property
     def scale(self) -> Floats:
-        """What rows that enter are divided by."""
+        """The scale by which the transformation divides."""
         return (self.upper - self.lower) / 2 if self.is_table else np.ones_like(self.lower)
 
     def enter(self, rows: Floats) -> Floats:
-        """Move rows, by public numbers alone, to where libraries that take a bound on the norm expect them."""
+        """Transform rows, with public numbers only, for libraries that need a bound on the norm."""
         within = np.clip(rows, self.lower, self.upper) if self.is_table else rows
         return (within - self.middle) / self.scale
 
     def leave(self, mean: Floats) -> Floats:
-        """Move a mean of rows that have entered back."""
+        """Undo the transformation for a mean."""
         moved: Floats = mean * self.scale + self.middle
         return moved
 
@@ -72,11 +72,11 @@ class Kind:
 
     @property
     def label(self) -> str:
-        """What tables call it."""
+        """The name of the kind in tables."""
         return f"{self.name}, {self.n} x {self.d}"
 
     def error(self, found: Floats, rows: Floats) -> float:
-        """Return the distance of a mean to that of the rows: of a table, of its worst column in standard deviations.
+        """Return the error of a mean: the distance to the mean of the rows; for a table, in its worst column.
 
         Of vectors it is the l2 distance in spreads, the root of the summed variances of all columns.
         """
@@ -99,7 +99,7 @@ def table(name: str, *ranges: tuple[float, float]) -> Bound:
 
 
 def normal(n: int, d: int) -> Kind:
-    """Return normal rows around 5, with a ball that fits, and with ranges of 100 standard deviations."""
+    """Return normal rows around 5, with a tight ball, and with ranges of 100 standard deviations."""
     tight = vectors("tight", d, (1, 9), 5, float(np.sqrt(d) + 2.5))
     return Kind(
         "normal", n, d, lambda g: g.normal(5, 1, (n, d)), (tight, vectors("loose", d, (-50, 50), 0, 50 * np.sqrt(d)))
@@ -115,7 +115,7 @@ def scales(n: int, d: int) -> Kind:
 
 
 def lognormal(n: int, d: int) -> Kind:
-    """Return log-normal rows: nearly all are within the tight bound."""
+    """Return log-normal rows, almost all of which are within the tight bound."""
     bounds = vectors("tight", d, (0, 15), 1.5, 25), vectors("loose", d, (0, 1000), 0, 1000 * np.sqrt(d))
     return Kind("log-normal", n, d, lambda g: g.lognormal(0, 1, (n, d)), bounds)
 
@@ -127,14 +127,14 @@ def one_column(n: int) -> Kind:
 
 
 def eight(n: int) -> Kind:
-    """Return the table of a hospital; the tight ranges are those that somebody would give who knows the columns."""
+    """Return a table like that of a hospital; the tight ranges are those that a domain expert would give."""
     known = (18, 100), (0, 250_000), (130, 210), (0, 1), (8, 20), (60, 200), (0, 12), (34, 40)
     loose = table("loose", *((column.lower, column.upper) for column in EIGHT))
     return Kind("table of eight", n, 8, lambda g: draw("table of eight", g, n, 8).rows, (table("tight", *known), loose))
 
 
 def unit_vectors(n: int, d: int) -> Kind:
-    """Return unit vectors that point everywhere."""
+    """Return unit vectors in all directions."""
 
     def drawn(g: Generator) -> Floats:
         rows = g.normal(size=(n, d))
@@ -146,14 +146,14 @@ def unit_vectors(n: int, d: int) -> Kind:
 
 
 def digits() -> Kind:
-    """Return images of handwritten digits; none is longer than 77."""
+    """Return images of handwritten digits, whose norms are at most 77."""
     bounds = vectors("tight", 64, (0, 16), 0, 80), vectors("loose", 64, (0, 1000), 0, 1000)
     return Kind("digits", 1797, 64, lambda g: draw("digits", g, 1797, 64).rows, bounds)  # the same in every run
 
 
 @lru_cache(maxsize=1)
 def _embedded() -> Floats:
-    """Send the digits through a network of one random layer, and give them unit length, as text models do."""
+    """Return the digits after a random layer of a network, normalised to length 1 like text embeddings."""
     images = draw("digits", np.random.default_rng(0), 1797, 64).rows
     hidden = np.maximum(0, images @ np.random.default_rng(1).normal(size=(64, 256)))
     lengths: Floats = np.linalg.norm(hidden, axis=1, keepdims=True)
@@ -161,7 +161,7 @@ def _embedded() -> Floats:
 
 
 def embeddings() -> Kind:
-    """Return the embeddings of the digits; that their length is one is all that is known."""
+    """Return the embeddings of the digits, whose only bound is their length 1."""
     return Kind("embeddings", 1797, 256, lambda _: _embedded(), (vectors("tight", 256, (0, 0.25), 0, 1),))
 
 

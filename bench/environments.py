@@ -1,4 +1,4 @@
-"""Libraries that cannot be installed beside ours: an environment for each, and a process there that answers."""
+"""Separate environments for libraries that conflict with ours, and worker processes in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INSTALL = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-
 _VERSION = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
 
 Ask = Callable[[Mapping[str, Any]], dict[str, Any]]
-"""Send a job, which is written as one line of JSON, and return the answer."""
+"""A function that sends a job, as one line of JSON, and returns the answer."""
 
 
 @final
@@ -29,7 +29,7 @@ class Environment:
     name: str
     packages: tuple[str, ...]
     module: str
-    """What is imported to see whether the environment works."""
+    """The module that is imported to check the environment."""
 
     @property
     def python(self) -> Path:
@@ -37,11 +37,11 @@ class Environment:
         return _ROOT / f".venv-{self.name}" / "bin" / "python"
 
     def installed(self) -> bool:
-        """Tell whether it can be used as it is."""
+        """Return whether the environment is ready."""
         return self.python.exists() and _succeeds(str(self.python), "-c", f"import {self.module}")
 
     def install(self) -> bool:
-        """Set the environment up, if need be; tell whether that worked."""
+        """Set up the environment if needed; return whether it is ready then."""
         if self.installed():
             return True
         home = str(self.python.parent.parent)
@@ -56,7 +56,7 @@ class Environment:
     @contextmanager
     def worker(self, script: Path, *arguments: str) -> Iterator[Ask]:
         """Start a process that answers jobs: a line of JSON each way."""
-        # Isolated: modules of this folder and of PYTHONPATH must not stand in for those that the library needs.
+        # Isolated: modules of this folder and of PYTHONPATH must not replace those that the library needs.
         command = [str(self.python), "-I", str(script), *arguments]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -28,10 +28,10 @@ from bench.accuracy import (
     REPORT,
     WITHIN,
     Setting,
-    kept_promises,
     read_settings,
     root_mean_square,
     spread,
+    summarise_forecasts,
 )
 from dpmean.enums import RowKind
 from dpmean.experiments.data import draw
@@ -69,7 +69,7 @@ def class_of(setting: Setting) -> Class:
     return KINDS[RowKind(setting.rows)].ends, bisect_left(COLUMNS, setting.d)
 
 
-def fitted(promises: dict[Setting, float]) -> dict[Class, float]:
+def fit_constants(promises: dict[Setting, float]) -> dict[Class, float]:
     """Return the constants with most forecasts within 15 %; among equally good ones, those with the least deviation."""
     groups: dict[Class, list[float]] = {}
     for setting, promise in promises.items():
@@ -96,7 +96,7 @@ def write(constants: dict[Class, float]) -> None:
     module.write_text(text[:start] + "".join(lines) + text[text.index("    }\n", start) :])
 
 
-def with_promises(report: str, promises: dict[str, float], kept: dict[str, str]) -> str:
+def update_report(report: str, promises: dict[str, float], kept: dict[str, str]) -> str:
     """Return the report with the measured last column of its tables, and the line below each."""
     title, kind = "promised/reached", ""
     lines: list[str] = []
@@ -140,14 +140,14 @@ def main() -> None:
     known = {pair: error for pair, error in zip(settings, errors, strict=True) if math.isfinite(error)}
     promises = {pair: pair[1].promised / error for pair, error in known.items()}
     if arguments.write:
-        constants = fitted({setting: promise for (kind, setting), promise in promises.items() if kind != "held"})
+        constants = fit_constants({setting: promise for (kind, setting), promise in promises.items() if kind != "held"})
         write(constants)
         for (kind, setting), promise in promises.items():
             ends, place = class_of(setting)
             change = round(constants.get((ends, place), REACHED[ends][place]), 2) / REACHED[ends][place]
             promises[kind, setting] = promise * change
     kept = {
-        kind: kept_promises([promise for (other, _), promise in promises.items() if other == kind])
+        kind: summarise_forecasts([promise for (other, _), promise in promises.items() if other == kind])
         for kind in KINDS_OF_SETTINGS
     }
     for (_, setting), promise in promises.items():
@@ -155,11 +155,11 @@ def main() -> None:
         console.print(f"{setting.label}, {setting.rows}: {promise:.2f}{mark}", markup=False, highlight=False)
     for kind in KINDS_OF_SETTINGS:
         console.print(f"{kind}: {kept[kind].removeprefix('- ')}", highlight=False)
-    both = kept_promises([promise for (kind, _), promise in promises.items() if kind != "forecast"])
+    both = summarise_forecasts([promise for (kind, _), promise in promises.items() if kind != "forecast"])
     console.print(f"tuning and held: {both.removeprefix('- ')}", highlight=False)
     if arguments.docs:
         labels = {setting.label: promise for (kind, setting), promise in promises.items() if kind != "forecast"}
-        REPORT.write_text(with_promises(REPORT.read_text(), labels, kept))
+        REPORT.write_text(update_report(REPORT.read_text(), labels, kept))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ assert dpmean.__version__ == VERSION
 
 
 def _run(*command: str, folder: Path) -> str:
-    """Run a command away from the source, and return what it prints."""
+    """Run a command outside of the source folder, and return its output."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -68,7 +68,7 @@ def _build() -> list[Path]:
 
 
 def _check_description(wheel: Path) -> None:
-    """Render the long description as a package index does, and insist that its links work there."""
+    """Render the long description like a package index, and check that its links work there."""
     with zipfile.ZipFile(wheel) as content, tempfile.TemporaryDirectory() as folder:
         name = next(name for name in content.namelist() if name.endswith(".dist-info/METADATA"))
         text = content.read(name).decode().partition("\n\n")[2]
@@ -101,7 +101,7 @@ def _installed(python: str, package: Path, folder: Path) -> list[str]:
 
 def main() -> None:
     """Build, install, use, and print a table."""
-    table = Table("Python", "package", "size", "installed beside it")
+    table = Table("Python", "package", "size", "dependencies")
     console = Console(width=None if sys.stdout.isatty() else 150)
     built = _build()
     _check_description(next(package for package in built if package.suffix == ".whl"))

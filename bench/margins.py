@@ -246,7 +246,7 @@ def picture(lines: Sequence[Line], path: Path) -> None:
         axes.margins(x=0.12, y=0.15)
     grid[0].set_ylabel("error of a column, in its unit")
     grid[0].legend(frameon=False, fontsize=8)
-    figure.suptitle(f"Margins of error at 95 % beside errors; the labels say how often they hold. d = {d}, rho = 0.5")
+    figure.suptitle(f"95 % margins of error and errors; labels show the coverage of the margins. d = {d}, rho = 0.5")
     figure.savefig(path, dpi=160)
 
 

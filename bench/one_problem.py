@@ -1,4 +1,4 @@
-"""One problem, everybody's error and time."""
+"""Comparison of all methods on one problem: error and time."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _TRIMMED = 0.1
 @final
 @dataclass(slots=True)
 class Record:
-    """What a peer did over all trials."""
+    """The results of one method over all trials."""
 
     name: str
     privacy: str
     problem: str = ""
-    """Why it did not take part, if it did not."""
+    """The reason why it was not run, if any."""
     errors: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
 
@@ -43,7 +43,7 @@ class Record:
 
 
 def compare(sizes: Sizes) -> list[Record]:
-    """Run all peers on the same rows, taking turns, in trials with rows and noise of their own."""
+    """Run all methods on the same rows, in turns; each trial has new rows and new noise."""
     with ExitStack() as stack:
         peers = all_peers(stack, may_install=sizes.judged)
         records = {peer.name: Record(peer.name, peer.privacy) for peer in peers}
@@ -68,11 +68,11 @@ def _yardsticks(records: Sequence[Record]) -> tuple[float, float]:
 
 
 def comparison_table(records: Sequence[Record], sizes: Sizes) -> Table:
-    """Lay the records out to be read."""
+    """Return the records as a table."""
     oracle, numpy = _yardsticks(records)
     epsilon = float(tight_epsilon(Zcdp(RHO), DELTA))
     caption = (
-        f"l2 error to the empirical mean, trimmed mean of {sizes.trials} trials; shortest time, taking turns; "
+        f"l2 error to the empirical mean, trimmed mean of {sizes.trials} trials; shortest time, in turns; "
         f"neighbours replace one row\nrho = {RHO:g} is epsilon = {epsilon:.3g} at delta = {DELTA:g}; "
         "setting a mechanism up is not timed for OpenDP and diffprivlib"
     )

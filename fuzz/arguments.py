@@ -12,7 +12,7 @@ import atheris
 import numpy as np
 
 import dpmean
-from fuzz.judge import SECRET, judged, told
+from fuzz.judge import SECRET, check_errors, check_message
 
 _NUMBERS = [0, 1, -1, 0.5, 1e-6, 1e-13, 1e13, 1e300, float("nan"), float("inf"), 2**70, True, "1", None, Fraction(1, 3)]
 _NUMBERS += [Decimal("0.1"), [1], (0, 1), {"a": (0, 1)}, ([0, 0], [1, 1]), (1, 0), b"x", 10, 100.0]
@@ -69,16 +69,16 @@ def prepare(folder: Path) -> Callable[[bytes], None]:  # noqa: ARG001  one signa
             keys = [given.ConsumeIntInRange(0, 3) for _ in range(len(rows) if hasattr(rows, "__len__") else 3)]
             arguments["privacy_unit"] = keys if given.ConsumeBool() else given.PickValueInList([*_WORDS, *_NUMBERS])
         if given.ConsumeIntInRange(0, 3) == 0:
-            judged(lambda: _by_group(rows, arguments, given))
+            check_errors(lambda: _by_group(rows, arguments, given))
         else:
-            judged(lambda: _mean(rows, arguments))
+            check_errors(lambda: _mean(rows, arguments))
 
     return one
 
 
 def _mean(rows: Any, arguments: dict[str, Any]) -> None:
     release = dpmean.mean(rows, **arguments)
-    told("" if release.n < 3 else str(release.settings) + release.method)
+    check_message("" if release.n < 3 else str(release.settings) + release.method)
     if dpmean.Release.from_json(release.to_json()).to_json() != release.to_json():
         raise AssertionError("a release changes in JSON")
 
@@ -107,7 +107,7 @@ def _by_group(rows: Any, arguments: dict[str, Any], given: Any) -> None:
     by = labels if given.ConsumeBool() else given.PickValueInList([*_WORDS, *_NUMBERS])
     groups = given.PickValueInList([[0, 1], [0], [], "a", None, [None], ["x", 1.5], [[1]], 7])
     found = dpmean.mean_by(rows, by=by, groups=groups, sizes=given.PickValueInList(["private", "public", "x"]), **some)
-    told(str(found.refused))
+    check_message(str(found.refused))
 
 
 def _rows(given: Any) -> Any:

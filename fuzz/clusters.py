@@ -98,7 +98,7 @@ def run(
         kind = kinds[number % len(kinds)]
         pairs = [_pair(draw, kind, odd) for _ in range(min(at_once, runs - done))]
         done += len(pairs)
-        for some in _bisected(make, kind, pairs):
+        for some in _bisect(make, kind, pairs):
             compared += len(some[0])
             found += [f"batch {number} of seed {seed}, {kind}: {pair}: {what}" for pair, what in some[1]]
     return done, compared, found
@@ -122,7 +122,7 @@ def _pair(draw: random.Random, kind: str, odd: float) -> Pair:
     return rows, other, what, place
 
 
-def _bisected(make: Make, kind: str, pairs: list[Pair]) -> Iterator[tuple[list[Pair], list[tuple[Pair, str]]]]:
+def _bisect(make: Make, kind: str, pairs: list[Pair]) -> Iterator[tuple[list[Pair], list[tuple[Pair, str]]]]:
     """Compare pairs together; if a table is refused, compare halves, down to the single pair that is refused."""
     before, after = (_read(make, [pair[side] for pair in pairs], kind) for side in (0, 1))
     faults = [one for one in (before, after) if isinstance(one, Exception)]
@@ -130,8 +130,8 @@ def _bisected(make: Make, kind: str, pairs: list[Pair]) -> Iterator[tuple[list[P
         yield pairs, _differences(pairs, before, after)
     elif len(pairs) > 1:
         half = len(pairs) // 2
-        yield from _bisected(make, kind, pairs[:half])
-        yield from _bisected(make, kind, pairs[half:])
+        yield from _bisect(make, kind, pairs[:half])
+        yield from _bisect(make, kind, pairs[half:])
     else:
         own = [f"{type(one).__name__} was raised" for one in faults if not isinstance(one, DpMeanError)]
         yield [], [(pairs[0], what) for what in own[:1]]

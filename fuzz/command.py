@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from dpmean import cli
-from fuzz.judge import SECRET, told
+from fuzz.judge import SECRET, check_message
 
 _WORDS = ["mean", "plan", "convert", "ledger", "show", "completion", "bash", "--help", "--json", "rows.csv", "rows.npy"]
 _WORDS += [
@@ -90,8 +90,8 @@ def prepare(folder: Path) -> Callable[[bytes], None]:
         checked = code == 1 and "check" in given and "should not happen" not in err.getvalue()
         if code not in _EXPECTED and code is not None and not checked:
             raise AssertionError(f"exit code {code} of {given}")
-        told(err.getvalue())
+        check_message(err.getvalue())
         if code:
-            told(out.getvalue())
+            check_message(out.getvalue())
 
     return one

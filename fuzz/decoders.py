@@ -25,7 +25,7 @@ from dpmean.trust.shuffle.analyzer import ShuffleAnalyzer
 from dpmean.trust.shuffle.enrollment import Enrollment
 from dpmean.trust.shuffle.invitation import AnalyzerKeys, collection_for, invite
 from dpmean.trust.shuffle.shuffler import Shuffler
-from fuzz.judge import SECRET, judged, told
+from fuzz.judge import SECRET, check_errors, check_message
 
 _LOCAL, _SHUFFLED = Zcdp(Fraction(1, 2)), ApproxDp(8, Fraction(1, 10**6))
 _USERS, _D = 120, 2
@@ -158,7 +158,7 @@ def prepare(folder: Path) -> Callable[[bytes], None]:
 
     def read_ledger(data: bytes) -> None:
         ledger.write_bytes(data)
-        told(str(dpmean.Ledger(ledger, rho=1.0)))
+        check_message(str(dpmean.Ledger(ledger, rho=1.0)))
 
     def signed(number: int, data: bytes) -> bytes:
         return publish(_KEYS.identity, dict(_KINDS)[number], data)
@@ -167,23 +167,23 @@ def prepare(folder: Path) -> Callable[[bytes], None]:
         lambda data: dpmean.Release.from_json(_text(data)),
         lambda data: dpmean.GroupedRelease.from_json(_text(data)),
         lambda data: devices.new(_LOCAL).answer(signed(2, data)),
-        lambda data: told(str(analyzer.receive(data))),
+        lambda data: check_message(str(analyzer.receive(data))),
         lambda data: LocalAnalyzer.resume(data, _KEYS.identity),
         lambda data: checked_in().join(signed(5, data)),
         lambda data: joined.encode(signed(6, data)) if data != unasked else None,
-        lambda data: told(str(Shuffler(asking.published, asked, enrollment, clock=_clock).receive(data))),
+        lambda data: check_message(str(Shuffler(asking.published, asked, enrollment, clock=_clock).receive(data))),
         deliver,
         lambda data: ShuffleAnalyzer.resume(data, _KEYS),
         lambda data: Shuffler(asking.published, signed(10, data), enrollment, clock=_clock),
         read_ledger,
         lambda data: devices.new(_SHUFFLED).check_in(signed(12, data)),
-        lambda data: told(str(_enrollment().receive(data))),
+        lambda data: check_message(str(_enrollment().receive(data))),
         lambda data: collection_for(_invitation(), data),
     ]
 
     def one(data: bytes) -> None:
         if data:
-            judged(lambda: readers[data[0] % len(readers)](data[1:]))
+            check_errors(lambda: readers[data[0] % len(readers)](data[1:]))
 
     return one
 

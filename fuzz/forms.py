@@ -19,7 +19,7 @@ from fuzz.frames import (
     polars,
 )
 from fuzz.records import Record
-from fuzz.setting import PATHS, Made, Setting, cells_of, insist_on_others, known_of
+from fuzz.setting import PATHS, Made, Setting, cells_of, check_other_records, known_of
 
 # --- files ---------------------------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ def _beside(setting: Setting, records: tuple[Record, ...]) -> dict[str, Any]:
             if how == "series":
                 return column
             typed = column.convert_dtypes()
-            insist_on_others(setting, records, {name: known_of(column)}, {name: known_of(typed)})
+            check_other_records(setting, records, {name: known_of(column)}, {name: known_of(typed)})
             return typed
         return {"list": list, "tuple": tuple, "objects": lambda keys: cells_of([*keys, ()])[:-1]}[how](keys)
 
@@ -207,7 +207,7 @@ def torch(setting: Setting, records: tuple[Record, ...]) -> Made:
     import torch as tensors
 
     kinds = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
-    kinds = kinds[: -1 if setting.by_person or setting.by_group else None]  # the first number tells whose it is
+    kinds = kinds[: -1 if setting.by_person or setting.by_group else None]  # the first number identifies the person
     keys = _beside(setting, records)
     if setting.pick("tensors of keys", True, False):
         for name in keys:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.records import Record
-from fuzz.setting import Made, Setting, cells_of, insist_on_others, known_of, table
+from fuzz.setting import Made, Setting, cells_of, check_other_records, known_of, table
 
 _PLAIN = (bool, int, float, str, bytes, list, type(None), datetime.date, datetime.datetime)
 
@@ -33,7 +33,7 @@ def pandas_nullable(setting: Setting, records: tuple[Record, ...]) -> Made:
     frame = objects.convert_dtypes(dtype_backend=setting.pick("backend", "numpy_nullable", "pyarrow"))
     keys = {setting.who, setting.team} & set(frame.columns)
     given, made = ({name: known_of(one[name]) for name in keys} for one in (objects, frame))
-    insist_on_others(setting, records, given, made)
+    check_other_records(setting, records, given, made)
     return frame, named
 
 
@@ -48,7 +48,7 @@ def pandas_categories(setting: Setting, records: tuple[Record, ...]) -> Made:
         fixed = setting.pick("known", True, False)
         frame[name] = pd.Categorical(objects[name], categories=known.unique() if fixed else None)
     given, made = ({name: known_of(one[name]) for name in keys} for one in (objects, frame))
-    insist_on_others(setting, records, given, made)
+    check_other_records(setting, records, given, made)
     return frame, named
 
 
@@ -76,7 +76,7 @@ def polars(setting: Setting, records: tuple[Record, ...]) -> Made:
         made = found.to_dict(as_series=False)
     except pl.exceptions.PanicException as error:
         raise TypeError("polars does not support such a column") from error
-    insist_on_others(setting, records, columns, made)
+    check_other_records(setting, records, columns, made)
     return found, named
 
 
@@ -117,7 +117,7 @@ def _chunked(setting: Setting, records: tuple[Record, ...], columns: dict[str, A
     import pyarrow as pa
 
     found = pa.table({name: pa.array(column, kinds[name]) for name, column in columns.items()})
-    insist_on_others(setting, records, columns, found.to_pydict())
+    check_other_records(setting, records, columns, found.to_pydict())
     size = setting.pick("chunk", 1, 2, 3, 100)
     if setting.pick("batch", True, False, False) and found.num_rows:
         return found.combine_chunks().to_batches()[0]

@@ -125,7 +125,7 @@ WRITTEN = {
 """Dialects of text."""
 
 
-def mangled(draw: random.Random, change: Change, setting: Setting, how: Written) -> Change:
+def mangle_line(draw: random.Random, change: Change, setting: Setting, how: Written) -> Change:
     """Change bytes of the line as well."""
     if change.new is None or draw.random() < 0.25:
         return change

@@ -22,8 +22,8 @@ from dpmean.rows.files import csv, npy, parquet
 from dpmean.rows.files.reader import BLOCK_ROWS
 from fuzz.alike import contributions, difference
 from fuzz.forms import FORMS
-from fuzz.lines import TEXTS, WRITTEN, mangled
-from fuzz.records import Change, base, changed
+from fuzz.lines import TEXTS, WRITTEN, mangle_line
+from fuzz.records import Change, base, draw_change
 from fuzz.seen import Seen, watch
 from fuzz.setting import Setting
 
@@ -75,7 +75,7 @@ def run(form: str, path: str, runs: int, seed: int, *, first: int = 0, most: int
         for number in range(first // CHANGES, -(-(first + runs) // CHANGES)):
             if at is not None:
                 at.value = number * CHANGES
-            for execution, setting, change, what in _around(form, path, number, seed, Path(folder), tally):
+            for execution, setting, change, what in _try_neighbours(form, path, number, seed, Path(folder), tally):
                 if not first <= execution < first + runs:
                     continue
                 tally.executions += 1
@@ -87,24 +87,26 @@ def run(form: str, path: str, runs: int, seed: int, *, first: int = 0, most: int
     return tally
 
 
-def _around(
+def _try_neighbours(
     form: str, path: str, number: int, seed: int, folder: Path, tally: Tally
 ) -> Iterator[tuple[int, Setting, Change, str]]:
     """Try some neighbours of one input."""
     name = f"{seed}/{form}/{path}/{number}"
     draw = random.Random(name)  # noqa: S311  cases are to be reproduced
     setting = Setting(path, base(draw, by_person=path.startswith("persons")), name, folder)
-    _cut(*setting.pick("block", (3, 64), (2048, 4 << 20)))
+    _set_block_sizes(*setting.pick("block", (3, 64), (2048, 4 << 20)))
     before: dict[str, Any] = {}
     for change_number in range(CHANGES):
         draw = random.Random(f"{name}/{change_number}")  # noqa: S311
-        change = changed(draw, setting.base, whole=form in ("lists", "scikit-learn") or setting.pick("vectors", False))
+        change = draw_change(
+            draw, setting.base, whole=form in ("lists", "scikit-learn") or setting.pick("vectors", False)
+        )
         if form in WRITTEN and not WRITTEN[form].broken:
-            change = mangled(draw, change, setting, WRITTEN[form])
-        yield number * CHANGES + change_number, setting, change, _judged(form, setting, change, before, tally)
+            change = mangle_line(draw, change, setting, WRITTEN[form])
+        yield number * CHANGES + change_number, setting, change, _compare(form, setting, change, before, tally)
 
 
-def _cut(rows: int, size: int) -> None:
+def _set_block_sizes(rows: int, size: int) -> None:
     """Set the number of rows, and of bytes of text, that readers read at a time."""
     for reader in (csv, parquet, npy):
         reader.BLOCK_ROWS = rows  # type: ignore[attr-defined]
@@ -118,15 +120,15 @@ def _small_blocks() -> Iterator[None]:
     try:
         yield
     finally:
-        _cut(*kept)
+        _set_block_sizes(*kept)
 
 
-def _judged(form: str, setting: Setting, change: Change, known: dict[str, Any], tally: Tally) -> str:
+def _compare(form: str, setting: Setting, change: Change, known: dict[str, Any], tally: Tally) -> str:
     """Compare an input with a neighbour; return a description of the fault."""
     relation = "replace-one" if change.what == "change" else "add-or-remove-one"
     if relation not in known:
-        known[relation] = _seen(form, setting, setting.base.records, relation)
-    before, after = known[relation], _seen(form, setting, change.apply(setting.base.records), relation)
+        known[relation] = _read_rows(form, setting, setting.base.records, relation)
+    before, after = known[relation], _read_rows(form, setting, change.apply(setting.base.records), relation)
     for one in (before, after):
         if isinstance(one, Exception) and not _is_refusal(one, form):
             return f"{type(one).__name__} was raised"
@@ -147,7 +149,7 @@ def _is_refusal(error: Exception, form: str) -> bool:
     return isinstance(error, DpMeanError) or own
 
 
-def _seen(form: str, setting: Setting, records: Any, relation: str) -> Seen | Exception | None:
+def _read_rows(form: str, setting: Setting, records: Any, relation: str) -> Seen | Exception | None:
     """Make an input and read it; return the rows for an estimator, the error, or None if it cannot be made."""
     try:
         X, named = ALL[form][0](setting, records)
@@ -199,11 +201,11 @@ def campaign(runs: int, seed: int, form: str | None, path: str | None, only: int
     os.environ.setdefault("DPMEAN_THREADS", "1")
     every = [one for one in shares(runs).items() if form in (None, one[0][0]) and path in (None, one[0][1])]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as several:
-        found = list(several.map(lambda one: _apart(*one[0], one[1], seed, only), every))
+        found = list(several.map(lambda one: _run_in_process(*one[0], one[1], seed, only), every))
     return sum(found)
 
 
-def _apart(form: str, path: str, runs: int, seed: int, only: int | None) -> int:
+def _run_in_process(form: str, path: str, runs: int, seed: int, only: int | None) -> int:
     """Run in a separate process, as a record may crash it."""
     spawn = get_context("spawn")
     at, results = spawn.Value("q", 0), spawn.SimpleQueue()
@@ -212,10 +214,10 @@ def _apart(form: str, path: str, runs: int, seed: int, only: int | None) -> int:
     process.join()
     if process.exitcode:
         words = f"{form}, {path}, seed {seed}: the process crashed in one of {CHANGES} executions from {at.value} on"
-        _tell(form, path, at.value, 1.0, 0, [words])
+        _report(form, path, at.value, 1.0, 0, [words])
         return 1
     line = results.get()
-    _tell(form, path, *line)
+    _report(form, path, *line)
     return len(line[-1])
 
 
@@ -233,7 +235,7 @@ def _work(form: str, path: str, runs: int, seed: int, only: int | None, at: Any,
     results.put((done, time.perf_counter() - start, compared, found))
 
 
-def _tell(form: str, path: str, executions: int, seconds: float, compared: int, findings: list[str]) -> None:
+def _report(form: str, path: str, executions: int, seconds: float, compared: int, findings: list[str]) -> None:
     rate, words = executions / max(seconds, 1e-9), "no finding" if not findings else "findings:"
     sys.stderr.write(f"{form}, {path}: {executions:,} executions, {rate:,.0f}/s, {compared:,} compared; {words}\n")
     for finding in findings:

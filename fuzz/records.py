@@ -151,7 +151,7 @@ def base(draw: random.Random, *, by_person: bool) -> Base:
     return Base(tuple(records), tuple(dict.fromkeys(listed)), (keys, teams))
 
 
-def changed(draw: random.Random, start: Base, *, whole: bool) -> Change:
+def draw_change(draw: random.Random, start: Base, *, whole: bool) -> Change:
     """Draw a change of one record; with ``whole``, its numbers may be replaced by anything."""
     what = draw.choice(("change", "change", "add", "remove")) if len(start.records) > 1 else "change"
     count = len(start.records)

@@ -114,8 +114,8 @@ def watch(call: Callable[[], object]) -> Seen:
         seen.secret = True
         return np.arange(n)
 
-    with _instead(dpmean.estimators.registry.ESTIMATORS, "refined", Method("watches", lambda *_: _Watcher(seen))):
-        kept, dpmean.pipeline.central.shuffled = dpmean.pipeline.central.shuffled, in_order
+    with _replace_entry(dpmean.estimators.registry.ESTIMATORS, "refined", Method("watches", lambda *_: _Watcher(seen))):
+        kept, dpmean.pipeline.central.draw_order = dpmean.pipeline.central.draw_order, in_order
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -123,12 +123,12 @@ def watch(call: Callable[[], object]) -> Seen:
         except TooFewRowsError:
             pass
         finally:
-            dpmean.pipeline.central.shuffled = kept
+            dpmean.pipeline.central.draw_order = kept
     return seen
 
 
 @contextlib.contextmanager
-def _instead(table: dict[str, Any], name: str, value: Any) -> Iterator[None]:
+def _replace_entry(table: dict[str, Any], name: str, value: Any) -> Iterator[None]:
     kept, table[name] = table[name], value
     try:
         yield

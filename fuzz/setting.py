@@ -99,7 +99,7 @@ def cells_of(column: list[Any]) -> Any:
     return column
 
 
-def insist_on_others(
+def check_other_records(
     setting: Setting, records: tuple[Record, ...], given: dict[str, list[Any]], made: dict[str, list[Any]]
 ) -> None:
     """Check that a library did not change other records when it made a table: neighbours differ in one record."""

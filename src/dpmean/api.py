@@ -464,7 +464,7 @@ def plan(
     from dpmean.arguments.terms import read_terms
     from dpmean.enums import Question
     from dpmean.errors import ArgumentError
-    from dpmean.pipeline.goals import Wish, find_budget, find_rows, outlook_for, with_groups
+    from dpmean.pipeline.goals import RequestedError, add_groups, find_budget, find_rows, outlook_for
 
     sizes = read_group_sizes(groups, n)
     n = min(sizes) if sizes else None if n is None else read_integer(n, "n")
@@ -480,8 +480,8 @@ def plan(
     check_groups(sizes, terms)
     asked: dict[str, Any] = {"contributions": contributions, "count_values": count_values, "population": population}
     expected = read_expected(shape, rows, scale, columns, terms, **asked)
-    wish = Wish(wanted or 0.0, unit, columns, expected)
+    wish = RequestedError(wanted or 0.0, unit, columns, expected)
     if n is None:
         return find_rows(wish, terms)
     found = find_budget(wish, n, terms) if question is Question.BUDGET else outlook_for(wish, n, terms)
-    return with_groups(found, wish, sizes, terms) if sizes else found
+    return add_groups(found, wish, sizes, terms) if sizes else found

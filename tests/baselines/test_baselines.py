@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import Neighbours, baselines
 from dpmean.baselines import coinpress
-from dpmean.baselines.floats import FloatCurator, clipped
+from dpmean.baselines.floats import FloatCurator, clip_rows
 from dpmean.experiments.methods import oracle
 from dpmean.noise.public import PublicCoins
 from dpmean.noise.source import seeded
@@ -322,7 +322,7 @@ def test_a_wrong_scale_in_the_search_would_be_noticed(scale):
 
 def test_second_moments_are_those_of_the_clipped_rows_and_symmetric():
     rows = np.random.default_rng(2).normal(0, 1, (50, 4))
-    short = clipped(rows, 1.5)
+    short = clip_rows(rows, 1.5)
     moments = asked_of(curator(rows), "second_moments", 1.5, Fraction(1), "moments")
     assert np.allclose(moments, short.T @ short / 50)
     noisy = asked_of(curator(rows, seeded(1)), "second_moments", 1.5, Fraction(1), "moments")

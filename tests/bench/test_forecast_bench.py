@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from bench.accuracy import PROMISES, Line, Setting, kept_promises, read_settings, table
+from bench.accuracy import PROMISES, Line, Setting, read_settings, summarise_forecasts, table
 
 import dpmean
 from bench import forecast
@@ -46,7 +46,7 @@ def test_promises_are_kept_on_some_settings(setting):
 def test_constants_keep_most_promises_and_an_odd_setting_moves_nothing():
     one, two, three, odd = (Setting("x", "gaussian", n, 64, 0.5, 50, ()) for n in (1000, 2000, 3000, 4000))
     now = REACHED["thin"][5]
-    found = forecast.fitted({one: 0.5, two: 0.52, three: 0.48, odd: 0.1})
+    found = forecast.fit_constants({one: 0.5, two: 0.52, three: 0.48, odd: 0.1})
     assert found == {("thin", 5): pytest.approx(2 * now, rel=0.03)}
 
 
@@ -66,17 +66,17 @@ def test_constants_are_written_where_they_are_read(tmp_path, monkeypatch):
 def test_a_report_is_amended_once():
     setting = Setting("x", "gaussian", 1000, 8, 2.0, 50, ())
     ratios = dict.fromkeys(["refined", "round", "shifted", "clipped", "COINPRESS, best t"], (1.0, 0.9, 1.1, 2.0))
-    lines = ["## Tuning settings", "- refined is above COINPRESS on 0 of 1", kept_promises([1.5])]
+    lines = ["## Tuning settings", "- refined is above COINPRESS on 0 of 1", summarise_forecasts([1.5])]
     lines += table("tuning", [Line(setting, ratios, promise=1.5)])[:-1]
     old = "\n".join(line for line in lines if PROMISES not in line).replace(" promised/reached |", "")
     old = old.replace("|---" * 8 + "|", "|---" * 7 + "|").replace(" 1.50 |", "").replace("| |\n", "|\n")
-    new = forecast.with_promises(old, {setting.label: 1.5}, {"tuning": kept_promises([1.5])})
+    new = forecast.update_report(old, {setting.label: 1.5}, {"tuning": summarise_forecasts([1.5])})
     assert new == "\n".join(lines)
-    assert forecast.with_promises(new, {setting.label: 1.5}, {"tuning": kept_promises([1.5])}) == new
+    assert forecast.update_report(new, {setting.label: 1.5}, {"tuning": summarise_forecasts([1.5])}) == new
 
 
 def test_promises_within_fifteen_percent_are_counted():
-    assert kept_promises([0.86, 1.14, 0.84, 1.16, 1.0]).endswith("in 3 of 5")
+    assert summarise_forecasts([0.86, 1.14, 0.84, 1.16, 1.0]).endswith("in 3 of 5")
 
 
 def test_images_that_are_missing_are_left_out(monkeypatch, tmp_path):

@@ -63,7 +63,7 @@ def test_one_replaced_row_moves_sums_by_what_is_paid_for(run, data):
     last = len(bins.radii) - 1
     top = data.draw(st.integers(0, last))
     edges = sorted({top, *data.draw(st.lists(st.integers(0, top), max_size=4))}, reverse=True)
-    shells = layers.shells_of(bins, edges)
+    shells = layers.make_shells(bins, edges)
     sums = [layers.shell_sums(found, bins, edges) for found in (before, after)]
     for k in range(len(edges)):
         one, two = (layers.clipped_sum(found, shells, k) for found in sums)
@@ -83,7 +83,7 @@ def test_two_radii_are_reached_and_not_exceeded(run):
     away[0, 0] = 1e3
     one, two = (MemoryRows(row, run.domain).answer(bins) for row in (away, -away))
     for edge in range(0, len(bins.radii), 7):
-        shells = layers.shells_of(bins, [edge])
+        shells = layers.make_shells(bins, [edge])
         sums = [layers.clipped_sum(layers.shell_sums(found, bins, [edge]), shells, 0) for found in (one, two)]
         length = math.sqrt(squared(sums[1] - sums[0]))
         assert length <= layers.clipped_sum_sensitivity(shells, 0)
@@ -100,7 +100,7 @@ def test_a_sum_from_bins_is_the_sum_of_clipped_rows(run):
     lengths = np.linalg.norm(values, axis=1)
     middle = bins.at(math.ceil(64 * math.log2(np.median(lengths))))
     for edge in {middle, min(middle + 9, len(bins.radii) - 1), len(bins.radii) - 1}:
-        shells = layers.shells_of(bins, [edge])
+        shells = layers.make_shells(bins, [edge])
         found = layers.clipped_sum(layers.shell_sums(sums, bins, [edge]), shells, 0) * shells.unit
         radius = radius_at(bins.first + bins.stride * edge)
         expected = (values * np.minimum(1, radius / np.maximum(lengths, 1e-300))[:, None]).sum(axis=0)
@@ -129,7 +129,7 @@ def test_a_row_cut_shorter_than_its_bin_is_paid_for(d, n):
     row = np.full((1, d), whole + 0.9999)
     row[0, :more] += 1
     row *= unit
-    shells, factors = layers.shells_of(bins, [top, top - 4]), [layers.FACTOR_ONE, round(1.1 * layers.FACTOR_ONE)]
+    shells, factors = layers.make_shells(bins, [top, top - 4]), [layers.FACTOR_ONE, round(1.1 * layers.FACTOR_ONE)]
 
     def gap(last):
         rows = np.concatenate([row, row, row, last])
@@ -151,7 +151,7 @@ def test_bins_are_put_together_exactly(run):
     sums = BinSums(Histogram(np.zeros((1, 2), dtype=np.int64)), inner, outer)
     for several in ({last}, {last, last // 2, 0}, {last - 1, last // 3}, {last // 2, last // 3, last // 4}):
         edges = sorted(several, reverse=True)
-        shells, unit = layers.shells_of(bins, edges), Fraction(2) ** (bins.exponents[edges[0]] - 1)
+        shells, unit = layers.make_shells(bins, edges), Fraction(2) ** (bins.exponents[edges[0]] - 1)
         assert shells.unit == unit
         put_together = layers.shell_sums(sums, bins, edges)
         for k, edge in enumerate(edges):

@@ -60,7 +60,7 @@ def test_a_row_that_is_left_out_is_as_good_as_none(kind, dropped):
         MemoryRows(array[places], domain).take(back),
         MemoryRows(array[places], domain, back),
         Streamed(InPieces(array)).rows(domain),
-        Streamed(InPieces(array)).rows(domain).held(),
+        Streamed(InPieces(array)).rows(domain).collect(),
         Streamed(InPieces(array)).rows(Domain.within_norm(D, 1.0, impute=False)).through(domain),
         MemoryRows(array, replace(domain, strict=dropped)),
     ):
@@ -75,7 +75,7 @@ def test_rows_that_were_taken_are_those_that_count():
         taken = rows.take(places)
         assert taken.n == len(wanted)
         assert np.array_equal(np.concatenate([block.copy() for _, block in taken._blocks(range(taken.n))]), wanted)
-        assert rows.n == rows.held().n == N
+        assert rows.n == rows.collect().n == N
 
 
 def test_what_is_in_a_row_that_is_left_out_does_not_matter():

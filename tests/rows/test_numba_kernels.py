@@ -18,7 +18,7 @@ from dpmean.numerics.shells import clipped_sum
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Ball, Distances, Pairs, Sides
 from dpmean.rows.memory import MemoryRows
-from dpmean.rows.numba_kernels import _stretch, shrink_by
+from dpmean.rows.numba_kernels import _find_factor, shrink_by
 
 REACH = 100.0
 WIDE = Distances(centre=np.zeros(1), low=-40 * 64, points=100 * 64)
@@ -304,7 +304,7 @@ def test_sums_of_directions_fit_into_64_bits_for_any_number_of_rows():
     squared=st.one_of(st.integers(1, 2**56), st.integers(1, 2**28).map(lambda x: x * x + 1)), bits=st.integers(30, 50)
 )
 def test_a_direction_is_never_longer_than_its_length(squared, bits):
-    factor = int(_stretch(squared, 1 << bits))
+    factor = int(_find_factor(squared, 1 << bits))
     assert factor**2 * squared <= 1 << (2 * bits)
     assert (factor + 2) ** 2 * (math.isqrt(squared) + 1) ** 2 > 1 << (2 * bits)
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dpmean.noise.source import secure, seeded
 from dpmean.rows import permutation
-from dpmean.rows.permutation import sampled
+from dpmean.rows.permutation import draw_sample
 
 SHARES = [Fraction(1, 2), Fraction(1, 3), Fraction(5, 7), Fraction(8192, 1_000_003), Fraction(1, 2**62 + 1)]
 TOP = (1 << 64) - 1
@@ -68,7 +68,7 @@ def test_rows_are_taken_independently_of_each_other_by_exact_counting(monkeypatc
         middles = [((1 - share) ** k + ((1 - share) ** (k + 1) if k < furthest else 0)) / 2 for k in way]
         known = [int(middle * 2**64) for middle in middles]
         assert [passed_over(Fraction(word, 2**64), share) for word in known] == list(way)
-        one, two = (sampled(n, share, Script(known, rest), "places").tolist() for rest in (TOP, 1))
+        one, two = (draw_sample(n, share, Script(known, rest), "places").tolist() for rest in (TOP, 1))
         assert one == two
         law[tuple(one)] += chance
     assert sum(law.values()) == 1
@@ -87,7 +87,7 @@ def test_a_word_decides_as_exact_arithmetic_does(share, data):
     first, *more = [min(max(digit + data.draw(off), 0), TOP) for digit in digits]
     real = sum(Fraction(word, 2 ** (64 * j)) for j, word in enumerate([first, *more], 1))
     script = Script([first], further={"places, word 0": [*more, *[0] * 300]})
-    assert sampled(2 * permutation._FURTHEST, share, script, "places")[0] == passed_over(real, share)
+    assert draw_sample(2 * permutation._FURTHEST, share, script, "places")[0] == passed_over(real, share)
 
 
 @pytest.mark.parametrize("at_once", [1, 1 << 20])
@@ -97,14 +97,14 @@ def test_a_word_in_the_middle_has_bits_of_its_own_to_go_on_with(monkeypatch, at_
     digit = int(Fraction(4, 9) * 2**128) & TOP
     for further, expected in ((digit + 1, [0, 2, 3]), (digit - 1, [0, 3, 4]), (TOP, [0, 2, 3]), (0, [0, 3, 4])):
         script = Script([TOP, bound], further={"places, word 1": [further]})
-        assert sampled(5, share, script, "places").tolist()[:3] == expected
+        assert draw_sample(5, share, script, "places").tolist()[:3] == expected
     script = Script([bound], further={"places, word 0": [digit, 0]})
-    assert sampled(5, share, script, "places").tolist() == [2, 3, 4]
+    assert draw_sample(5, share, script, "places").tolist() == [2, 3, 4]
 
 
 def test_where_a_bound_is_met_exactly_no_bits_are_missing():
     for k in range(1, 60):
-        assert sampled(99, Fraction(1, 2), Script([1 << (64 - k)]), "places")[0] == k - 1
+        assert draw_sample(99, Fraction(1, 2), Script([1 << (64 - k)]), "places")[0] == k - 1
 
 
 # --- fit -----------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_the_number_taken_fits_and_wrong_probabilities_do_not(n, share):
     trials, p = 4000, float(share)
     kept, counts = np.zeros(n), []
     for seed in range(trials):
-        rows = sampled(n, share, seeded(seed), "places")
+        rows = draw_sample(n, share, seeded(seed), "places")
         kept[rows] += 1
         counts.append(len(rows))
     assert p_value_of_numbers(counts, n, share) > 1e-6
@@ -150,7 +150,7 @@ def p_value_of_gaps(rows, share):
 @pytest.mark.parametrize("share", [Fraction(1, 3), Fraction(1, 61), Fraction(2, 997)], ids=str)
 def test_what_lies_between_fits_also_where_it_takes_several_words(share):
     for noise, level in ((seeded(4), 1e-6), (secure(), 1e-9)):  # fresh entropy at every run
-        rows = sampled(int(40_000 / share), share, noise, "places")
+        rows = draw_sample(int(40_000 / share), share, noise, "places")
         assert np.all(np.diff(rows) > 0)
         assert p_value_of_gaps(rows, share) > level
         assert max(p_value_of_gaps(rows, share * factor) for factor in (Fraction(9, 10), Fraction(11, 10))) < 1e-6
@@ -161,26 +161,26 @@ def test_what_lies_between_fits_also_where_it_takes_several_words(share):
 
 def test_all_or_none_are_taken_without_a_word():
     for n, share in itertools.product((0, 1, 7), (0, 1, 3)):
-        assert sampled(n, Fraction(share), None, "places").tolist() == list(range(n if share else 0))
-    assert sampled(0, Fraction(1, 3), None, "places").tolist() == []
+        assert draw_sample(n, Fraction(share), None, "places").tolist() == list(range(n if share else 0))
+    assert draw_sample(0, Fraction(1, 3), None, "places").tolist() == []
 
 
 def test_one_row_and_tiny_probabilities():
-    assert sampled(1, Fraction(1, 2), Script([1 << 63]), "places").tolist() == [0]
-    assert sampled(1, Fraction(1, 2), Script([(1 << 63) - 1]), "places").tolist() == []
-    assert len(sampled(100_000, Fraction(1, 2**63), seeded(1), "places")) == 0
-    assert len(sampled(100_000, 1 - Fraction(1, 2**63), seeded(1), "places")) == 100_000
+    assert draw_sample(1, Fraction(1, 2), Script([1 << 63]), "places").tolist() == [0]
+    assert draw_sample(1, Fraction(1, 2), Script([(1 << 63) - 1]), "places").tolist() == []
+    assert len(draw_sample(100_000, Fraction(1, 2**63), seeded(1), "places")) == 0
+    assert len(draw_sample(100_000, 1 - Fraction(1, 2**63), seeded(1), "places")) == 100_000
 
 
 @pytest.mark.parametrize("share", SHARES, ids=str)
 def test_neither_rows_that_follow_nor_blocks_of_words_change_what_is_taken(monkeypatch, share):
-    whole = sampled(3000, share, seeded(7), "places")
-    assert not np.array_equal(whole, sampled(3000, share, seeded(8), "places")) or share < Fraction(1, 10**6)
+    whole = draw_sample(3000, share, seeded(7), "places")
+    assert not np.array_equal(whole, draw_sample(3000, share, seeded(8), "places")) or share < Fraction(1, 10**6)
     for n in (0, 1, 2, 17, 255, 256, 257, 1024, 2999):
-        assert np.array_equal(sampled(n, share, seeded(7), "places"), whole[whole < n])
+        assert np.array_equal(draw_sample(n, share, seeded(7), "places"), whole[whole < n])
     for at_once in (1, 7, 64):
         monkeypatch.setattr(permutation, "_AT_ONCE", at_once)
-        assert np.array_equal(sampled(3000, share, seeded(7), "places"), whole)
+        assert np.array_equal(draw_sample(3000, share, seeded(7), "places"), whole)
 
 
 def test_few_words_are_drawn_where_few_rows_are_taken():
@@ -191,5 +191,5 @@ def test_few_words_are_drawn_where_few_rows_are_taken():
             drawn.append(count)
             return seeded(1).at(self.step, self.start).words(count)
 
-    sampled(1_000_000, Fraction(8192, 1_000_000), Counting([]), "places")
+    draw_sample(1_000_000, Fraction(8192, 1_000_000), Counting([]), "places")
     assert sum(drawn) < 13_000

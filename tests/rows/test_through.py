@@ -67,9 +67,9 @@ def test_other_domains_give_their_own_answers(kind):
 def test_what_is_read_through_any_domain_is_counted():
     rows = PassCounter(in_memory(BALL))
     seen = rows.through(OTHER)
-    rows.held()
-    seen.held()
-    seen.through(BALL).held()
+    rows.collect()
+    seen.collect()
+    seen.through(BALL).collect()
     seen.take(np.arange(5))
     rows.take(np.arange(4))
     assert (rows.passes, rows.sampled) == (seen.passes, seen.sampled) == (3, 9)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmean import Neighbours
-from dpmean.numerics.shells import shells_of
+from dpmean.numerics.shells import make_shells
 from dpmean.queries.queries import Distances, Pairs
 from dpmean.trust.central.curator import Curator
 from dpmean.trust.central.handles import Binned, Counts, Sample, Sums
@@ -151,7 +151,7 @@ class Playing:
         return Binned(bins, Counts(bins.distances.points, sample.n))
 
     def add_up_bins(self, binned, edges):
-        return Sums(shells_of(binned.bins, edges))
+        return Sums(make_shells(binned.bins, edges))
 
     def __getattr__(self, name):
         if name not in ANSWERS:

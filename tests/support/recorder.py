@@ -131,7 +131,7 @@ class Recorder:
         places = positions if self.positions is None else self.positions[positions]
         return Recorder(self.rows.take(positions), self.log, places)
 
-    def held(self):
+    def collect(self):
         return self
 
     def answer(self, query):

@@ -247,7 +247,7 @@ def price_of_ball_squares(run, squares):
 def _at_some_edges(bins, found):
     """Return balls, and the sums of the rows clipped there, at a few of many bins: each takes its time."""
     edges = range(len(bins.radii) % 7, len(bins.radii), max(1, len(bins.radii) // 4))
-    return [(layers.shells_of(bins, [b]), layers.shell_sums(found, bins, [b])) for b in edges]
+    return [(layers.make_shells(bins, [b]), layers.shell_sums(found, bins, [b])) for b in edges]
 
 
 def _assert_counts_paid_for(run, before, after):

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from dpmean.errors import ArgumentError, ArgumentTypeError
 from dpmean.estimators.clipped import FAILURE
-from dpmean.numerics.grid import Grid, as_power, finest_step, power_of_two_at_most
+from dpmean.numerics.grid import Grid, finest_step, format_power, power_of_two_at_most
 from dpmean.privacy.budgets import positive
 from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Floats
@@ -227,6 +227,6 @@ def read_step(step: float | None) -> float | None:
     rounded = isinstance(step, Rational | Decimal) and Fraction(value) != wanted
     if math.frexp(value)[0] != 0.5 or rounded:
         raise ArgumentError(
-            f"step must be a power of two, got {step}: give {as_power(power_of_two_at_most(value))}, for example"
+            f"step must be a power of two, got {step}: give {format_power(power_of_two_at_most(value))}, for example"
         )
     return value

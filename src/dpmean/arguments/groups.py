@@ -15,7 +15,7 @@ from dpmean.enums import Sizes, read_name
 from dpmean.errors import ArgumentError, ArgumentTypeError, describe
 from dpmean.rows.tables.combinations import SeveralColumns
 from dpmean.rows.tables.keyed_table import By, Key
-from dpmean.rows.tables.keys import written_labels
+from dpmean.rows.tables.keys import encode_labels
 
 
 @final
@@ -66,7 +66,7 @@ def _read_labels(groups: Sequence[Any]) -> tuple[Any, ...]:
     labels = [tuple(map(_plain, key)) if isinstance(key, tuple) else _plain(key) for key in groups]
     if not labels:
         raise ArgumentError("groups is empty: list the labels of all groups that may occur")
-    written_labels(labels)
+    encode_labels(labels)
     for label in labels:
         for part in label if isinstance(label, tuple) else (label,):
             _check(part)

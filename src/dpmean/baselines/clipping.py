@@ -8,7 +8,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmean.baselines.peer import Common, last_release, read_fraction, read_whole, run_peer
+from dpmean.baselines.peer import Common, last_release, read_fraction, read_rounds, run_peer
 from dpmean.errors import ArgumentError
 from dpmean.estimators.clipped import clipped_around
 from dpmean.numerics.grid import Grid, radius_at, radius_index
@@ -71,7 +71,7 @@ def adaptive_clipping(
             ``bounds``; ``sigma_min`` and ``sigma_max``; the resolution ``step``; ``nan``; and ``seed``.
 
     """
-    fraction, number = read_fraction(quantile, "quantile"), read_whole(rounds, "rounds")
+    fraction, number = read_fraction(quantile, "quantile"), read_rounds(rounds, "rounds")
     if not 0 < exact(learning_rate, "learning_rate") <= 10:
         raise ArgumentError(f"learning_rate must lie between 0 and 10, got {learning_rate!r}: 0.2 is usual")
 

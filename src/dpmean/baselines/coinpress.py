@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpmean.arguments.bounds import read_sigmas
 from dpmean.baselines.floats import FloatCurator
-from dpmean.baselines.peer import Basics, Common, last_release, noisy_mean_in_ball, only_basics, read_whole, run_peer
+from dpmean.baselines.peer import Basics, Common, last_release, noisy_mean_in_ball, only_basics, read_rounds, run_peer
 from dpmean.numerics.grid import Grid
 from dpmean.privacy.budgets import positive
 from dpmean.queries.queries import Floats
@@ -35,7 +35,7 @@ def coinpress_mean(X: ArrayLike, *, norm_bound: float, rounds: int = 4, **basics
             ``nan``; and ``seed``.
 
     """
-    number, bound = read_whole(rounds, "rounds"), float(positive(norm_bound, "norm_bound"))
+    number, bound = read_rounds(rounds, "rounds"), float(positive(norm_bound, "norm_bound"))
 
     def ask(grid: Grid, curator: Curator) -> Estimate:
         n, d, rho, centre, radius = curator.rows.n, grid.d, curator.left, np.zeros(grid.d), bound
@@ -75,7 +75,7 @@ def coinpress_covariance_mean(
             ``nan``; and ``seed``.
 
     """
-    number, covariance_number = read_whole(rounds, "rounds"), read_whole(covariance_rounds, "covariance_rounds")
+    number, covariance_number = read_rounds(rounds, "rounds"), read_rounds(covariance_rounds, "covariance_rounds")
     bound, sigmas = float(positive(norm_bound, "norm_bound")), read_sigmas(sigma_min, sigma_max, None)
 
     def ask(_: Grid, curator: FloatCurator) -> Estimate:
@@ -83,7 +83,7 @@ def coinpress_covariance_mean(
         widest = bound / math.sqrt(d)
         smallest, largest = (widest * 1e-6, widest) if sigmas is None else sigmas
         try:
-            axes, stds = _covariance(curator, rho / 2, covariance_number, largest)
+            axes, stds = _find_covariance(curator, rho / 2, covariance_number, largest)
             stds = np.clip(stds, smallest, largest)
         except np.linalg.LinAlgError as error:
             axes, stds = np.eye(d), np.full(d, largest)
@@ -109,7 +109,7 @@ def coinpress_covariance_mean(
     return run_peer(name, ask, X, FloatCurator, **cast(Common, ends))
 
 
-def _covariance(curator: FloatCurator, rho: Fraction, rounds: int, largest: float) -> tuple[Floats, Floats]:
+def _find_covariance(curator: FloatCurator, rho: Fraction, rounds: int, largest: float) -> tuple[Floats, Floats]:
     """Find the axes of the covariance and the standard deviations along them (MVCRec)."""
     n, d = curator.rows.n, curator.rows.d
     gap = math.sqrt(d / n)

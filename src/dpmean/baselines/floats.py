@@ -44,7 +44,7 @@ class FloatCurator:
     def __init__(self, rows: Rows, budget: Zcdp, noise: Noise, neighbours: Neighbours) -> None:
         if neighbours is not Neighbours.REPLACE_ONE:
             raise ArgumentError(f'baselines in floats need neighbours="replace-one", got neighbours="{neighbours}"')
-        held = rows.held()
+        held = rows.collect()
         if not isinstance(held, MemoryRows):
             raise ArgumentTypeError(f"this baseline needs its rows in memory, got {type(held).__name__}")
         self._tables: WeakKeyDictionary[Table, Floats] = WeakKeyDictionary()
@@ -65,7 +65,7 @@ class FloatCurator:
         """Multiply rows with a public matrix."""
         return self._keep(self._tables[table] @ matrix)
 
-    def scaled(self, table: Table, centre: Floats, scale: Floats) -> Table:
+    def scale(self, table: Table, centre: Floats, scale: Floats) -> Table:
         """Subtract a public centre from the rows, and divide their columns by public numbers."""
         return self._keep((self._tables[table] - centre) / scale)
 
@@ -105,7 +105,7 @@ class FloatCurator:
         n, d = table.n, table.d
         std = radius**2 / (n * math.sqrt(cost))
         self._filter.pay(step, f"second moments of rows clipped at {radius:.4g}", _mechanism(std), cost, exact=False)
-        short = clipped(self._tables[table], radius)
+        short = clip_rows(self._tables[table], radius)
         upper = np.triu_indices(d)
         matrix: Floats = short.T @ short / n
         matrix[upper] += std * self._normal(step, len(upper[0]))
@@ -157,7 +157,7 @@ class _FloatCounter:
         return noisy
 
 
-def clipped(rows: Floats, radius: float) -> Floats:
+def clip_rows(rows: Floats, radius: float) -> Floats:
     """Shorten rows that are longer than the radius."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     short: Floats = rows * (radius / np.maximum(lengths, radius))

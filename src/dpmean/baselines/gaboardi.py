@@ -118,8 +118,8 @@ class Devices:
             truth = np.clip(np.rint(self.rows[users, j] / width).astype(np.int64) + half, 0, 2 * half)
             pattern = (self.noise.at(f"pattern {j}").words(len(users)) % np.uint64(size)).astype(np.int64)
             bit = np.bitwise_count(pattern & truth).astype(np.int64) & 1
-            told = bit ^ (self.noise.at(f"bin {j}").words(len(users)) < np.uint64(lie))
-            counts = hadamard(np.bincount(pattern, weights=1.0 - 2 * told, minlength=size).astype(np.float64))
+            sent = bit ^ (self.noise.at(f"bin {j}").words(len(users)) < np.uint64(lie))
+            counts = hadamard(np.bincount(pattern, weights=1.0 - 2 * sent, minlength=size).astype(np.float64))
             found[j] = (int(np.argmax(counts[: 2 * half + 1])) - half) * width
         return found
 
@@ -132,8 +132,8 @@ class Devices:
             middle = (left + right) / 2
             truth = self.rows[asked] <= middle
             words = self.noise.at(f"quantile {rank} {step}").words(len(asked) * self.d).reshape(-1, self.d)
-            told = truth ^ (words < np.uint64(lie))
-            share = (told.mean(axis=0) - lie / WORD) / (1 - 2 * lie / WORD) if len(asked) else np.zeros(self.d)
+            sent = truth ^ (words < np.uint64(lie))
+            share = (sent.mean(axis=0) - lie / WORD) / (1 - 2 * lie / WORD) if len(asked) else np.zeros(self.d)
             left, right = np.where(share <= rank, middle, left), np.where(share <= rank, right, middle)
         found: Floats = (left + right) / 2
         return found
@@ -146,9 +146,9 @@ class Devices:
             limit = max(1, math.floor(reach[j] / unit))
             variance = Fraction((2 * limit) ** 2) / (2 * self.each.rho)
             values = np.rint((self.rows[users, j] - centre[j]) / unit)
-            told = np.clip(values, -limit, limit).astype(np.int64)
-            told += self.noise.at(f"mean {j}").gaussian(variance, len(users))
-            mean[j] = centre[j] + told.mean() * unit
+            sent = np.clip(values, -limit, limit).astype(np.int64)
+            sent += self.noise.at(f"mean {j}").gaussian(variance, len(users))
+            mean[j] = centre[j] + sent.mean() * unit
             std[j] = math.sqrt(variance / len(users)) * unit
         return mean, std, reach
 

@@ -97,7 +97,7 @@ def last_release(curator: Curator, grid: Grid, centre: Floats, radius: float) ->
     return Estimate(mean=mean, noise_std=std, centre=centre, radius=radius, receipts=curator.receipts)
 
 
-def read_whole(value: int, name: str) -> int:
+def read_rounds(value: int, name: str) -> int:
     """Read a number of rounds."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= 10**4:
         raise ArgumentError(f"{name} must be an integer from 1 to 10000, got {value!r}")

@@ -53,7 +53,7 @@ def _ask(grid: Grid, curator: FloatCurator) -> Estimate:
     middle = curator.quantiles(squares, squares.n / 2, *ladder, rho * _FOR_SPREADS, "spreads")
     scale = (middle / _MEDIAN_OF_SQUARE) ** 0.25  # the root of the standard deviation
 
-    scaled = curator.scaled(rows, centre, scale)
+    scaled = curator.scale(rows, centre, scale)
     radii, points = _ladder(grid.step / float(scale.max()), 2 * grid.reach / float(scale.min()))
     asked, cost = questions(points), rho * _FOR_RADIUS
     slack = rank_error(math.sqrt(asked / (2 * cost)), asked, FAILURE)

@@ -48,7 +48,7 @@ class ShiftedClippedMean:
         """Estimate the mean of the rows within the budget."""
         n, (for_centre, _) = curator.rows.n, split(Zcdp(curator.left), 1, 3)
         rotation = Rotation.draw(self.grid, self.coins)
-        some = centre_rows(n, rotation, for_centre)
+        some = count_centre_rows(n, rotation, for_centre)
         if some == n:
             curator.hold()  # few rows, many queries
         chosen = curator.rows if some == n else curator.take(self.coins.sample(n, some))
@@ -79,7 +79,7 @@ class ShiftedClippedMean:
         return self.grid.round(centre)
 
 
-def centre_rows(n: int, rotation: Rotation, budget: Zcdp) -> int:
+def count_centre_rows(n: int, rotation: Rotation, budget: Zcdp) -> int:
     """Return the number of rows that find the centre: enough that noise on counts matters little."""
     drowning = math.ceil(ROWS_PER_RANK * count_std(rotation.points, rotation.width, budget))
     return min(n, max(drowning, FEWEST_ROWS))

@@ -10,7 +10,7 @@ from dpmean.experiments.verdicts import (
     CLOSE,
     NOT_WORSE,
     STEADY,
-    Compared,
+    Comparison,
     Finding,
     Results,
     Verdict,
@@ -143,7 +143,7 @@ def translation_invariant(results: Results) -> Finding:
     if not steady:
         return Finding(name, claim, Verdict.UNKNOWN)
     changes, of_cm = (
-        [Compared(*place, ratio(here, {f"{m} at mu = 0": there}, len(pairs))) for m, place, here, there in chosen]
+        [Comparison(*place, ratio(here, {f"{m} at mu = 0": there}, len(pairs))) for m, place, here, there in chosen]
         for chosen in (steady, [one for one in pairs if one[0] == CM])
     )
     moved = [one for one in changes if one.ratio.low > STEADY or one.ratio.high < 1 / STEADY]

@@ -65,15 +65,15 @@ class Problem:
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of all private methods."""
-        told = {name: self.cell[name] for name in ("rho", "epsilon", "delta") if name in self.cell.parameters}
-        return {**told, "norm_bound": self.cell.norm_bound}
+        budget = {name: self.cell[name] for name in ("rho", "epsilon", "delta") if name in self.cell.parameters}
+        return {**budget, "norm_bound": self.cell.norm_bound}
 
     @property
     def sigmas(self) -> dict[str, float]:
         """Additional arguments in the statistical setting."""
         return {"sigma_min": self.cell.parameters.get("sigma_min", SIGMA_MIN), "sigma_max": self.cell["bound"]}
 
-    def measured(self, answer: Answer) -> dict[str, float]:
+    def measure(self, answer: Answer) -> dict[str, float]:
         """Return the errors of an answer, and other measures."""
         mean = answer.mean
         if self.figure.measure == "rank":
@@ -101,8 +101,8 @@ def non_private(problem: Problem, seed: int) -> Answer:  # noqa: ARG001  one sig
 
 def mean(problem: Problem, seed: int, **options: Any) -> Answer:
     """Return the release of ``dpmean.mean``; if it refuses because of few rows, allow them, and add a note."""
-    told = problem.figure.statistical and options.get("trust", "central") == "central"
-    more = {**problem.arguments, **(problem.sigmas if told else {}), **options, "seed": seed, "neighbours": NEIGHBOURS}
+    with_sigmas = problem.figure.statistical and options.get("trust", "central") == "central"
+    more = {**problem.arguments, **(problem.sigmas if with_sigmas else {}), **options, "seed": seed, "neighbours": NEIGHBOURS}
     if options.get("trust") == "local" and "epsilon" in more:
         del more["delta"]  # pure differential privacy is the better choice there
     note = ""
@@ -114,15 +114,15 @@ def mean(problem: Problem, seed: int, **options: Any) -> Answer:
     return Answer(release.mean, note, 0.0 if collection is None else float(collection.messages_per_user))
 
 
-def _peer(name: str, *, sigmas: bool | None = None) -> Callable[..., Answer]:
+def _make_call(name: str, *, sigmas: bool | None = None) -> Callable[..., Answer]:
     """Return a function that calls a baseline; ``sigmas`` says whether to pass bounds on standard deviations.
 
     None: only in the statistical setting.
     """
 
     def call(problem: Problem, seed: int, **options: Any) -> Answer:
-        told = problem.figure.statistical if sigmas is None else sigmas
-        more = {**problem.arguments, **(problem.sigmas if told else {})}
+        with_sigmas = problem.figure.statistical if sigmas is None else sigmas
+        more = {**problem.arguments, **(problem.sigmas if with_sigmas else {})}
         release: dpmean.Release = getattr(baselines, name)(problem.rows, **more, **options, seed=seed)
         return Answer(release.mean, release.settings.note)
 
@@ -167,14 +167,14 @@ def private_median(problem: Problem, seed: int) -> Answer:
 CALLS: dict[str, Callable[..., Answer]] = {
     "non_private": non_private,
     "mean": mean,
-    "gaussian_mechanism": _peer("gaussian_mechanism"),
-    "quantile_clipping": _peer("quantile_clipping"),
-    "adaptive_clipping": _peer("adaptive_clipping"),
-    "coinpress_mean": _peer("coinpress_mean", sigmas=False),
-    "coinpress_covariance_mean": _peer("coinpress_covariance_mean", sigmas=True),
-    "plan_mean": _peer("plan_mean"),
-    "known_variance": _peer("known_variance", sigmas=False),
-    "unknown_variance": _peer("unknown_variance", sigmas=True),
+    "gaussian_mechanism": _make_call("gaussian_mechanism"),
+    "quantile_clipping": _make_call("quantile_clipping"),
+    "adaptive_clipping": _make_call("adaptive_clipping"),
+    "coinpress_mean": _make_call("coinpress_mean", sigmas=False),
+    "coinpress_covariance_mean": _make_call("coinpress_covariance_mean", sigmas=True),
+    "plan_mean": _make_call("plan_mean"),
+    "known_variance": _make_call("known_variance", sigmas=False),
+    "unknown_variance": _make_call("unknown_variance", sigmas=True),
     "clip_at_exact_quantile": clip_at_exact_quantile,
     "private_median": private_median,
 }

@@ -20,7 +20,7 @@ FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
 
 
 class MissingDataError(DpMeanError):
-    """A dataset is missing; the message says what is needed, and where it is searched."""
+    """A dataset is missing; the message says what is needed, and where it is looked for."""
 
 
 def images(digit: int) -> Floats:

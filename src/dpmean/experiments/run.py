@@ -89,7 +89,7 @@ def _missing(
     )
 
 
-def measured(job: Job) -> list[Row]:
+def run_job(job: Job) -> list[Row]:
     """Run one job, and return its results."""
     rows: list[Row] = []
     figure = job.figure
@@ -110,7 +110,7 @@ def measured(job: Job) -> list[Row]:
                 warnings.simplefilter("ignore", TooFewRowsWarning)
                 answer = CALLS[how.pop("call")](problem, seed, **how)
             seconds = time.perf_counter() - start
-            for measure, value in problem.measured(answer).items():
+            for measure, value in problem.measure(answer).items():
                 place = (figure.runs, cell.panel, cell.x, method, trial, measure)
                 rows.append(Row(*place, value, seconds, seed, answer.note, versions()))
     return rows
@@ -149,7 +149,7 @@ def run(
         _one_thread_each(),
         multiprocessing.get_context("spawn").Pool(processes or cores(), _ignore_interrupts) as pool,
     ):
-        for job, rows in pool.imap_unordered(_with_rows, todo):
+        for job, rows in pool.imap_unordered(_run_with_job, todo):
             journals[job.figure.runs].append(rows)
             finished += job.size
             yield finished, total
@@ -180,8 +180,8 @@ def _check_origin(figure: Figure, journal: Journal, seed: int) -> None:
             )
 
 
-def _with_rows(job: Job) -> tuple[Job, list[Row]]:
-    return job, measured(job)
+def _run_with_job(job: Job) -> tuple[Job, list[Row]]:
+    return job, run_job(job)
 
 
 def _ignore_interrupts() -> None:

@@ -47,7 +47,7 @@ class Finding:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
     """The comparison of two methods, or of two places."""
 
     figure: str
@@ -73,7 +73,7 @@ class Results:
         figure = figures.read(name)
         return Table(self._rows.get(figure.runs, ()), figure.measure)
 
-    def ratios(self, names: Iterable[str], method: str, others: Callable[[str], bool]) -> list[Compared]:
+    def ratios(self, names: Iterable[str], method: str, others: Callable[[str], bool]) -> list[Comparison]:
         """Compare a method with the best of the others at every place."""
         pairs = []
         for name in names:
@@ -85,10 +85,10 @@ class Results:
                 if mine and known:
                     refused = table.notes.get((panel, x, method)) == TOO_FEW_ROWS
                     pairs.append(((name, panel, x), mine, known, refused))
-        return [Compared(*place, ratio(mine, known, len(pairs)), refused) for place, mine, known, refused in pairs]
+        return [Comparison(*place, ratio(mine, known, len(pairs)), refused) for place, mine, known, refused in pairs]
 
 
-def never_worse(name: str, claim: str, ratios: list[Compared], *, by: float = 1.0) -> Finding:
+def never_worse(name: str, claim: str, ratios: list[Comparison], *, by: float = 1.0) -> Finding:
     """Judge the claim that a method is never worse than the best of the others by more than a factor."""
     if not ratios:
         return Finding(name, claim, Verdict.UNKNOWN)
@@ -107,6 +107,6 @@ def never_worse(name: str, claim: str, ratios: list[Compared], *, by: float = 1.
     return Finding(name, claim, verdict, numbers)
 
 
-def largest(ratios: Iterable[Compared]) -> Compared:
+def largest(ratios: Iterable[Comparison]) -> Comparison:
     """Return the place where a method performs worst."""
     return max(ratios, key=lambda one: one.ratio.middle)

@@ -23,7 +23,7 @@ def power_of_two_at_most(x: float) -> float:
     return math.ldexp(1.0, math.frexp(x)[1] - 1)
 
 
-def as_power(power: float) -> str:
+def format_power(power: float) -> str:
     """Return a power of two as a Python expression."""
     return f"2.0**{math.frexp(power)[1] - 1}"
 
@@ -34,7 +34,7 @@ def padded(d: int) -> int:
 
 
 def finest_step(reach: float, d: int) -> float:
-    """Return the smallest power of two in units of which rotated rows are exact integers."""
+    """Return the smallest step, a power of two, for which rotated rows are exact integers."""
     return 2 * power_of_two_at_most(reach * math.sqrt(padded(d)) / _EXACT)
 
 
@@ -51,13 +51,13 @@ class Grid:
         finest = finest_step(self.reach, self.d)
         if self.step < finest:
             raise ArgumentError(
-                f"step {as_power(self.step)} is too fine for d={self.d} and a reach of {self.reach:.3g}: "
-                f"raise it to at least {as_power(finest)}"
+                f"step {format_power(self.step)} is too fine for d={self.d} and a reach of {self.reach:.3g}: "
+                f"raise it to at least {format_power(finest)}"
             )
         if self.step * math.sqrt(self.d) > self.reach:
             raise ArgumentError(
-                f"step {as_power(self.step)} is too coarse for d={self.d} and a reach of {self.reach:.3g}: "
-                f"lower it to {as_power(power_of_two_at_most(self.reach / math.sqrt(self.d)))} or less"
+                f"step {format_power(self.step)} is too coarse for d={self.d} and a reach of {self.reach:.3g}: "
+                f"lower it to {format_power(power_of_two_at_most(self.reach / math.sqrt(self.d)))} or less"
             )
 
     @staticmethod

@@ -107,7 +107,7 @@ def bias_gap_sensitivity(shells: Shells, k: int, factors: list[int], contributio
     return contributions * -(-row // FACTOR_ONE) + root_up(d) + 1
 
 
-def shells_of(bins: Bins, edges: list[int]) -> Shells:
+def make_shells(bins: Bins, edges: list[int]) -> Shells:
     """Return balls whose radii are those of some bins, the largest first.
 
     The unit is half that of the largest. The radius of a ball is rounded up to an integer, so it holds all rows of its
@@ -126,7 +126,7 @@ def shells_of(bins: Bins, edges: list[int]) -> Shells:
 
 
 def shell_sums(sums: BinSums, bins: Bins, edges: list[int]) -> ShellSums:
-    """Combine the sums of bins to the sums by shell for ``shells_of``."""
+    """Combine the sums of bins to the sums by shell for ``make_shells``."""
     unit = bins.exponents[edges[0]] - 1
     finest = min(bins.exponents[0], unit)
     inner = np.zeros((len(edges) + 1, sums.inner.shape[1]), dtype=object)

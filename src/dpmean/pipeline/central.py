@@ -36,7 +36,7 @@ from dpmean.release.value_counts import ValueCounts
 from dpmean.rows.engine import Source
 from dpmean.rows.opening import InMemory
 from dpmean.rows.pass_counter import PassCounter, Reads
-from dpmean.rows.permutation import shuffled
+from dpmean.rows.permutation import draw_order
 from dpmean.rows.private_size import PrivateSizeRows
 from dpmean.trust.central.costs import COUNT_SHARES, left_for_mean, variance_at
 from dpmean.trust.central.curator import Curator
@@ -93,7 +93,7 @@ def _ask(
     need, allowed = estimator.rows_needed(number.left, terms.neighbours), request.allow_few_rows
     few_rows = check_rows(need, number.n, number.words, setting, allow_few_rows=allowed, paid=number.paid)
 
-    rows = PassCounter(_seen(job.source, domain, number, noise), Reads(number.passes))
+    rows = PassCounter(_prepare_rows(job.source, domain, number, noise), Reads(number.passes))
     estimate = estimator(curate(rows, number.left, noise, terms.neighbours))
     if not isinstance(estimate, Estimate):
         raise TypeError(f"an estimator must return an Estimate, got {type(estimate).__name__} from {estimator.name}")
@@ -115,11 +115,11 @@ def _ask(
     return release, few_rows
 
 
-def _seen(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows:
+def _prepare_rows(source: Source, domain: Domain, number: _Number, noise: Noise) -> Rows:
     """Return the rows for an estimator: persons in a secret order, and a private number of rows hidden."""
     rows = source.rows(domain)
     if unit_of(source) is not None:
-        rows = rows.take(shuffled(rows.n, noise, "persons"))
+        rows = rows.take(draw_order(rows.n, noise, "persons"))
     return PrivateSizeRows(rows, number.n, noise) if number.private else rows
 
 

@@ -35,7 +35,7 @@ Excess = Callable[[float], float]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RequestedError:
     """A requested error, in spreads or in the unit of a scale, and the kind of rows."""
 
     error: float
@@ -55,7 +55,7 @@ class Wish:
         return " spreads" if self.scale is None else ""
 
 
-def find_budget(wish: Wish, n: int, terms: Terms) -> Outlook:
+def find_budget(wish: RequestedError, n: int, terms: Terms) -> Outlook:
     """Find the smallest budget that meets an error for n rows, and return its outlook."""
     if isinstance(terms.budget, Zcdp):
         limits, name, power = _RHOS, "rho", 0.5
@@ -85,7 +85,7 @@ def find_budget(wish: Wish, n: int, terms: Terms) -> Outlook:
     return _outlook(wish, n, chosen, Goal(wish.error, name, found, None if delta is None else float(delta)))
 
 
-def find_rows(wish: Wish, terms: Terms) -> Outlook:
+def find_rows(wish: RequestedError, terms: Terms) -> Outlook:
     """Find the smallest number of rows that meets an error with a budget, and return its outlook."""
     found = _least(lambda n: wish.excess(int(n), terms), (1.0, _MOST_ROWS), 1.0, integer=True)
     if found is None:
@@ -96,12 +96,12 @@ def find_rows(wish: Wish, terms: Terms) -> Outlook:
     return _outlook(wish, int(found), terms, Goal(wish.error, "n", int(found)))
 
 
-def outlook_for(wish: Wish, n: int, terms: Terms) -> Outlook:
+def outlook_for(wish: RequestedError, n: int, terms: Terms) -> Outlook:
     """Return the outlook for n rows and a budget."""
     return _outlook(wish, n, terms, None)
 
 
-def with_groups(found: Outlook, wish: Wish, sizes: Sequence[int], terms: Terms) -> Outlook:
+def add_groups(found: Outlook, wish: RequestedError, sizes: Sequence[int], terms: Terms) -> Outlook:
     """Return an outlook with the forecasts for groups of the given sizes added."""
     if isinstance(found.budget, Zcdp):
         terms = replace(terms, budget=found.budget)
@@ -111,7 +111,7 @@ def with_groups(found: Outlook, wish: Wish, sizes: Sequence[int], terms: Terms) 
     return replace(found, groups=tuple(groups))
 
 
-def _outlook(wish: Wish, n: int, terms: Terms, goal: Goal | None) -> Outlook:
+def _outlook(wish: RequestedError, n: int, terms: Terms, goal: Goal | None) -> Outlook:
     found = expect(n, wish.d, terms, wish.rows)
     unit = wish.scale or 1.0
     return replace(
@@ -121,9 +121,9 @@ def _outlook(wish: Wish, n: int, terms: Terms, goal: Goal | None) -> Outlook:
 
 def _epsilon(rho: float, delta: Number, enough: Callable[[float], bool]) -> float:
     """Return the smallest epsilon, to four digits, whose implied rho is at least the given one, and enough."""
-    epsilon = _rounded_up(float(tight_epsilon(Zcdp(rho), delta)))
+    epsilon = _round_up(float(tight_epsilon(Zcdp(rho), delta)))
     while not enough(float(zcdp_that_implies(ApproxDp(epsilon, delta)).rho)):
-        epsilon = _rounded_up(math.nextafter(epsilon, math.inf))
+        epsilon = _round_up(math.nextafter(epsilon, math.inf))
     return epsilon
 
 
@@ -162,9 +162,9 @@ class _Search:
         low, tried = self.limits[0], set[float]()
         guess = min(1000.0 if self.integer else 1.0, math.sqrt(low) * math.sqrt(high))
         while True:
-            amount = min(max(_rounded_up(guess, integer=self.integer), low), high)
+            amount = min(max(_round_up(guess, integer=self.integer), low), high)
             if amount in tried or len(tried) > _GUESSES:
-                amount = min(max(_rounded_up(math.sqrt(low) * math.sqrt(high), integer=self.integer), low), high)
+                amount = min(max(_round_up(math.sqrt(low) * math.sqrt(high), integer=self.integer), low), high)
             if amount in tried or (high in tried and high <= low * (1 + 3 * 10.0**-_DIGITS)):
                 return high
             tried.add(amount)
@@ -185,7 +185,7 @@ class _Search:
         return low if low not in tried and guess <= low else math.sqrt(low) * math.sqrt(high)
 
 
-def _rounded_up(value: float, *, integer: bool = False) -> float:
+def _round_up(value: float, *, integer: bool = False) -> float:
     """Round a number up to four digits, or to an integer if it is small."""
     if integer and value < 10**_DIGITS:
         return float(math.ceil(value))

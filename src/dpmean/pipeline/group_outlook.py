@@ -68,14 +68,14 @@ def budget_in_words(rho: float, delta: Number | None) -> str:
     """Return the text of a budget, rounded up; with a delta also as an epsilon."""
     from dpmean.privacy.conversions import tight_epsilon  # here, as few need it
 
-    amount = _rounded_up(rho)
+    amount = _round_up(rho)
     if delta is None:
         return f"rho = {amount:g}"
-    epsilon = _rounded_up(float(tight_epsilon(Zcdp(amount), delta)))
+    epsilon = _round_up(float(tight_epsilon(Zcdp(amount), delta)))
     return f"rho = {amount:g} (epsilon = {epsilon:g} at delta = {float(delta):g})"
 
 
-def _rounded_up(value: float) -> float:
+def _round_up(value: float) -> float:
     """Round a positive number up to three digits."""
     power = _DIGITS - 1 - math.floor(math.log10(value))
     scaled = value * 10.0**power

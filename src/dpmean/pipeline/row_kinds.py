@@ -20,7 +20,7 @@ from dpmean.pipeline.forecast_constants import COLUMNS, REACHED
 class Appearance:
     """The model of a kind of rows.
 
-    They are modelled as a number of independent columns with the same distribution.
+    Such rows are modelled as a number of independent columns with the same distribution.
     """
 
     law: Law

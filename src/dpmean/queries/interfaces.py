@@ -68,7 +68,7 @@ class Rows(Protocol):
         """Return the rows at the given public positions, in memory or on their device."""
         ...
 
-    def held(self) -> Rows:
+    def collect(self) -> Rows:
         """Return all rows in memory or on their device: for few rows that answer many queries."""
         ...
 

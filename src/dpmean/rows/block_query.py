@@ -26,17 +26,17 @@ BLOCK_BYTES = 256 << 10
 _NOTHING = np.empty((0, 0))
 
 
-def room(domain: Domain, centre: Floats) -> float:
+def safe_radius(domain: Domain, centre: Floats) -> float:
     """Return a radius around the centre within which no row is shortened."""
     return (domain.sure - float(np.linalg.norm(centre))) * (1 - 2**-20)
 
 
-def innermost(domain: Domain, view: Distances) -> int:
+def safe_rung(domain: Domain, view: Distances) -> int:
     """Return the last rung up to which rows are certainly not shortened; a rung below all others if there is none.
 
     If the centre is out of reach, a row that is shortened in working units moves to the centre, up to rounding.
     """
-    space = room(domain, view.centre)
+    space = safe_radius(domain, view.centre)
     if space > 0:
         return radius_index(space) - 1
     return numba_kernels.BELOW_ALL_RUNGS - 1 if domain.maps_last else view.low - 1
@@ -48,7 +48,7 @@ def block_rows(domain: Domain) -> int:
     return rows - rows % group if rows > group else rows
 
 
-def as_it_is(rows: NDArray[Any], domain: Domain) -> bool:
+def is_loop_ready(rows: NDArray[Any], domain: Domain) -> bool:
     """Whether compiled loops can read the rows without conversion; the loops apply working units themselves."""
     plain = rows.dtype == np.float64 and rows.dtype.isnative and rows.flags.c_contiguous
     return bool(plain and not domain.strict)
@@ -57,7 +57,7 @@ def as_it_is(rows: NDArray[Any], domain: Domain) -> bool:
 def copy_as_floats(rows: NDArray[Any], block: Floats) -> None:
     """Copy rows into a block of the same shape; each value becomes the nearest float64."""
     if rows.strides[0] == rows.itemsize < rows.strides[1] and rows.dtype.char in "fd" and rows.dtype.isnative:
-        numba_kernels.turn(rows.T, block)
+        numba_kernels.transpose(rows.T, block)
     else:
         with np.errstate(over="ignore"):  # values beyond float64 become infinite, and are treated as such
             block[:] = rows
@@ -66,48 +66,48 @@ def copy_as_floats(rows: NDArray[Any], block: Floats) -> None:
 def convert(rows: NDArray[Any], domain: Domain, block: Floats) -> None:
     """Copy rows into a block of the same shape, as C-ordered floats in the user's units."""
     copy_as_floats(rows, block)
-    if domain.strict and not np.isfinite(those_that_count(block, domain)[:, domain.strict]).all():
+    if domain.strict and not np.isfinite(select_complete_rows(block, domain)[:, domain.strict]).all():
         refuse_missing()
 
 
-def which_count(block: Floats, domain: Domain) -> NDArray[np.bool_]:
+def find_complete_rows(block: Floats, domain: Domain) -> NDArray[np.bool_]:
     """Return which rows are complete: finite in every column where a missing value drops the row.
 
     The result for a row depends on that row only.
     """
     counted = np.empty(len(block), dtype=np.bool_)
-    numba_kernels.find_those_that_count(_fixed(block), np.array(domain.dropped, dtype=np.int64), counted)
+    numba_kernels.mark_complete_rows(_freeze(block), np.array(domain.dropped, dtype=np.int64), counted)
     return counted
 
 
-def those_that_count(block: Floats, domain: Domain) -> Floats:
+def select_complete_rows(block: Floats, domain: Domain) -> Floats:
     """Return the complete rows; usually this is the block itself."""
     if not domain.dropped:
         return block
-    counted = which_count(block, domain)
+    counted = find_complete_rows(block, domain)
     return block if counted.all() else block[counted]
 
 
-def grouped(rows: Floats, domain: Domain) -> list[numba_kernels.Rows]:
+def group_rows(rows: Floats, domain: Domain) -> list[numba_kernels.Rows]:
     """Return C-ordered rows in the form that loops accept: groups of equal size, then the smaller rest."""
-    lines, rows, (n, d) = domain.lines, _fixed(rows), rows.shape
+    lines, rows, (n, d) = domain.lines, _freeze(rows), rows.shape
     if len(lines) == 1:
         return [(rows, lines, rows, _NOTHING, rows)]
     size = lines.shape[1] // d
     whole, block = n - n % size, np.empty((size, d))
-    found = [_group(rows[:whole], lines, block, domain)] if whole else []
+    found = [_make_group(rows[:whole], lines, block, domain)] if whole else []
     if left := n - whole:
-        found.append(_group(rows[whole:], np.ascontiguousarray(lines[:, : left * d]), block[:left], domain))
+        found.append(_make_group(rows[whole:], np.ascontiguousarray(lines[:, : left * d]), block[:left], domain))
     return found
 
 
-def _group(rows: Floats, lines: Floats, block: Floats, domain: Domain) -> numba_kernels.Rows:
+def _make_group(rows: Floats, lines: Floats, block: Floats, domain: Domain) -> numba_kernels.Rows:
     """Return rows in groups of the size of a block; the block is scratch memory for a loop."""
-    wide, line, block = rows.reshape(-1, block.size), block.reshape(1, -1), _fixed(block)
+    wide, line, block = rows.reshape(-1, block.size), block.reshape(1, -1), _freeze(block)
     return wide, lines, block, line, rows if domain.maps_last else block
 
 
-def _fixed(rows: Floats) -> Floats:
+def _freeze(rows: Floats) -> Floats:
     """Return a read-only view of rows, so that loops are compiled for one type only."""
     fixed = rows.view()
     fixed.flags.writeable = False
@@ -116,7 +116,7 @@ def _fixed(rows: Floats) -> Floats:
 
 def run(loop: Callable[..., bool], domain: Domain, block: Floats, *arguments: object) -> None:
     """Run a compiled loop over a block in the user's units; refuse non-finite values unless they are imputed."""
-    for some in grouped(block, domain):
+    for some in group_rows(block, domain):
         run_group(loop, domain, some, *arguments)
 
 
@@ -182,25 +182,25 @@ class Kernel:
 
         """
         asked, every = self.question, block
-        block = those_that_count(block, self.domain)
+        block = select_complete_rows(block, self.domain)
         match asked:
             case Present():
-                numba_kernels.count_present(_fixed(every), total)
+                numba_kernels.count_present(_freeze(every), total)
                 total[-1] += len(block)
             case Distances():
-                inner = innermost(self.domain, asked)
+                inner = safe_rung(self.domain, asked)
                 run(numba_kernels.count_distances, self.domain, block, asked.centre, inner, asked.low, total[0])
             case Sides():
                 run(numba_kernels.count_sides, self.domain, block, asked.centre, asked.low, total)
             case Ball():
-                roomy = asked.radius * asked.unit < room(self.domain, asked.centre)
+                roomy = asked.radius * asked.unit < safe_radius(self.domain, asked.centre)
                 run(numba_kernels.add_clipped, self.domain, block, asked.centre, roomy, asked.unit, asked.radius, total)
             case Shells():
-                roomy = asked.radii[0] * asked.unit < room(self.domain, asked.centre)
+                roomy = asked.radii[0] * asked.unit < safe_radius(self.domain, asked.centre)
                 line = (asked.centre, roomy, asked.unit, np.array(asked.radii, dtype=np.int64), asked.length)
                 run(numba_kernels.add_shells, self.domain, block, *line, total[0], total[1])
             case Bins():
-                edge, low = innermost(self.domain, asked.distances), asked.distances.low
+                edge, low = safe_rung(self.domain, asked.distances), asked.distances.low
                 wholes, units = np.array(asked.radii, dtype=np.int64), np.ldexp(1.0, -np.array(asked.exponents))
                 bins = (asked.first, asked.stride, wholes, units, asked.length, *bin_parts(asked, total))
                 run(numba_kernels.add_bins, self.domain, block, asked.centre, edge, low, *bins)
@@ -223,7 +223,7 @@ class Kernel:
                 return bin_sums(self.question, found)
 
     def _readable(self, rows: NDArray[Any]) -> Iterator[Floats]:
-        if as_it_is(rows, self.domain):
+        if is_loop_ready(rows, self.domain):
             yield rows
             return
         count = block_rows(self.domain)

@@ -21,13 +21,13 @@ KINDS = {
 """General names for the types of NumPy arrays: an exact type would reveal the length of the longest text."""
 
 
-def in_words(kind: Any) -> str:
+def describe_type(kind: Any) -> str:
     """Return a general name for the type of a column: its exact type may reveal a single row."""
     import pyarrow.types as kinds
 
     while kinds.is_dictionary(kind):
         kind = kind.value_type
-    for tell, words in (
+    for is_kind, words in (
         (is_list, "lists"),
         (kinds.is_nested, "records"),
         (kinds.is_boolean, "truth values"),
@@ -37,7 +37,7 @@ def in_words(kind: Any) -> str:
         (kinds.is_temporal, "dates"),
         (_is_text, "text"),
     ):
-        if tell(kind):
+        if is_kind(kind):
             return words
     return "something else"
 
@@ -54,7 +54,7 @@ def is_number(kind: Any) -> bool:
     import pyarrow.types as kinds
 
     tests = (kinds.is_integer, kinds.is_floating, kinds.is_decimal, kinds.is_boolean, kinds.is_null)
-    return any(tell(kind) for tell in tests)
+    return any(is_kind(kind) for is_kind in tests)
 
 
 def _is_text(kind: Any) -> bool:

@@ -139,9 +139,9 @@ class StreamedRows:
             raise DataError(_MISCOUNTED)
         back = np.empty(len(positions), dtype=np.int64)
         back[order] = np.arange(len(positions))
-        return MemoryRows(found, self.domain, back).counted()
+        return MemoryRows(found, self.domain, back).drop_incomplete()
 
-    def held(self) -> MemoryRows:
+    def collect(self) -> MemoryRows:
         """Collect all rows."""
         return MemoryRows(self.take(np.arange(self.n)).array, self.domain)
 
@@ -159,7 +159,7 @@ class StreamedRows:
         """Return the exact answer to a query over all rows."""
         match query:
             case Coordinates() | Columns() | Pairs() | Octaves() | Squares() | BallSquares():
-                return self.held().answer(query)
+                return self.collect().answer(query)
             case _:
                 return self._sum(query)
 

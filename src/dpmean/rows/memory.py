@@ -31,18 +31,18 @@ from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
 from dpmean.rows.block_query import (
     Kernel,
-    as_it_is,
     block_rows,
     convert,
-    grouped,
-    room,
+    find_complete_rows,
+    group_rows,
+    is_loop_ready,
     run,
     run_group,
-    which_count,
+    safe_radius,
 )
 from dpmean.rows.missing_values import refuse_missing
 from dpmean.rows.row_places import RowPlaces
-from dpmean.rows.threads import each, threads_to_use
+from dpmean.rows.threads import run_parts, threads_to_use
 
 _SPAN_BYTES = 1 << 20  # fewer bytes are not worth a separate task of a thread
 
@@ -84,18 +84,18 @@ class MemoryRows:
     def take(self, positions: Ints) -> MemoryRows:
         """Return the complete rows among those at the given positions, without copying them."""
         chosen = positions if self.positions is None else self.positions[positions]
-        return replace(self, positions=chosen).counted()
+        return replace(self, positions=chosen).drop_incomplete()
 
-    def counted(self) -> MemoryRows:
+    def drop_incomplete(self) -> MemoryRows:
         """Return the complete rows, in the same order."""
         if not self.domain.dropped:
             return self
 
         def kept(span: range) -> NDArray[np.bool_]:
-            found = [which_count(block, self.domain) for _, block in self._blocks(span)]
+            found = [find_complete_rows(block, self.domain) for _, block in self._blocks(span)]
             return np.concatenate(found)
 
-        which = each(kept, self._spans(self.n), self.threads)
+        which = run_parts(kept, self._spans(self.n), self.threads)
         places = np.flatnonzero(np.concatenate(which)) if which else np.empty(0, dtype=np.int64)
         if len(places) == self.n:
             return self
@@ -105,7 +105,7 @@ class MemoryRows:
         """Return the same rows with another domain."""
         return replace(self, domain=domain)
 
-    def held(self) -> MemoryRows:
+    def collect(self) -> MemoryRows:
         """Return these rows, which are in memory."""
         return self
 
@@ -123,18 +123,18 @@ class MemoryRows:
         """Return the exact answer to a query over all rows."""
         match query:
             case Coordinates():
-                return self.counted()._by_coordinate(query)
+                return self.drop_incomplete()._by_coordinate(query)
             case Columns():
-                return self.counted()._by_column(query)
+                return self.drop_incomplete()._by_column(query)
             case Pairs():
-                counts = self.counted()._pairs(numba_kernels.count_pairs, (1, query.points + 1), query.low)
+                counts = self.drop_incomplete()._pairs(numba_kernels.count_pairs, (1, query.points + 1), query.low)
                 return Histogram(np.cumsum(counts, axis=1))
             case Octaves():
-                return self.counted()._pairs(numba_kernels.count_octaves, (self.d, query.points), query.low)
+                return self.drop_incomplete()._pairs(numba_kernels.count_octaves, (self.d, query.points), query.low)
             case Squares():
-                return self.counted()._pairs(numba_kernels.add_squares, (self.d,), query.length)
+                return self.drop_incomplete()._pairs(numba_kernels.add_squares, (self.d,), query.length)
             case BallSquares():
-                return self.counted()._ball_squares(query)
+                return self.drop_incomplete()._ball_squares(query)
             case _:
                 return self._sum(query)
 
@@ -154,10 +154,10 @@ class MemoryRows:
                 kernel.add_block(block, total)
             return total
 
-        return kernel.total(sum(each(summed, self._spans(self.n), self.threads), start=kernel.zeros()))
+        return kernel.total(sum(run_parts(summed, self._spans(self.n), self.threads), start=kernel.zeros()))
 
     def _ball_squares(self, query: BallSquares) -> Ints:
-        roomy = query.radius * query.unit < room(self.domain, query.centre)
+        roomy = query.radius * query.unit < safe_radius(self.domain, query.centre)
 
         def added(span: range) -> Ints:
             total = np.zeros(self.d, dtype=np.int64)
@@ -166,7 +166,7 @@ class MemoryRows:
                 run(numba_kernels.add_ball_squares, self.domain, block, *line)
             return total
 
-        return sum(each(added, self._spans(self.n), self.threads), start=np.zeros(self.d, dtype=np.int64))
+        return sum(run_parts(added, self._spans(self.n), self.threads), start=np.zeros(self.d, dtype=np.int64))
 
     def _pairs(self, loop: Callable[..., bool], shape: tuple[int, ...], *arguments: object) -> Ints:
         """Add up the totals of a loop over pairs: row i and row i + n / 2."""
@@ -176,23 +176,23 @@ class MemoryRows:
             total = np.zeros(shape, dtype=np.int64)
             partners = self._blocks(range(span.start + half, span.stop + half))
             for (_, block), (_, partner) in zip(self._blocks(span), partners, strict=True):
-                for some, others in zip(grouped(block, self.domain), grouped(partner, self.domain), strict=True):
+                for some, others in zip(group_rows(block, self.domain), group_rows(partner, self.domain), strict=True):
                     run_group(loop, self.domain, some, others, *arguments, total)
             return total
 
-        return sum(each(added, self._spans(half), self.threads), start=np.zeros(shape, dtype=np.int64))
+        return sum(run_parts(added, self._spans(half), self.threads), start=np.zeros(shape, dtype=np.int64))
 
     def _by_column(self, view: Columns) -> RowPlaces:
         indices = np.empty((self.d, self.n), dtype=np.int64)
 
         def placed(span: range) -> None:
             for start, block in self._blocks(span):
-                for some in grouped(block, self.domain):
+                for some in group_rows(block, self.domain):
                     line = (view.low, view.spacing, view.last, indices, start)
                     run_group(numba_kernels.index_columns, self.domain, some, *line)
                     start += some[0].size // self.d
 
-        each(placed, self._spans(self.n), self.threads)
+        run_parts(placed, self._spans(self.n), self.threads)
         return RowPlaces(indices, self.threads)
 
     def _by_coordinate(self, view: Coordinates) -> RowPlaces:
@@ -201,11 +201,11 @@ class MemoryRows:
         def placed(span: range) -> None:
             for start, block in self._blocks(span):
                 line = (view.step, view.first, view.low, view.spacing, view.points)
-                for some in grouped(block, self.domain):
+                for some in group_rows(block, self.domain):
                     run_group(numba_kernels.index_rotated, self.domain, some, view.signs, *line, indices, start)
                     start += some[0].size // self.d
 
-        each(placed, self._spans(self.n), self.threads)
+        run_parts(placed, self._spans(self.n), self.threads)
         return RowPlaces(indices, self.threads)
 
     # --- blocks and threads ----------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class MemoryRows:
 
     def _blocks(self, span: range) -> Iterator[tuple[int, Floats]]:
         """Yield the rows of a span as C-ordered float64 blocks in the user's units, each with its first position."""
-        if self.positions is None and isinstance(self.array, np.ndarray) and as_it_is(self.array, self.domain):
+        if self.positions is None and isinstance(self.array, np.ndarray) and is_loop_ready(self.array, self.domain):
             yield span.start, self.array[span.start : span.stop]
             return
         rows = block_rows(self.domain)

@@ -68,7 +68,7 @@ def count_present(block: Floats, counts: Ints) -> None:
 
 
 @compiled
-def find_those_that_count(block: Floats, columns: Ints, counted: NDArray[np.bool_]) -> int:
+def mark_complete_rows(block: Floats, columns: Ints, counted: NDArray[np.bool_]) -> int:
     """Write for each row whether it is finite in all of the given columns; return the number of such rows."""
     found = 0
     for i in range(block.shape[0]):
@@ -98,20 +98,20 @@ def _own_unit(block: Floats, i: int, centre: Floats, bits: int, guess: int) -> t
     for j in range(block.shape[1]):
         y = block[i, j] - centre[j]
         farthest = max(farthest, _magnitude(y))
-        whole = np.int64(np.int32(_within(y * scale, limit)))
+        whole = np.int64(np.int32(_clamp(y * scale, limit)))
         total += whole * whole
     exponent = max((farthest >> 52) - 1023, _SMALLEST_EXPONENT)
     if exponent != guess:
         scale = _power(bits - 1 - min(exponent, 1023))
         total = np.int64(0)
         for j in range(block.shape[1]):
-            whole = np.int64(np.int32(_within((block[i, j] - centre[j]) * scale, limit)))
+            whole = np.int64(np.int32(_clamp((block[i, j] - centre[j]) * scale, limit)))
             total += whole * whole
     return total, exponent
 
 
 @compiled
-def _within(x: float, limit: float) -> float:
+def _clamp(x: float, limit: float) -> float:
     """Clamp x to [-limit, limit]; NaN becomes the limit."""
     x = x if x < limit else limit
     return x if x > -limit else -limit
@@ -247,7 +247,7 @@ def count_sides(given: Rows, entry: Entry, centre: Floats, low: int, counts: Int
 
 
 @compiled
-def _apart(
+def _subtract_partner(
     given: Rows, partners_given: Rows, group: int, i: int, entry: Entry, origin: Floats, inside: Floats, apart: Floats
 ) -> bool:
     """Write row i of a group minus its partner to ``apart``, both brought within the bound."""
@@ -282,7 +282,7 @@ def count_pairs(given: Rows, entry: Entry, partners_given: Rows, low: int, count
             _rescale(wide, group, lines, line)
             _rescale(others, group, lines, partners_line)
         for i in range(block.shape[0]):
-            if not _apart(given, partners_given, group, i, entry, origin, inside, apart):
+            if not _subtract_partner(given, partners_given, group, i, entry, origin, inside, apart):
                 return False
             total, exponent = _own_unit(apart, 0, origin, bits, guess)
             guess = min(exponent, 1023)
@@ -295,7 +295,7 @@ def _in_units(block: Floats, i: int, centre: Floats, per_unit: float, limit: flo
     """Write row i minus the centre as integers in the given unit, rounded towards zero; return its squared norm."""
     length = np.int64(0)
     for j in range(block.shape[1]):
-        units = np.int32(_within((block[i, j] - centre[j]) * per_unit, limit))
+        units = np.int32(_clamp((block[i, j] - centre[j]) * per_unit, limit))
         whole[j] = units
         length += np.int64(units) * np.int64(units)
     return length
@@ -408,8 +408,8 @@ def add_ball_squares(
 
 
 @compiled
-def _stretch(squared: int, length: int) -> int:
-    """Return an integer factor, almost the largest, by which a vector of this squared norm stays within ``length``."""
+def _find_factor(squared: int, length: int) -> int:
+    """Return an integer factor (almost the largest) that keeps a vector of this squared norm within ``length``."""
     norm = np.int64(np.sqrt(np.float64(squared)))
     while norm * norm < squared:
         norm += 1
@@ -470,7 +470,7 @@ def add_shells(
                 for j in range(d):
                     outer[0, j] += np.int64(factor) * np.int64(whole[j])
             else:
-                factor = np.int32(_stretch(squared, length))
+                factor = np.int32(_find_factor(squared, length))
                 for j in range(d):
                     inner[shell, j] += whole[j]
                     outer[shell, j] += np.int64(factor) * np.int64(whole[j])
@@ -544,7 +544,7 @@ def add_bins(
             for j in range(d):
                 inner[number, j] += whole[j]
             if number:
-                factor = np.int32(_stretch(squared, length))
+                factor = np.int32(_find_factor(squared, length))
                 for j in range(d):
                     outer[number, j] += np.int64(factor) * np.int64(whole[j])
     return True
@@ -574,7 +574,7 @@ def index_rotated(
     n = len(wide) * len(block) if mapped else len(block)
     inside, origin = np.empty((1, d)), np.zeros(d)
     wholes, lanes = np.zeros((LANES, d)), np.empty((size, LANES))
-    factors = combining(signs, d, size, first // size) / step
+    factors = combine_signs(signs, d, size, first // size) / step
     per_space, last = 1.0 / spacing, np.float64(points)
     for start in range(0, n, LANES):
         count = min(LANES, n - start)
@@ -606,7 +606,7 @@ def index_rotated(
 
 
 @compiled
-def combining(signs: Floats, d: int, size: int, which: int) -> Floats:
+def combine_signs(signs: Floats, d: int, size: int, which: int) -> Floats:
     """Return the signs of D, times the signs with which line ``which`` of H_blocks adds up the blocks of a row."""
     factors = signs[:d].copy()
     for j in range(d):
@@ -653,7 +653,7 @@ def count_at_most(indices: Indices | Ints, limits: Ints, counts: Ints) -> None:
 
 
 @compiled
-def turn(columns: Floats, block: Floats) -> None:
+def transpose(columns: Floats, block: Floats) -> None:
     """Transpose columns that are contiguous in memory, eight at a time: one cache line of every row."""
     d, n = columns.shape
     for first in range(0, d, 8):
@@ -677,7 +677,7 @@ def count_octaves(given: Rows, entry: Entry, partners_given: Rows, low: int, cou
             _rescale(wide, group, lines, line)
             _rescale(others, group, lines, partners_line)
         for i in range(block.shape[0]):
-            if not _apart(given, partners_given, group, i, entry, origin, inside, apart):
+            if not _subtract_partner(given, partners_given, group, i, entry, origin, inside, apart):
                 return False
             for j in range(d):
                 octave = (_magnitude(apart[0, j]) >> 52) - 1023 - low
@@ -701,14 +701,14 @@ def add_squares(given: Rows, entry: Entry, partners_given: Rows, length: int, su
             _rescale(wide, group, lines, line)
             _rescale(others, group, lines, partners_line)
         for i in range(block.shape[0]):
-            if not _apart(given, partners_given, group, i, entry, origin, inside, apart):
+            if not _subtract_partner(given, partners_given, group, i, entry, origin, inside, apart):
                 return False
             total, exponent = _own_unit(apart, 0, origin, bits, 0)
             if total == 0:
                 continue
             scale, norm = _power(bits - 1 - min(exponent, 1023)), 0.0
             for j in range(d):
-                own = np.float64(np.int32(_within(apart[0, j] * scale, limit)))
+                own = np.float64(np.int32(_clamp(apart[0, j] * scale, limit)))
                 squares[j] = own * own
                 norm += squares[j] * squares[j]
             _shorten(squares, np.float64(length) / np.sqrt(norm), length, whole)

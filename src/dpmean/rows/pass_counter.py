@@ -61,10 +61,10 @@ class PassCounter:
         self.reads.sampled += len(positions)
         return self.rows.take(positions)
 
-    def held(self) -> Rows:
+    def collect(self) -> Rows:
         """Return all rows in memory or on their device; reading these is not counted."""
         self.reads.passes += 1
-        return self.rows.held()
+        return self.rows.collect()
 
     def answer(self, query: Query) -> Any:
         """Return the answer of the wrapped rows, which takes one pass over all of them."""

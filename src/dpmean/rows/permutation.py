@@ -13,7 +13,7 @@ _FURTHEST = 256  # the largest number of rows that one word can skip
 _AT_ONCE = 1 << 20  # words drawn at a time, to use little memory
 
 
-def shuffled(n: int, noise: Noise, step: str) -> Ints:
+def draw_order(n: int, noise: Noise, step: str) -> Ints:
     """Return n positions in a random order; all orders are equally likely."""
     attempt = 0
     while True:
@@ -24,7 +24,7 @@ def shuffled(n: int, noise: Noise, step: str) -> Ints:
         attempt += 1
 
 
-def sampled(n: int, share: Fraction, noise: Noise, step: str) -> Ints:
+def draw_sample(n: int, share: Fraction, noise: Noise, step: str) -> Ints:
     """Return the positions of a random sample of n rows, ascending: each row with probability ``share``, independently.
 
     Rows are decided from the first to the last. A uniform real number V gives the number of rows to skip before the
@@ -43,7 +43,7 @@ def sampled(n: int, share: Fraction, noise: Noise, step: str) -> Ints:
         below = np.searchsorted(ascending, words, side="right")
         passed = len(ascending) - below
         for i in np.flatnonzero((below > 0) & (ascending[below - 1] == words)).tolist():
-            passed[i] = _exactly_passed(int(words[i]), share, noise, f"{step}, word {drawn + i}")
+            passed[i] = _count_skipped(int(words[i]), share, noise, f"{step}, word {drawn + i}")
         taken = passed < _FURTHEST
         ends = decided + np.cumsum(passed + taken)
         found.append(ends[taken] - 1)
@@ -61,7 +61,7 @@ def _chances(share: Fraction) -> list[int]:
     return chances
 
 
-def _exactly_passed(word: int, share: Fraction, noise: Noise, step: str) -> int:
+def _count_skipped(word: int, share: Fraction, noise: Noise, step: str) -> int:
     """Return the number of rows that a real number skips; a word is its first 64 bits, and more are drawn as needed."""
     real, bits = word, 64
     for passed in range(_FURTHEST):

@@ -28,13 +28,13 @@ from dpmean.queries.queries import (
     Squares,
 )
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
-from dpmean.rows.permutation import sampled, shuffled
+from dpmean.rows.permutation import draw_order, draw_sample
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateSizeRows:
-    """A wrapper around about ``n`` rows; adding or removing one row changes every answer by at most that row.
+    """A wrapper around about ``n`` rows; adding or removing one row changes every answer by at most its contribution.
 
     A count of rows at or below a point is returned as ``n`` minus the exact number of rows beyond the point. So the
     last count, of all rows, is public.
@@ -68,13 +68,13 @@ class PrivateSizeRows:
         randomness of its own.
         """
         share, which = Fraction(len(positions), max(self.n, 1)), f" {self.depth + 1}" if self.depth else ""
-        taken = sampled(self.rows.n, share, self.noise, f"places{which}")
-        order = shuffled(len(taken), self.noise, f"order{which}")
+        taken = draw_sample(self.rows.n, share, self.noise, f"places{which}")
+        order = draw_order(len(taken), self.noise, f"order{which}")
         return replace(self, rows=self.rows.take(taken[order]), n=len(positions), depth=self.depth + 1)
 
-    def held(self) -> PrivateSizeRows:
+    def collect(self) -> PrivateSizeRows:
         """Return all rows in memory or on their device."""
-        return replace(self, rows=self.rows.held())
+        return replace(self, rows=self.rows.collect())
 
     @overload
     def answer(self, query: Radial) -> Histogram: ...

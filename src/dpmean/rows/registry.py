@@ -174,14 +174,14 @@ def find_engine(X: Any, selection: Selection, *, keys: bool = False) -> EngineEn
     """
     entry = next((one for one in ENGINES if one.recognises(X)), None)
     if entry is None:
-        raise ArgumentTypeError(f"X must hold rows of numbers, got {_in_words(X)}: give {_list_words('or')}")
+        raise ArgumentTypeError(f"X must hold rows of numbers, got {_describe_input(X)}: give {_list_inputs('or')}")
     kind = type(X).__name__
     if selection.dialect.given and not entry.text:
         raise ArgumentError(f"{selection.dialect.given[0]} is for CSV files, got {kind}: leave it out")
     if keys and not entry.keys:
         raise ArgumentTypeError(
-            f"persons and groups are supported for {_list_words('and', keys=True)}, got {_in_words(X)}: average each "
-            'person\'s rows there first, with neighbours="add-or-remove-one" (the default)'
+            f"persons and groups are supported for {_list_inputs('and', keys=True)}, got {_describe_input(X)}: average "
+            'each person\'s rows there first, with neighbours="add-or-remove-one" (the default)'
         )
     if not entry.columns and (selection.columns is not None or selection.vector_column is not None):
         given = "columns" if selection.vector_column is None else "vector_column"
@@ -189,12 +189,12 @@ def find_engine(X: Any, selection: Selection, *, keys: bool = False) -> EngineEn
     return entry
 
 
-def _in_words(X: Any) -> str:
+def _describe_input(X: Any) -> str:
     package = _package(X)
     return type(X).__name__ if package == "builtins" else f"{type(X).__name__} of {package}"
 
 
-def _list_words(last: str, *, keys: bool = False) -> str:
+def _list_inputs(last: str, *, keys: bool = False) -> str:
     """Return a list of the inputs that can be read, or of those that support keys."""
     words = [entry.words for entry in ENGINES if entry.name != "opened" and (entry.keys or not keys)]
     return f"{', '.join(words[:-1])} {last} {words[-1]}"

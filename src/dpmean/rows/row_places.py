@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpmean.queries.queries import Ints
 from dpmean.rows import numba_kernels
-from dpmean.rows.threads import each
+from dpmean.rows.threads import run_parts
 
 _BUSY_BYTES = 8 << 20  # fewer bytes are not worth several threads
 
@@ -32,5 +32,5 @@ class RowPlaces:
 
         busy = self.indices.nbytes > _BUSY_BYTES
         size = max(1, len(index) // 8) if busy else len(index)
-        each(count, [slice(start, start + size) for start in range(0, len(index), size)], self.threads)
+        run_parts(count, [slice(start, start + size) for start in range(0, len(index), size)], self.threads)
         return counts

@@ -30,14 +30,14 @@ def _pool(threads: int, process: int) -> ThreadPoolExecutor:  # noqa: ARG001  a 
     return ThreadPoolExecutor(threads, thread_name_prefix="dpmean")
 
 
-def each(work: Callable[[_Part], _Result], parts: list[_Part], threads: int) -> list[_Result]:
+def run_parts(work: Callable[[_Part], _Result], parts: list[_Part], threads: int) -> list[_Result]:
     """Run the work on every part, on the given number of threads; results are in the order of the parts."""
     if threads == 1 or len(parts) == 1:
         return [work(part) for part in parts]
     return list(_pool(threads, os.getpid()).map(work, parts))
 
 
-def shared_out(work: Callable[[Iterable[_Part]], _Result], parts: list[_Part], threads: int) -> list[_Result]:
+def share_parts(work: Callable[[Iterable[_Part]], _Result], parts: list[_Part], threads: int) -> list[_Result]:
     """Let every thread take parts until none is left; return one result per thread, not per part.
 
     If one fails, the others stop after their current part.
@@ -51,4 +51,4 @@ def shared_out(work: Callable[[Iterable[_Part]], _Result], parts: list[_Part], t
             list(left)
             raise
 
-    return each(worked, list(range(max(1, min(threads, len(parts))))), threads)
+    return run_parts(worked, list(range(max(1, min(threads, len(parts))))), threads)

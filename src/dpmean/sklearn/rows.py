@@ -58,7 +58,7 @@ def find_labels(y: Any, n: int, labels: NDArray[Any]) -> Ints:
 
     Labels are read one by one, as in ``mean_by``: in a NumPy array, one string would turn all numbers into strings.
     """
-    return Keys.of_array("y", _one_dimensional(y), n).among(as_labels(labels))
+    return Keys.of_array("y", _one_dimensional(y), n).find_labels(as_labels(labels))
 
 
 def sort_labels(given: list[Any]) -> NDArray[Any]:

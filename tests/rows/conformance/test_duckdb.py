@@ -377,9 +377,9 @@ def test_keys_of_128_bits_are_numbers_of_their_own(connection, kind, keys):
     X = filled(connection, kind, [*keys, keys[0]])
     found = open_table(X.project("x, 1.0::DOUBLE AS y"), Selection(keys=("x",))).keys("x")
     assert found.codes.tolist() == [*range(len(keys)), 0]
-    assert found.among(keys).tolist() == [*range(len(keys)), 0]
-    assert found.among([str(key) for key in keys]).tolist() == [*range(len(keys)), 0]
-    assert found.among([-key for key in keys[1:] if -key not in keys]).max() == ABSENT
+    assert found.find_labels(keys).tolist() == [*range(len(keys)), 0]
+    assert found.find_labels([str(key) for key in keys]).tolist() == [*range(len(keys)), 0]
+    assert found.find_labels([-key for key in keys[1:] if -key not in keys]).max() == ABSENT
 
 
 @pytest.mark.parametrize("argument", ["privacy_unit", "by"])

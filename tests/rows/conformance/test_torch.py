@@ -284,7 +284,7 @@ def test_frames_are_seen_through():
     values = torch.arange(12.0, dtype=torch.float64).view(4, 3)
     found = TensorRows(values, Domain.within_norm(3, 10.0, impute=False)).take(np.array([2, 0]))
     assert found.tensor.tolist() == values[[2, 0]].tolist()
-    assert (found.n, found.d, found.held()) == (2, 3, found)
+    assert (found.n, found.d, found.collect()) == (2, 3, found)
 
 
 def test_kernels_of_a_gpu_give_the_same_whole_numbers(interpreted):

@@ -636,4 +636,4 @@ def test_how_long_vectors_of_some_rows_are_no_other_row_tells_whatever_was_asked
     reader = TableReader.open([tmp_path / "v.parquet"], None, "v")
     if asked_before:
         assert reader.shape == (3, 1)
-    assert reader.only(np.array([False, True, True])).shape == (2, 2)
+    assert reader.select(np.array([False, True, True])).shape == (2, 2)

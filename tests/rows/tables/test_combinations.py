@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import dpmean
 from dpmean import ArgumentError, ArgumentTypeError, GroupedRelease
-from dpmean.rows.tables.combinations import places_of_combinations
-from dpmean.rows.tables.keys import ABSENT, Keys, written_labels
+from dpmean.rows.tables.combinations import find_combinations
+from dpmean.rows.tables.keys import ABSENT, Keys, encode_labels
 from tests.rows.conformance.problems import needed
 
 LABELS = [("North", "f"), ("North", "m"), ("South", "f"), ("East", "x")]
@@ -50,7 +50,7 @@ def test_a_row_is_in_the_group_of_its_own_combination(data):
     columns = [Keys.of_array("k", [row[j] for row in rows], len(rows)) for j in range(width)]
     places = {tuple(map(text, label)): place for place, label in enumerate(labels)}
     wanted = [places.get(tuple(map(text, row)), ABSENT) for row in rows]
-    assert places_of_combinations(columns, labels).tolist() == wanted
+    assert find_combinations(columns, labels).tolist() == wanted
 
 
 def text(part):
@@ -63,16 +63,16 @@ def test_many_columns_with_many_values_need_little():
     values = draw.integers(0, 200, (9, 5000))
     columns = [Keys.of_array("k", line, 5000) for line in values]
     labels = list(dict.fromkeys(tuple(row) for row in values.T[::7].tolist()))
-    found = places_of_combinations(columns, labels)
+    found = find_combinations(columns, labels)
     assert [labels[place] for place in found[::7]] == [tuple(row) for row in values.T[::7].tolist()]
 
 
 def test_labels_with_other_boundaries_are_others():
     odd = [("a", "bc"), ("ab", "c"), ("abc", ""), ("", "abc"), ("a", "b", "c"), ("abc",), "abc"]
-    assert len(set(written_labels(odd))) == len(odd)
+    assert len(set(encode_labels(odd))) == len(odd)
     for same in ([("a", 1), ("a", "1")], [(1.0, True), (1, "1")], [(Decimal("1.50"), "a"), (1.5, "a")]):
         with pytest.raises(ArgumentError, match="a label is listed twice"):
-            written_labels(same)
+            encode_labels(same)
 
 
 def everywhere(frame, folder):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import dpmean
 from dpmean import ArgumentError, ArgumentTypeError, GroupedRelease, Refusal
 from dpmean.privacy.neighbours import Neighbours
-from dpmean.rows.tables.contributions import groups_of_each
+from dpmean.rows.tables.contributions import choose_groups
 from dpmean.rows.tables.keyed_table import ArrayTable, groups
 from dpmean.rows.tables.keys import Keys
 from dpmean.trust.central.costs import COUNT_SHARES
@@ -57,18 +57,18 @@ def test_a_hash_chooses_some_of_the_groups_that_a_person_has_rows_in():
     rng = np.random.default_rng(5)
     keys, labels = Keys.of_array("who", rng.integers(0, 400, 3000), 3000), list("abcde")
     places = rng.integers(-1, 5, 3000)
-    chosen = {most: set(zip(*groups_of_each(keys, places, labels, "salt", most), strict=True)) for most in range(1, 7)}
+    chosen = {most: set(zip(*choose_groups(keys, places, labels, "salt", most), strict=True)) for most in range(1, 7)}
     for most, person in itertools.product(chosen, range(len(keys.values))):
         mine = {(person, place) for place in places[keys.codes == person].tolist() if place >= 0}
         found = {pair for pair in chosen[most] if pair[0] == person}
         assert found <= mine
         assert len(found) == min(most, len(mine))
     assert all(chosen[most] <= chosen[most + 1] for most in range(1, 6))
-    assert chosen[2] != set(zip(*groups_of_each(keys, places, labels, "pepper", 2), strict=True))
+    assert chosen[2] != set(zip(*choose_groups(keys, places, labels, "pepper", 2), strict=True))
     counts = Counter(place for _, place in chosen[2])
     assert all(abs(counts[place] - len(chosen[2]) / 5) < 50 for place in range(5))
     some = keys.codes < 100  # others' rows do not matter
-    fewer = groups_of_each(Keys("who", keys.codes[some], keys.values), places[some], labels, "salt", 2)
+    fewer = choose_groups(Keys("who", keys.codes[some], keys.values), places[some], labels, "salt", 2)
     assert set(zip(*fewer, strict=True)) == {pair for pair in chosen[2] if pair[0] < 100}
 
 

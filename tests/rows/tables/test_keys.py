@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import dpmean
 from dpmean import ArgumentError, ArgumentTypeError, DataError
-from dpmean.rows.tables.contributions import groups_of_each
+from dpmean.rows.tables.contributions import choose_groups
 from dpmean.rows.tables.dataframes import FrameTable
 from dpmean.rows.tables.key_encoding import MISSING, encode
 from dpmean.rows.tables.keyed_table import ArrayTable, people
@@ -282,7 +282,7 @@ LISTED = ["a", 1, 1.5, DAY, "2024-01-02", -1, "north", Decimal("0.1"), b"b", 2**
 
 def groups_of(people, places, most=1):
     """Return for every row in which of three groups its person counts."""
-    who, where = groups_of_each(people, np.where(people.codes == ABSENT, ABSENT, places), ["x", "y", "z"], "salt", most)
+    who, where = choose_groups(people, np.where(people.codes == ABSENT, ABSENT, places), ["x", "y", "z"], "salt", most)
     chosen = np.zeros((len(people.values) + 1, 3), dtype=bool)  # the last one is for rows without a person
     chosen[who, where] = True
     return chosen[people.codes]
@@ -294,7 +294,7 @@ def what_is_read(stored, places, most):
         found = read(stored)
     except (DataError, ArgumentTypeError):
         return None
-    return found.codes, groups_of(found, places, most), found.among(LISTED)
+    return found.codes, groups_of(found, places, most), found.find_labels(LISTED)
 
 
 @pytest.mark.parametrize("stored", CONTAINERS)
@@ -343,8 +343,8 @@ def test_one_key_of_bytes_moves_nobody_to_another_group(store):
 def test_minus_zero_is_zero_whatever_else_there_is():
     for keys in ([-0.0, 1.5], [-0.0, 0.0], [-0.0, math.nan], [-0.0, 2]):
         for stored in (keys, np.array(keys), pd.Series(keys), pandas(keys), polars(keys, strict=False)):
-            assert read(stored).written(0) == encode(0, "k")
-            assert read(stored).among([0])[0] == 0
+            assert read(stored).encode_key(0) == encode(0, "k")
+            assert read(stored).find_labels([0])[0] == 0
 
 
 @pytest.mark.parametrize("large", [2.0**53, -(2.0**53), 2.0**60, 1e300])
@@ -371,7 +371,7 @@ def test_integers_beside_a_missing_one_are_never_merged():
         read(pandas(persons))
     with pytest.raises(DataError, match=r"holds floats of 2\^24 or more"):
         read(np.array([2**24], dtype=np.float32))
-    assert read(np.array([2**24 - 1], dtype=np.float32)).written(0) == encode(2**24 - 1, "k")
+    assert read(np.array([2**24 - 1], dtype=np.float32)).encode_key(0) == encode(2**24 - 1, "k")
 
 
 @pytest.mark.parametrize("keys", [TEXT, INTEGERS, FLOATS, DECIMALS, TIMES, [None, None], [True, False], []])
@@ -379,9 +379,9 @@ def test_integers_beside_a_missing_one_are_never_merged():
 def test_a_label_that_no_row_has_is_an_empty_group(keys, label):
     """Whether a label is refused must not depend on the column."""
     for store in (list, pandas, pd.Series, lambda keys: arrow(pa.array(keys))):
-        places = read(store(keys)).among([label, "nobody"])
+        places = read(store(keys)).find_labels([label, "nobody"])
         assert set(places.tolist()) <= {ABSENT, 0}
-        assert np.array_equal(places, read(list(keys)).among([label, "nobody"]))
+        assert np.array_equal(places, read(list(keys)).find_labels([label, "nobody"]))
 
 
 @pytest.mark.parametrize(

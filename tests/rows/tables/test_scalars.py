@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmean.rows.tables.scalars import is_missing, read_objects, vector
+from dpmean.rows.tables.scalars import is_missing, read_objects, read_vector
 
 
 def test_objects_of_several_kinds_are_refused_and_those_of_one_are_left_as_they_are():
@@ -29,12 +29,12 @@ def test_a_missing_vector_may_be_written_as_a_number_that_is_none():
 
 def test_a_vector_has_one_dimension():
     for kind in ("f8", "f4", "i8", "u1", "b1", "O"):
-        assert vector(np.array([1, 0, 1], dtype=kind)).tolist() == [1.0, 0.0, 1.0]
+        assert read_vector(np.array([1, 0, 1], dtype=kind)).tolist() == [1.0, 0.0, 1.0]
         for odd in (np.ones((1, 2), dtype=kind), np.array(1, dtype=kind)):
             with pytest.raises(TypeError):
-                vector(odd)
+                read_vector(odd)
     with pytest.raises(TypeError):
-        vector(np.array(["1", "2"]))
+        read_vector(np.array(["1", "2"]))
 
 
 def test_what_stands_for_a_missing_value():

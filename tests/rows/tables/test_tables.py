@@ -23,14 +23,14 @@ import dpmean
 from dpmean import ArgumentError, ArgumentTypeError, DataError, GroupedRelease, Neighbours, Refusal, Release
 from dpmean.noise.source import seeded
 from dpmean.release.statistics import STATISTICS
-from dpmean.rows.dtype_names import in_words
-from dpmean.rows.permutation import shuffled
+from dpmean.rows.dtype_names import describe_type
+from dpmean.rows.permutation import draw_order
 from dpmean.rows.tables import dataframes
-from dpmean.rows.tables.contributions import groups_of_each
+from dpmean.rows.tables.contributions import choose_groups
 from dpmean.rows.tables.dataframes import FrameTable
 from dpmean.rows.tables.keyed_table import ArrayTable, groups, people
 from dpmean.rows.tables.keys import ABSENT, Keys
-from dpmean.rows.tables.persons import means_of_persons
+from dpmean.rows.tables.persons import average_by_person
 from tests.rows.conformance.problems import assert_same
 from tests.support.public import REPLACED
 
@@ -324,9 +324,9 @@ def test_one_person_changes_one_vector(data):
     order = rng.permutation(len(keys))
     order = order[np.argsort(np.where(keys[order] == changed, 0, 1), kind="stable")]  # its rows anywhere
     lenient = np.zeros(2, dtype=bool)
-    before = means_of_persons([rows], persons, 6, 2, lenient)
+    before = average_by_person([rows], persons, 6, 2, lenient)
     where = np.concatenate([np.flatnonzero(keys == changed), np.flatnonzero(keys != changed)])
-    after = means_of_persons([others[where]], keys[where], 6, 2, lenient)
+    after = average_by_person([others[where]], keys[where], 6, 2, lenient)
     same = np.arange(6) != changed
     assert np.array_equal(before[same], after[same], equal_nan=True)
 
@@ -337,8 +337,8 @@ def test_means_of_persons_do_not_depend_on_blocks_and_leave_out_what_is_missing(
     rows[rng.random(rows.shape) < 0.1] = np.nan
     rows[persons == 7, 1] = np.inf
     lenient = np.zeros(3, dtype=bool)
-    whole = means_of_persons([rows], persons, 51, 3, lenient)
-    parts = means_of_persons(np.array_split(rows, 77), persons, 51, 3, lenient)
+    whole = average_by_person([rows], persons, 51, 3, lenient)
+    parts = average_by_person(np.array_split(rows, 77), persons, 51, 3, lenient)
     assert np.array_equal(whole, parts, equal_nan=True)
     for person in range(50):
         mine = np.where(np.isfinite(rows[persons == person]), rows[persons == person], np.nan)
@@ -347,12 +347,12 @@ def test_means_of_persons_do_not_depend_on_blocks_and_leave_out_what_is_missing(
             assert math.isnan(whole[person, j]) if not len(finite) else math.isclose(whole[person, j], finite.mean())
     assert np.isnan(whole[50]).all()
     with pytest.raises(DataError, match="NaN or infinity"):
-        means_of_persons([rows], persons, 51, 3, np.array([False, True, False]))
+        average_by_person([rows], persons, 51, 3, np.array([False, True, False]))
 
 
 def test_persons_stand_in_an_order_that_nobody_knows():
     """The order of persons is drawn with private noise: every one of all orders equally often."""
-    law = Counter(tuple(shuffled(4, seeded(seed), "persons").tolist()) for seed in range(6000))
+    law = Counter(tuple(draw_order(4, seeded(seed), "persons").tolist()) for seed in range(6000))
     assert len(law) == 24
     assert sum((count - 250) ** 2 / 250 for count in law.values()) < 80
     found = people(ArrayTable(np.arange(6.0)[:, None]), [3, 1, 3, 2, 2, 1], lambda _, d: np.ones(d, dtype=bool))
@@ -384,11 +384,11 @@ def test_missing_keys_are_refused_without_telling_whose():
 def test_keys_of_many_kinds(keys):
     found = Keys.of_column("k", pa.chunked_array([pa.array(keys[:2]), pa.array(keys[2:], pa.array(keys).type)]))
     assert found.codes.tolist() == [0, 1, 0, ABSENT]
-    assert found.among([keys[1]]).tolist() == [ABSENT, 0, ABSENT, ABSENT]
+    assert found.find_labels([keys[1]]).tolist() == [ABSENT, 0, ABSENT, ABSENT]
     packed = Keys.of_column("k", pa.chunked_array([pa.array(keys[:3]).dictionary_encode()]))
     assert packed.codes.tolist() == [0, 1, 0]
     alone = Keys.of_column("k", pa.chunked_array([pa.array(keys[1:2])]))
-    assert alone.written(0) == packed.written(1) != packed.written(0)
+    assert alone.encode_key(0) == packed.encode_key(1) != packed.encode_key(0)
     objects = Keys.of_array("k", np.array(keys, dtype=object), 4)
     assert objects.codes.tolist() == [0, 1, 0, ABSENT]
 
@@ -412,7 +412,7 @@ def test_how_a_key_is_written_does_not_depend_on_other_keys():
     """One missing key makes floats of whole numbers, one long decimal makes longer ones of all."""
 
     def first(keys):
-        return keys.written(0)
+        return keys.encode_key(0)
 
     def column(values, kind=None):
         return Keys.of_column("k", pa.chunked_array([pa.array(values, kind)]))
@@ -442,12 +442,12 @@ def test_keys_that_python_cannot_hold_are_keys_all_the_same():
     for column, label in ((odd, "ok"), (far, far[1].as_py())):
         keys = Keys.of_column("k", pa.chunked_array([column]))
         assert keys.codes.tolist() == [0, 1, 0]
-        assert keys.among([label]).tolist() == [ABSENT, 0, ABSENT]
-        assert keys.written(0) != keys.written(1)
+        assert keys.find_labels([label]).tolist() == [ABSENT, 0, ABSENT]
+        assert keys.encode_key(0) != keys.encode_key(1)
 
 
 def test_a_persons_values_may_add_up_to_more_than_a_float_can_hold():
-    found = means_of_persons([np.full((4, 1), 1.7e308)], np.zeros(4, dtype=np.int64), 1, 1, np.ones(1, dtype=bool))
+    found = average_by_person([np.full((4, 1), 1.7e308)], np.zeros(4, dtype=np.int64), 1, 1, np.ones(1, dtype=bool))
     assert np.isfinite(found).all()
 
 
@@ -522,7 +522,7 @@ def test_groups_have_noise_of_their_own():
 
 def test_a_person_counts_in_one_group_that_a_hash_of_the_key_chooses():
     def one_group_each(keys, places, labels, salt):
-        who, where = groups_of_each(keys, places, labels, salt)
+        who, where = choose_groups(keys, places, labels, salt)
         chosen = np.full(len(keys.values), ABSENT)
         chosen[who] = where
         return chosen
@@ -601,7 +601,7 @@ def test_equal_words_are_drawn_again():
         def words(self, count):
             return np.array([5, 7, 7, *list(range(10, 10 + count - 3))], dtype=np.uint64)
 
-    assert np.array_equal(shuffled(6, Ties(), "order"), shuffled(6, Again(), "order"))
+    assert np.array_equal(draw_order(6, Ties(), "order"), draw_order(6, Again(), "order"))
 
 
 class Again:
@@ -800,7 +800,7 @@ def test_what_errors_call_a_column_does_not_depend_on_single_rows():
     ],
 )
 def test_types_in_words(kind, words):
-    assert in_words(kind) == words
+    assert describe_type(kind) == words
 
 
 def test_errors_do_not_count_rows():

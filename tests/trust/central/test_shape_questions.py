@@ -24,7 +24,7 @@ from dpmean.queries.domain import Domain
 from dpmean.queries.queries import Columns, Octaves, Pairs, Squares
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.private_size import PrivateSizeRows
-from dpmean.rows.tables.persons import means_of_persons
+from dpmean.rows.tables.persons import average_by_person
 from dpmean.trust.central.curator import Curator
 from tests.support.laws import p_value
 from tests.support.pair_answers import directions
@@ -114,7 +114,7 @@ def test_one_person_moves_answers_by_what_is_paid_for(data):
     more = data.draw(st.lists(st.lists(nasty, min_size=3, max_size=3), min_size=count, max_size=count))
     others = np.concatenate((rows[kept], more))
     keys = np.concatenate((persons[kept], np.full(count, changed)))
-    vectors = [means_of_persons([x], p, 6, 3, np.zeros(3, bool)) for x, p in ((rows, persons), (others, keys))]
+    vectors = [average_by_person([x], p, 6, 3, np.zeros(3, bool)) for x, p in ((rows, persons), (others, keys))]
     for domain in domains_of(3):
         assert_within_what_is_paid(*(seen(each, domain) for each in vectors), 3)
 
@@ -436,11 +436,11 @@ def test_pairs_in_an_order_that_is_known_are_refused_where_the_number_is_private
     rows = np.where(np.arange(40)[:, None] // 20 == np.arange(2), 8.0, 0.0)
     rows[::2] = rows[::2, ::-1]
     hidden = PrivateSizeRows(seen(rows), 40, seeded(1))
-    for unmixed in (hidden, hidden.through(domains_of(2)[1]), hidden.held()):
+    for unmixed in (hidden, hidden.through(domains_of(2)[1]), hidden.collect()):
         with pytest.raises(ArgumentError, match="pairs are formed in a sample"):
             unmixed.answer(query)
     drawn = hidden.take(np.arange(40))
-    for mixed in (drawn, drawn.through(domains_of(2)[1]), drawn.take(np.arange(9)), drawn.held()):
+    for mixed in (drawn, drawn.through(domains_of(2)[1]), drawn.take(np.arange(9)), drawn.collect()):
         mixed.answer(query)
     if not isinstance(query, Pairs):
         change = seen(rows).answer(query) - seen(rows[1:]).answer(query)

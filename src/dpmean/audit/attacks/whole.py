@@ -14,7 +14,7 @@ from dpmean.enums import Shaping
 from dpmean.estimators.clipped import FAILURE, ClippedMean
 from dpmean.estimators.feasibility import Estimator
 from dpmean.estimators.registry import find_estimator
-from dpmean.estimators.shifted import FEWEST_ROWS, centre_rows
+from dpmean.estimators.shifted import FEWEST_ROWS, count_centre_rows
 from dpmean.numerics.grid import Grid, radius_at, radius_index
 from dpmean.numerics.noisy_search import questions, rank_error
 from dpmean.numerics.rotation import Rotation
@@ -43,7 +43,7 @@ def _estimator(method: str, grid: Grid) -> Estimator:
 def finders(n: int) -> Ints:
     """Return the positions of the rows that find the centre of the shifted mean: all, or a public sample."""
     (for_centre, _), rotation = split(CLAIM, 1, 3), Rotation.draw(GRID, COINS)
-    return COINS.sample(n, centre_rows(n, rotation, for_centre))
+    return COINS.sample(n, count_centre_rows(n, rotation, for_centre))
 
 
 def halves(n: int) -> Floats:

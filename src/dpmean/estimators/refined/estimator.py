@@ -31,7 +31,7 @@ from dpmean.estimators.refined.problem import Problem
 from dpmean.estimators.refined.radius import WELL_BEYOND, end_of_rows, far_rows, measure, upper_end
 from dpmean.estimators.refined.release import release_in_ball, release_in_bins, release_on_ladder
 from dpmean.estimators.refined.shape import OrderedScales, in_shape
-from dpmean.estimators.refined.variances import put_aside, with_variances
+from dpmean.estimators.refined.variances import add_variances, put_aside
 from dpmean.noise.public import PublicCoins
 from dpmean.numerics.grid import Grid
 from dpmean.privacy.budgets import Zcdp
@@ -55,7 +55,7 @@ class RefinedMean:
     one_pass: bool = False
     """Whether to read all rows once instead of twice, if a sample finds the centre; see ``Bins``."""
     shaping: OrderedScales = Shaping.AUTO
-    """Whether to find the scales of columns, or the scales in the user's units."""
+    """Whether to find scales of columns (``AUTO``) or not (``ROUND``), or the scales, in the user's units."""
     population: bool = False
     """Whether to find the variances of columns as well."""
     name = "refined"
@@ -71,12 +71,12 @@ class RefinedMean:
         start = Centre(np.zeros(problem.d), extent.error, problem.rho - problem.shares.total)
         centre = locate(problem, start, extent.spread, until=NEAR if problem.all_find_the_centre else 0.0)
         if extent.lumpy:
-            found = _lumps(problem, extent, centre)
+            found = _release_lumps(problem, extent, centre)
         else:
-            found = (release_interval if two_sided(problem) else _ball)(problem, extent, centre)
+            found = (release_interval if two_sided(problem) else _release_ball)(problem, extent, centre)
         if self.population:
             curator.take_back()
-            found = with_variances(problem, found, curator.left)
+            found = add_variances(problem, found, curator.left)
         return found if shape is None else in_shape(found, shape, extent.spread)
 
     def rows_needed(self, budget: Zcdp, neighbours: Neighbours) -> Need:
@@ -97,7 +97,7 @@ def rows_needed(d: int, budget: Zcdp, neighbours: Neighbours) -> Need:
     return need.and_also(Need(least / root, least / root))
 
 
-def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
+def _release_ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     """Find the radius in two steps, refine the centre in between, and release the mean of the clipped rows."""
     shares, few = problem.shares, problem.d <= plan.FEW
     least = extent.spread / 4 if few else extent.spread / 2
@@ -128,7 +128,7 @@ def _ball(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     return release_on_ladder(problem, extent, centre, seen, end)
 
 
-def _lumps(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
+def _release_lumps(problem: Problem, extent: Extent, centre: Centre) -> Estimate:
     """Release the mean of rows most of which are almost equal: search all distances for where the others end.
 
     If no others are found, and the lump is far from the origin (such as zeros with bounds 0 and 1), clip nothing.

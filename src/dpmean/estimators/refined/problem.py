@@ -30,7 +30,7 @@ class Problem:
     some: Sample
     """The rows that find the centre: a sample, or all of them."""
     drawn: Sample
-    """Rows in a random order, in pairs of which distances are measured."""
+    """Rows in a random order: distances are measured in pairs of them."""
     metric: Metric
     shares: Shares
     rho: Fraction

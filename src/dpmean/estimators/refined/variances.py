@@ -49,7 +49,7 @@ def put_aside(curator: Curator) -> None:
     curator.put_aside(price(curator.rows.n, curator.rows.d, curator.left))
 
 
-def with_variances(problem: Problem, estimate: Estimate, cost: Fraction) -> Estimate:
+def add_variances(problem: Problem, estimate: Estimate, cost: Fraction) -> Estimate:
     """Return an estimate with the variances of the columns, in working units."""
     curator, some, at, d = problem.curator, problem.some, estimate.centre, problem.d
     ceiling = 0.0 if estimate.found is None or d == 1 else estimate.found.ceiling

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.queries.queries import Ints
 from dpmean.rows.block_query import Kernel
-from dpmean.rows.clusters.worker import Partial, fault_of, merged, partial
+from dpmean.rows.clusters.worker import Partial, describe_fault, merge, partial
 from dpmean.rows.dtype_names import KINDS, is_number
 from dpmean.rows.engine import CHANGED, Streamed
 from dpmean.rows.files.arrow import RAGGED
 from dpmean.rows.registry import Selection
-from dpmean.rows.tables.scalars import is_missing, vector
+from dpmean.rows.tables.scalars import is_missing, read_vector
 
 _FAN_IN = 8
 
@@ -46,7 +46,7 @@ def open_source(X: Any, selection: Selection) -> Streamed:
     blocks = list(array.to_delayed().ravel())
     sizes = array.chunks[0]
     if any(np.isnan(size) for size in sizes):
-        sizes = _lengths(blocks)
+        sizes = _count_rows(blocks)
     return Streamed(DaskEngine(blocks, tuple(int(size) for size in sizes), int(array.shape[1]), None))
 
 
@@ -71,9 +71,9 @@ def _open_frame(frame: Any, columns: Sequence[str] | None, vector_column: str | 
         )
     chosen = frame if names == list(frame.columns) else frame[names]
     blocks = chosen.to_delayed()
-    counted = _computed([frame[names[:1]].map_partitions(len)])[0]  # one column is read from a file
-    sizes = tuple(int(size) for size in counted) if len(counted) == len(blocks) else _lengths(blocks)
-    width = len(names) if vector_column is None else _width(blocks, sizes, vector_column)
+    counted = _compute([frame[names[:1]].map_partitions(len)])[0]  # one column is read from a file
+    sizes = tuple(int(size) for size in counted) if len(counted) == len(blocks) else _count_rows(blocks)
+    width = len(names) if vector_column is None else _find_width(blocks, sizes, vector_column)
     return DaskEngine(blocks, sizes, width, vector_column)
 
 
@@ -98,8 +98,8 @@ class DaskEngine:
 
         line = [delayed(_block_partial)(kernel, block, self.vector_column, self.width) for block in self.blocks]
         while len(line) > 1:
-            line = [delayed(merged)(line[start : start + _FAN_IN]) for start in range(0, len(line), _FAN_IN)]
-        (found,) = _computed(line)
+            line = [delayed(merge)(line[start : start + _FAN_IN]) for start in range(0, len(line), _FAN_IN)]
+        (found,) = _compute(line)
         return _as_partial(found).answer()
 
     def gather(self, positions: Ints) -> NDArray[Any]:
@@ -110,11 +110,11 @@ class DaskEngine:
         ends = np.searchsorted(positions, stops)
         starts, firsts = np.concatenate(([0], ends[:-1])), stops - np.array(self.sizes)
         tasks = [
-            delayed(_picked)(block, self.vector_column, self.width, positions[start:end] - first, size)
+            delayed(_pick)(block, self.vector_column, self.width, positions[start:end] - first, size)
             for block, start, end, first, size in zip(self.blocks, starts, ends, firsts, self.sizes, strict=True)
             if end > start
         ]
-        found = _computed(tasks)
+        found = _compute(tasks)
         for part in found:
             if isinstance(part, Partial):
                 raise DataError(part.fault)
@@ -128,23 +128,23 @@ def _block_partial(kernel: Kernel, block: Any, vector_column: str | None, width:
     try:
         rows = _as_rows(block, vector_column, width)
     except Exception as error:
-        return Partial(None, 0, fault_of(error))
+        return Partial(None, 0, describe_fault(error))
     return partial(kernel, [rows])
 
 
-def _picked(block: Any, vector_column: str | None, width: int, places: Ints, size: int) -> NDArray[Any] | Partial:
+def _pick(block: Any, vector_column: str | None, width: int, places: Ints, size: int) -> NDArray[Any] | Partial:
     """Return some rows of a block; runs on a worker."""
     try:
         rows = _as_rows(block, vector_column, width)
         return rows[places] if len(rows) == size else Partial(None, 0, CHANGED)
     except Exception as error:
-        return Partial(None, 0, fault_of(error))
+        return Partial(None, 0, describe_fault(error))
 
 
 def _as_rows(block: Any, vector_column: str | None, width: int) -> NDArray[Any]:
     """Return a block, which is an array or a part of a data frame, as an array."""
     if vector_column is not None:
-        return _vectors(block[vector_column].tolist(), width)
+        return _stack_vectors(block[vector_column].tolist(), width)
     kinds = list(block.dtypes) if hasattr(block, "columns") else [block.dtype]
     if not all(map(_is_number, kinds)):
         raise DataError("X must hold real numbers, so nothing was released: a block has another type than it declares")
@@ -159,35 +159,35 @@ def _is_number(kind: Any) -> bool:
     return getattr(kind, "kind", "O") in "fiub" if arrow is None else is_number(arrow)
 
 
-def _vectors(given: list[Any], width: int) -> NDArray[Any]:
+def _stack_vectors(given: list[Any], width: int) -> NDArray[Any]:
     """Return vectors as the rows of an array; a missing vector becomes NaN in all coordinates."""
     missing = np.full(width, np.nan)
-    vectors = [missing if is_missing(one) else vector(one) for one in given]
+    vectors = [missing if is_missing(one) else read_vector(one) for one in given]
     if any(len(one) != width for one in vectors):
         raise DataError(RAGGED)
     return np.stack(vectors) if vectors else np.empty((0, width))
 
 
-def _lengths(blocks: list[Any]) -> tuple[int, ...]:
+def _count_rows(blocks: list[Any]) -> tuple[int, ...]:
     """Count the rows of every block."""
     from dask import delayed
 
-    return tuple(int(size) for size in _computed([delayed(len)(block) for block in blocks]))
+    return tuple(int(size) for size in _compute([delayed(len)(block) for block in blocks]))
 
 
-def _width(blocks: list[Any], sizes: tuple[int, ...], vector_column: str) -> int:
+def _find_width(blocks: list[Any], sizes: tuple[int, ...], vector_column: str) -> int:
     from dask import delayed
 
     first = next((block for block, size in zip(blocks, sizes, strict=True) if size), None)
     if first is None:
         raise DataError("the data frame has no rows, so the number of columns is unknown: give at least one row")
-    (width,) = _computed([delayed(_first_width)(first, vector_column)])
+    (width,) = _compute([delayed(_find_first_width)(first, vector_column)])
     if not width:
         raise DataError(f"column {vector_column!r} must hold vectors of real numbers, so nothing was released")
     return int(width)
 
 
-def _first_width(block: Any, vector_column: str) -> int:
+def _find_first_width(block: Any, vector_column: str) -> int:
     """Return the length of the first vector, 0 if it is not a vector of numbers; runs on a worker."""
     try:
         first = np.asarray(block[vector_column].iloc[0])
@@ -196,7 +196,7 @@ def _first_width(block: Any, vector_column: str) -> int:
         return 0
 
 
-def _computed(tasks: list[Any]) -> tuple[Any, ...]:
+def _compute(tasks: list[Any]) -> tuple[Any, ...]:
     """Run tasks, and hide the error messages of Dask, which may quote a row."""
     import dask
 

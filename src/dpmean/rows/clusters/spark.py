@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.queries.queries import Ints
 from dpmean.rows.block_query import Kernel
-from dpmean.rows.clusters.worker import Partial, fault_of, merged, partial
+from dpmean.rows.clusters.worker import Partial, describe_fault, merge, partial
 from dpmean.rows.engine import CHANGED, Streamed
 from dpmean.rows.files.arrow import Columns
 from dpmean.rows.registry import Selection
@@ -30,7 +30,7 @@ def open_source(frame: Any, selection: Selection) -> Streamed:
     from pyspark.sql import functions
 
     columns, vector_column = selection.columns, selection.vector_column
-    _insist_on_a_frame(frame)
+    _check_frame(frame)
     names = [vector_column] if vector_column is not None else list(frame.columns if columns is None else columns)
     if len(set(names)) < len(names):
         raise ArgumentError("columns must differ: a name is given twice")
@@ -40,21 +40,21 @@ def open_source(frame: Any, selection: Selection) -> Streamed:
     if columns is not None and len(names) == 1 and _holds_vectors(frame, names[0]):
         vector_column = names[0]
     chosen = frame.select(*[_column(frame, name, is_vector=vector_column is not None) for name in names])
-    counted = _ran(chosen.groupBy(functions.spark_partition_id().alias("part")).count().collect)
+    counted = _run_job(chosen.groupBy(functions.spark_partition_id().alias("part")).count().collect)
     sizes = {int(row["part"]): int(row["count"]) for row in counted}
     if not sizes and vector_column is not None:
         raise DataError("the data frame has no rows, so the number of columns is unknown: give at least one row")
     if vector_column is None:
-        engine = SparkEngine(chosen, Columns((_ROW,), True, None), sizes, len(names), _together(chosen))
+        engine = SparkEngine(chosen, Columns((_ROW,), True, None), sizes, len(names), _pack_columns(chosen))
         return Streamed(engine, tuple(names))
-    first = _ran(chosen.select(functions.size(chosen.columns[0]).alias("width")).first)
+    first = _run_job(chosen.select(functions.size(chosen.columns[0]).alias("width")).first)
     width = int(first["width"] or 0)
     if width < 1:  # for a missing vector, Spark returns null or -1
         raise DataError(f"column {vector_column!r} must hold vectors of real numbers, so nothing was released")
     return Streamed(SparkEngine(chosen, Columns((vector_column,), True, width), sizes, width))
 
 
-def _insist_on_a_frame(X: Any) -> None:
+def _check_frame(X: Any) -> None:
     """Refuse objects other than Spark data frames, by their type: a Spark column seems to have every attribute."""
     kind = type(X)
     if kind.__name__ in ("Column", "Series"):
@@ -65,7 +65,7 @@ def _insist_on_a_frame(X: Any) -> None:
         raise ArgumentTypeError(f"X must be a Spark data frame, got {kind.__name__}")
 
 
-def _together(frame: Any) -> Any:
+def _pack_columns(frame: Any) -> Any:
     """Return columns of numbers as one column of vectors, which Spark transfers faster than many columns."""
     from pyspark.sql import functions
 
@@ -117,20 +117,20 @@ class SparkEngine:
     def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
         """Read all rows once, on the executors."""
         if 8 * int(np.prod(kernel.shape)) * len(self.sizes) > _SMALL:
-            return self._add_up_there(kernel)
+            return self._add_up_on_cluster(kernel)
         schema = "part int, seen long, fault string, total binary"
-        found = _ran(self._rows(self.frame).mapInArrow(bound(_totals, kernel, self.columns), schema).collect)
-        parts = [(int(row["part"]), _unpacked(row, kernel)) for row in found]
-        total = merged(part for _, part in parts)
+        found = _run_job(self._rows(self.frame).mapInArrow(bound(_totals, kernel, self.columns), schema).collect)
+        parts = [(int(row["part"]), _unpack(row, kernel)) for row in found]
+        total = merge(part for _, part in parts)
         if not total.fault:
             self._check(Counter({number: part.seen for number, part in parts if part.seen}))
         return total.answer()
 
-    def _add_up_there(self, kernel: Kernel) -> tuple[Ints, int]:
+    def _add_up_on_cluster(self, kernel: Kernel) -> tuple[Ints, int]:
         """Add up large totals on the cluster, entry by entry; negative slots hold the row counts of partitions."""
         schema = "slot long, value long, fault string"
         entries = self._rows(self.frame).mapInArrow(bound(_entries, kernel, self.columns), schema)
-        found = _ran(entries.groupBy("slot").agg({"value": "sum", "fault": "max"}).collect)
+        found = _run_job(entries.groupBy("slot").agg({"value": "sum", "fault": "max"}).collect)
         total, seen = kernel.zeros(), Counter[int]()
         flat = total.reshape(-1)
         for row in found:
@@ -156,7 +156,7 @@ class SparkEngine:
         numbered = self.frame.withColumn(_ID, functions.monotonically_increasing_id())
         schema = "fault string, kind string, ids binary, rows binary"
         chosen = self._rows(numbered.join(functions.broadcast(wanted), _ID), _ID)
-        found = _ran(chosen.mapInArrow(bound(_packed, self.columns), schema).collect)
+        found = _run_job(chosen.mapInArrow(bound(_pack_rows, self.columns), schema).collect)
         if fault := max((row["fault"] for row in found), default=""):
             raise DataError(fault)
         pieces = [row for row in found if row["rows"]]
@@ -178,13 +178,13 @@ class SparkEngine:
             raise DataError(CHANGED)
 
 
-def _unpacked(row: Any, kernel: Kernel) -> Partial:
+def _unpack(row: Any, kernel: Kernel) -> Partial:
     if row["fault"]:
         return Partial(None, 0, row["fault"])
     return Partial(np.frombuffer(bytes(row["total"]), dtype=np.int64).reshape(kernel.shape), int(row["seen"]))
 
 
-def _ran(job: Callable[[], Any]) -> Any:
+def _run_job(job: Callable[[], Any]) -> Any:
     """Run a job, and hide the error messages of Spark, which may quote a row."""
     try:
         return job()
@@ -199,7 +199,7 @@ def _ran(job: Callable[[], Any]) -> Any:
 # --- on an executor ------------------------------------------------------------------------------------------
 
 
-def _here() -> int:
+def _find_partition() -> int:
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -218,7 +218,7 @@ def _totals(kernel: Kernel, columns: Columns, batches: Iterable[Any]) -> Iterato
 
     found = partial(kernel, (columns.block(batch) for batch in batches))
     total = b"" if found.total is None else found.total.tobytes()
-    here, seen = pa.array([_here()], pa.int32()), pa.array([found.seen], pa.int64())
+    here, seen = pa.array([_find_partition()], pa.int32()), pa.array([found.seen], pa.int64())
     yield _batch(part=here, seen=seen, fault=[found.fault], total=pa.array([total], pa.binary()))
 
 
@@ -229,12 +229,12 @@ def _entries(kernel: Kernel, columns: Columns, batches: Iterable[Any]) -> Iterat
     found = partial(kernel, (columns.block(batch) for batch in batches))
     flat = np.zeros(0, dtype=np.int64) if found.total is None else found.total.reshape(-1)
     slots = np.flatnonzero(flat)
-    slot = pa.array(np.append(slots, -1 - _here()), pa.int64())
+    slot = pa.array(np.append(slots, -1 - _find_partition()), pa.int64())
     value = pa.array(np.append(flat[slots], found.seen), pa.int64())
     yield _batch(slot=slot, value=value, fault=[*[""] * len(slots), found.fault])
 
 
-def _packed(columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
+def _pack_rows(columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
     """Yield rows as bytes, with the ids that Spark gave them."""
     import pyarrow as pa
 
@@ -245,6 +245,6 @@ def _packed(columns: Columns, batches: Iterable[Any]) -> Iterator[Any]:
             kind, rows = block.dtype.str, block.tobytes()
             ids = batch.column(batch.schema.get_field_index(_ID)).to_numpy().astype(np.int64).tobytes()
         except Exception as error:
-            fault = fault_of(error)
+            fault = describe_fault(error)
         bytes_of = {name: pa.array([value], pa.binary()) for name, value in (("ids", ids), ("rows", rows))}
         yield _batch(fault=[fault], kind=[kind], **bytes_of)

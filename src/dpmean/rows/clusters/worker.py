@@ -48,17 +48,17 @@ def partial(kernel: Kernel, blocks: Iterable[NDArray[Any]]) -> Partial:
             kernel.add(block, total)
             seen += len(block)
     except Exception as error:
-        return Partial(None, 0, fault_of(error))
+        return Partial(None, 0, describe_fault(error))
     return Partial(total, seen)
 
 
-def fault_of(error: Exception) -> str:
+def describe_fault(error: Exception) -> str:
     """Return a message that may be shown: our own errors unchanged, and only the type of others."""
     if isinstance(error, DataError):
         return str(error)
     return f"a worker failed ({type(error).__name__}), so nothing was released"
 
 
-def merged(parts: Iterable[Partial]) -> Partial:
+def merge(parts: Iterable[Partial]) -> Partial:
     """Merge parts, in any order."""
     return sum(parts, start=Partial(None, 0))

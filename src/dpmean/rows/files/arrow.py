@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.queries.queries import Floats, Ints
-from dpmean.rows.dtype_names import in_words, is_list, is_number
+from dpmean.rows.dtype_names import describe_type, is_list, is_number
 
 _EXACT, _EXACT_POWER = 2**53, 22
 """Integers and exponents of ten up to these are exact in float64."""
@@ -83,7 +83,7 @@ class Columns:
         """Return the rows of a record batch as an array; missing values become NaN."""
         if not self.is_vector:
             arrays = self._arrays(batch)
-            return _side_by_side(arrays, np.empty((len(arrays), batch.num_rows), dtype=np.result_type(*arrays)))
+            return _stack_columns(arrays, np.empty((len(arrays), batch.num_rows), dtype=np.result_type(*arrays)))
         return self._vectors(batch.column(batch.schema.get_field_index(self.names[0])))
 
     def blocks(self, batch: Any) -> Iterator[NDArray[Any]]:
@@ -97,14 +97,14 @@ class Columns:
         buffer = np.empty((len(arrays), min(size, batch.num_rows)), dtype=kind)
         for start in range(0, batch.num_rows, size):
             pieces = [array[start : start + size] for array in arrays]
-            yield _side_by_side(pieces, buffer[:, : len(pieces[0])])
+            yield _stack_columns(pieces, buffer[:, : len(pieces[0])])
 
     def pick(self, batch: Any, places: Ints) -> NDArray[Any]:
         """Return the rows of a record batch at the given places."""
         if self.is_vector:
             return self.block(batch.take(places))
         arrays = [array[places] for array in self._arrays(batch)]
-        return _side_by_side(arrays, np.empty((len(arrays), len(places)), dtype=np.result_type(*arrays)))
+        return _stack_columns(arrays, np.empty((len(arrays), len(places)), dtype=np.result_type(*arrays)))
 
     def _vectors(self, column: Any) -> NDArray[Any]:
         """Return vectors as the rows of an array; a missing vector becomes NaN in all coordinates."""
@@ -151,14 +151,14 @@ def find_width(columns: Columns, vectors: Iterable[Any]) -> int:
     return width
 
 
-def _side_by_side(arrays: Sequence[NDArray[Any]], block: NDArray[Any]) -> NDArray[Any]:
+def _stack_columns(arrays: Sequence[NDArray[Any]], block: NDArray[Any]) -> NDArray[Any]:
     """Write columns into the lines of a block, and return its transpose, which has one row per line."""
     for line, array in zip(block, arrays, strict=True):
         line[:] = array
     return block.T
 
 
-def as_good_as(kind: Any, other: Any) -> bool:
+def are_compatible(kind: Any, other: Any) -> bool:
     """Whether columns of two types may be mixed; all number types may, as a missing value may change the type."""
     if not is_list(kind) or not is_list(other):
         return is_number(kind) and is_number(other)
@@ -169,7 +169,7 @@ def as_good_as(kind: Any, other: Any) -> bool:
 def _number(name: str, kind: Any) -> None:
     if not is_number(kind):
         raise ArgumentTypeError(
-            f"column {name!r} must hold real numbers, got {in_words(kind)}: name the columns to use with "
+            f"column {name!r} must hold real numbers, got {describe_type(kind)}: name the columns to use with "
             "columns=[...], or the one that holds vectors with vector_column=..."
         )
 
@@ -179,14 +179,14 @@ def read_numbers(array: Any) -> NDArray[Any]:
     import pyarrow as pa
 
     if pa.types.is_decimal(array.type):
-        return _decimals(array)
+        return _read_decimals(array)
     if pa.types.is_null(array.type) or (array.null_count and not pa.types.is_floating(array.type)):
         array = array.cast(pa.float64(), safe=False)
     found: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return found
 
 
-def _decimals(array: Any) -> Floats:
+def _read_decimals(array: Any) -> Floats:
     """Return decimals as the nearest floats; Arrow's own conversion depends on the precision of the column.
 
     Values below 2^53 units of the last digit, and powers of ten up to 10^22, are exact floats, so one division rounds

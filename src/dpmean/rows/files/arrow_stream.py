@@ -19,7 +19,7 @@ from dpmean.rows.block_query import Kernel, copy_as_floats
 from dpmean.rows.engine import CHANGED
 from dpmean.rows.files.arrow import RAGGED, Columns
 from dpmean.rows.fingerprint import fingerprint
-from dpmean.rows.threads import each, threads_to_use
+from dpmean.rows.threads import run_parts, threads_to_use
 
 _Held = TypeVar("_Held")
 _MOVED = "the rows changed, or changed their order, while they were read, so nothing was released"
@@ -78,7 +78,7 @@ class StreamEngine:
             return held, mark
 
         try:
-            found = each(work, list(range(self.threads)), self.threads)
+            found = run_parts(work, list(range(self.threads)), self.threads)
         finally:
             batches.stop()
         if batches.start != self.shape[0]:

@@ -83,7 +83,7 @@ class TextReader:
         step = max(count, 1) if header.text.in_order else BLOCK_ROWS
         parts = [range(start, min(start + step, count)) for start in range(0, count, step)]
         if header.assumed:
-            _tell(header)
+            _warn_of_assumptions(header)
         shape = count, len(chosen.names)
         named = names if header.named else None
         return TextReader(header.text, header.marks, named, names, chosen, shape, parts, offsets)
@@ -98,7 +98,7 @@ class TextReader:
         import pyarrow as pa
 
         if name not in self.fields:
-            raise _unknown(name, self.fields)
+            raise _refuse_name(name, self.fields)
         labels = [found.cast(pa.string()) for part in range(len(self.parts)) for found in self._labels(name, part)]
         return Keys.of_column(name, pa.chunked_array(labels, pa.string()))
 
@@ -118,7 +118,7 @@ class TextReader:
             start += len(records)
         return np.concatenate(found)
 
-    def only(self, rows: NDArray[np.bool_]) -> None:
+    def select(self, rows: NDArray[np.bool_]) -> None:
         """Return None: every record must be readable, so a record cannot be skipped."""
 
     def fingerprint(self) -> object:
@@ -127,7 +127,7 @@ class TextReader:
 
     def _records(self, part: int) -> Iterator[tuple[Bytes, Ints]]:
         """Yield text of a part and the records in it; in a file with one column, an empty line is a missing value."""
-        return records_of(self.text, self.marks, self.offsets[part : part + 2].tolist(), blank=len(self.fields) == 1)
+        return read_records(self.text, self.marks, self.offsets[part : part + 2].tolist(), blank=len(self.fields) == 1)
 
     def _numbers(self, text: Bytes, records: Ints) -> NDArray[Any]:
         """Read records as rows, each value independently."""
@@ -166,7 +166,7 @@ class TextReader:
         raise DataError((_UNBALANCED if unbalanced else _FAULTS[found]).format(*words))
 
 
-def records_of(text: Text, marks: Marks, between: Sequence[int], *, blank: bool) -> Iterator[tuple[Bytes, Ints]]:
+def read_records(text: Text, marks: Marks, between: Sequence[int], *, blank: bool) -> Iterator[tuple[Bytes, Ints]]:
     """Yield text between two offsets in UTF-8, and the records in it: all at once, or in pieces as they are read."""
     start, stop = between
     if not text.in_order:
@@ -193,13 +193,13 @@ def split_pieces(pieces: Iterator[bytes], marks: Marks, *, blank: bool) -> Itera
     yield last, find_records(last, marks, blank=blank), len(last)
 
 
-def _tell(header: Header) -> None:
+def _warn_of_assumptions(header: Header) -> None:
     """Warn about what was assumed of a file, and say how to confirm it."""
     words, cures = " and ".join(header.assumed), " and ".join(header.assumed.values())
     warn_user(_ASSUMED.format(header.text.path.name, words, cures), FormatWarning)
 
 
-def _unknown(name: str, names: tuple[str, ...]) -> ArgumentError:
+def _refuse_name(name: str, names: tuple[str, ...]) -> ArgumentError:
     return ArgumentError(f"there is no column {name!r}: {list_names(names)}")
 
 
@@ -207,7 +207,7 @@ def _choose(names: tuple[str, ...], columns: Sequence[str]) -> Columns:
     chosen = columns if isinstance(columns, tuple) else tuple(columns)
     for name in chosen:
         if name not in names:
-            raise _unknown(name, names)
+            raise _refuse_name(name, names)
     if len(set(chosen)) < len(chosen):
         raise ArgumentError("columns must differ: a name is given twice")
     return Columns(chosen, False, len(chosen))

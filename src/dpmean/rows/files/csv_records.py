@@ -120,7 +120,7 @@ class Fields:
             if compute.any(compute.match_substring(cells, "(")).as_py():
                 raise ValueError("only Arrow reads nan(1) as a number")
             missing[odd] = compute.is_in(cells, value_set=pa.array(sorted(MISSING), pa.large_string()))
-        fields = self if decimal == "." else replace(self, packed=_with_points(self.packed))
+        fields = self if decimal == "." else replace(self, packed=_swap_marks(self.packed))
         found = fields.as_arrow(missing if len(odd) else None).cast(pa.float64())
         numbers: NDArray[np.float64] = found.to_numpy(zero_copy_only=False)
         return numbers
@@ -141,7 +141,7 @@ def read_fields(text: Bytes, records: Ints, marks: Marks, wanted: NDArray[np.boo
     return Fields(packed[: stops[-1]], stops, odd) if fault == FINE else int(fault)
 
 
-def _with_points(packed: Bytes) -> Bytes:
+def _swap_marks(packed: Bytes) -> Bytes:
     """Return text with commas and points exchanged."""
     return np.frombuffer(packed.tobytes().translate(_COMMAS), dtype=np.uint8)
 

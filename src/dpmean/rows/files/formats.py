@@ -87,7 +87,7 @@ def find_files(name: str | os.PathLike[str]) -> list[Path]:
         if not path.is_file():
             raise ArgumentError(f"{path.name} is a pipe or a device, which cannot be read twice: save it as a file")
     else:
-        matching, home = sorted(map(Path, glob.glob(str(path), recursive=True))), _spelled_out(path)
+        matching, home = sorted(map(Path, glob.glob(str(path), recursive=True))), _find_base(path)
         found = [inner for inner in matching if _is_data(inner, home)]
     if not found and not (str(path).isprintable() and len(str(path)) < _LONGEST_NAME):
         raise ArgumentError(_NO_NAME)
@@ -96,7 +96,7 @@ def find_files(name: str | os.PathLike[str]) -> list[Path]:
     return found
 
 
-def _spelled_out(pattern: Path) -> Path:
+def _find_base(pattern: Path) -> Path:
     """Return the folder before the first wildcard of a pattern."""
     return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.queries.queries import Ints
 from dpmean.rows.engine import CHANGED
-from dpmean.rows.files.reader import BLOCK_ROWS, guarded, stamp
+from dpmean.rows.files.reader import BLOCK_ROWS, read_safely, stamp
 from dpmean.rows.tables.keys import Keys
 
 _PART_BYTES = 16 << 20  # bytes that a thread maps at a time
@@ -40,13 +40,13 @@ class NpyReader:
         """Refuse: the columns of an array have no names."""
         raise ArgumentError(f"there is no column {name!r}: {self.path.name} holds one array; pass one key per row")
 
-    def only(self, rows: NDArray[np.bool_]) -> None:
+    def select(self, rows: NDArray[np.bool_]) -> None:
         """Return None: rows are selected later, by their positions."""
 
     @staticmethod
     def open(path: Path) -> NpyReader:
         """Read the header of a file."""
-        mapped = guarded(np.load, path, mmap_mode="r", allow_pickle=False)
+        mapped = read_safely(np.load, path, mmap_mode="r", allow_pickle=False)
         if not isinstance(mapped, np.memmap) or mapped.dtype.kind not in "fiub":
             raise ArgumentTypeError(f"{path.name} must hold one array of real numbers: convert it with numpy.save")
         if mapped.ndim not in (1, 2):

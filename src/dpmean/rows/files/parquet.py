@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dpmean.errors import ArgumentError, DataError
 from dpmean.queries.queries import Ints
-from dpmean.rows.files.arrow import Columns, as_good_as, find_width
-from dpmean.rows.files.reader import BLOCK_ROWS, guarded, stamp
+from dpmean.rows.files.arrow import Columns, are_compatible, find_width
+from dpmean.rows.files.reader import BLOCK_ROWS, read_safely, stamp
 from dpmean.rows.tables.keys import Keys
 from dpmean.rows.threads import threads_to_use
 
@@ -57,7 +57,7 @@ class TableReader:
         for file in files[1:]:
             schema = file.schema
             for name in chosen.names:
-                if name not in schema.names or not as_good_as(schema.field(name).type, first.field(name).type):
+                if name not in schema.names or not are_compatible(schema.field(name).type, first.field(name).type):
                     raise DataError(
                         f"column {name!r} is not in all files, or has different types in them: write all files with "
                         "the same columns, all of numbers or all of vectors of one type"
@@ -65,18 +65,18 @@ class TableReader:
         places = [(number, group) for number, file in enumerate(files) for group in range(file.groups)]
         counts = [files[number].count(group) for number, group in places]
         places = [place for place, count in zip(places, counts, strict=True) if count]
-        return TableReader(files, chosen, _side_by_side(count for count in counts if count), places)
+        return TableReader(files, chosen, _number_rows(count for count in counts if count), places)
 
     @property
     def shape(self) -> tuple[int, int]:
         """The number of rows and of columns; the latter as declared, or the length of the vectors in these rows."""
         return sum(map(len, self.parts)), self._measure()
 
-    def only(self, rows: NDArray[np.bool_]) -> TableReader:
+    def select(self, rows: NDArray[np.bool_]) -> TableReader:
         """Return a reader of some of the rows; the number of columns is found from these rows only."""
         chosen = [rows[part.start : part.stop] for part in self.parts]
         return TableReader(
-            self.files, self.declared, _side_by_side(int(some.sum()) for some in chosen), self.places, chosen
+            self.files, self.declared, _number_rows(int(some.sum()) for some in chosen), self.places, chosen
         )
 
     @property
@@ -91,7 +91,7 @@ class TableReader:
         for file in self.files:
             if name not in file.schema.names:
                 raise ArgumentError(f"there is no column {name!r}: the columns are {', '.join(file.schema.names[:20])}")
-        columns = [guarded(file.column, name) for file in self.files]
+        columns = [read_safely(file.column, name) for file in self.files]
         kinds = {str(column.type): column.type for column in columns if not pa.types.is_null(column.type)}
         if len(kinds) > 1:
             raise DataError(f"column {name!r} has several types in the files: write them with one")
@@ -142,16 +142,16 @@ class TableReader:
 
     def fingerprint(self) -> object:
         """Return a value that changes when a file changes: file system metadata and the last bytes of each file."""
-        return tuple((stamp(file.path), _ending(file.path)) for file in self.files)
+        return tuple((stamp(file.path), _read_footer(file.path)) for file in self.files)
 
 
-def _side_by_side(counts: Iterable[int]) -> list[range]:
+def _number_rows(counts: Iterable[int]) -> list[range]:
     """Return the positions of the rows in each part, from the number of rows in each part."""
     stops = list(accumulate(counts))
     return [range(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
-def _ending(path: Path) -> bytes:
+def _read_footer(path: Path) -> bytes:
     """Return the last bytes of a file: the end of the footer of a Parquet or Arrow file."""
     with open(path, "rb") as file:
         file.seek(-min(path.stat().st_size, 4096), 2)
@@ -172,12 +172,12 @@ class _File:
 
     def _open(self) -> Any:
         if not hasattr(self.opened, "file"):
-            self.opened.file = guarded(_open_parquet if self.is_parquet else _open_arrow, self.path)
+            self.opened.file = read_safely(_open_parquet if self.is_parquet else _open_arrow, self.path)
         return self.opened.file
 
     @property
     def schema(self) -> Any:
-        return guarded(_named, self._open().schema_arrow if self.is_parquet else self._open().schema)
+        return read_safely(_check_names, self._open().schema_arrow if self.is_parquet else self._open().schema)
 
     @property
     def groups(self) -> int:
@@ -186,7 +186,7 @@ class _File:
     def count(self, group: int) -> int:
         if self.is_parquet:
             return int(self._open().metadata.row_group(group).num_rows)
-        return int(guarded(self._open().get_batch, group).num_rows)
+        return int(read_safely(self._open().get_batch, group).num_rows)
 
     def column(self, name: str) -> Any:
         """Return one complete column, with dictionary encoding removed."""
@@ -207,17 +207,17 @@ class _File:
             most = 4 * BLOCK_ROWS if columns.is_vector else _MOST_BATCH_ROWS  # vectors are contiguous: fit the cache
             rows = max(BLOCK_ROWS // 4, min(share, most))
             line = {"batch_size": rows, "row_groups": [group], "columns": list(columns.names)}
-            found = iter(guarded(self._open().iter_batches, use_threads=False, **line))
-            while (batch := guarded(next, found, None)) is not None:
+            found = iter(read_safely(self._open().iter_batches, use_threads=False, **line))
+            while (batch := read_safely(next, found, None)) is not None:
                 yield batch
                 del batch
         else:
-            whole = guarded(self._open().get_batch, group).select(list(columns.names))
+            whole = read_safely(self._open().get_batch, group).select(list(columns.names))
             for start in range(0, whole.num_rows, BLOCK_ROWS):
                 yield whole.slice(start, BLOCK_ROWS)
 
 
-def _named(schema: Any) -> Any:
+def _check_names(schema: Any) -> Any:
     """Return a schema after its names were decoded: pyarrow raises an error if one is not valid text."""
     return schema if schema.names is not None else None
 

@@ -16,7 +16,7 @@ from dpmean.queries.queries import Ints
 from dpmean.rows.block_query import Kernel
 from dpmean.rows.engine import CHANGED
 from dpmean.rows.tables.keys import Keys
-from dpmean.rows.threads import shared_out, threads_to_use
+from dpmean.rows.threads import share_parts, threads_to_use
 
 BLOCK_ROWS = 2048
 """The number of rows that are read at a time."""
@@ -52,7 +52,7 @@ class Reader(Protocol):
         """Return the keys in a column, one per row."""
         ...
 
-    def only(self, rows: NDArray[np.bool_]) -> Reader | None:
+    def select(self, rows: NDArray[np.bool_]) -> Reader | None:
         """Return a reader of some rows that ignores all others; None if rows cannot be read independently."""
         ...
 
@@ -97,9 +97,9 @@ class FileEngine:
         """Return the keys in a column, one per row."""
         return self.reader.keys(name)
 
-    def only(self, rows: NDArray[np.bool_]) -> FileEngine | None:
+    def select(self, rows: NDArray[np.bool_]) -> FileEngine | None:
         """Return the table of some rows; None if rows cannot be read independently."""
-        reader = self.reader.only(rows)
+        reader = self.reader.select(rows)
         if reader is None:
             return None
         part = FileEngine(reader, self.threads)
@@ -108,14 +108,14 @@ class FileEngine:
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows, in order, some thousands at a time; a block may be overwritten by the next."""
-        self._unchanged()
+        self._check_unchanged()
         for part in range(len(self.reader.parts)):
             yield from self.reader.blocks(part)
-        self._unchanged()
+        self._check_unchanged()
 
     def add_up(self, kernel: Kernel) -> tuple[Ints, int]:
         """Read all rows once."""
-        self._unchanged()
+        self._check_unchanged()
         reader = self.reader
 
         def summed(parts: Iterable[int]) -> tuple[Ints, int]:
@@ -126,13 +126,13 @@ class FileEngine:
                     seen += len(block)
             return total, seen
 
-        found = shared_out(summed, list(range(len(reader.parts))), self.threads)
-        self._unchanged()
+        found = share_parts(summed, list(range(len(reader.parts))), self.threads)
+        self._check_unchanged()
         return sum((total for total, _ in found), start=kernel.zeros()), sum(seen for _, seen in found)
 
     def gather(self, positions: Ints) -> NDArray[Any]:
         """Return the rows at the given positions."""
-        self._unchanged()
+        self._check_unchanged()
         reader = self.reader
         ends = np.searchsorted(positions, [part.stop for part in reader.parts])
         starts = np.concatenate(([0], ends[:-1]))
@@ -144,11 +144,11 @@ class FileEngine:
                 places = positions[starts[part] : ends[part]] - reader.parts[part].start
                 found[part] = reader.pick(part, places)
 
-        shared_out(picked, wanted, self.threads)
-        self._unchanged()
+        share_parts(picked, wanted, self.threads)
+        self._check_unchanged()
         return np.concatenate([found[part] for part in wanted])
 
-    def _unchanged(self) -> None:
+    def _check_unchanged(self) -> None:
         if self.reader.fingerprint() != self.mark:
             raise DataError(CHANGED)
 
@@ -162,7 +162,7 @@ def stamp(path: Path) -> tuple[int, int, int]:
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
-def guarded(work: Any, *arguments: Any, **named: Any) -> Any:
+def read_safely(work: Any, *arguments: Any, **named: Any) -> Any:
     """Read from a file, and hide the error messages of the library, which may quote a row."""
     try:
         return work(*arguments, **named)

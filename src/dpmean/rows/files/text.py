@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, final
 
 from dpmean.errors import ArgumentError, DataError
-from dpmean.rows.files.reader import guarded
+from dpmean.rows.files.reader import read_safely
 
 ARCHIVES = (".gz", ".zst")
 LONGEST_LINE = 64 << 20
@@ -43,8 +43,8 @@ class Text:
         """Read the first bytes of a file, and choose its encoding if none is given: by its mark, otherwise UTF-8."""
         if path.suffix.lower() in ARCHIVES and not path.stat().st_size:
             raise DataError(_CUT_OFF)
-        with closing(_opened(path)) as file:
-            start = _take(path, file, 3)
+        with closing(_open(path)) as file:
+            start = _read_exactly(path, file, 3)
         mark, found = next(((mark, name) for mark, name in _MARKS.items() if start.startswith(mark)), (b"", None))
         if encoding == "utf-16" and found is None:
             raise ArgumentError(_UNMARKED.format(path.name))
@@ -77,9 +77,9 @@ class Text:
     def between(self, start: int, stop: int | None, size: int) -> Iterator[bytes]:
         """Yield the text between two offsets, counted after the mark, about ``size`` bytes at a time."""
         at = 0
-        with closing(_opened(self.path)) as file:
+        with closing(_open(self.path)) as file:
             if self.in_order:
-                _take(self.path, file, self.mark)
+                _read_exactly(self.path, file, self.mark)
             else:
                 file.seek(self.mark + start)
                 at = start
@@ -110,8 +110,8 @@ class Text:
             return
         decoder = codecs.getincrementaldecoder(self.encoding)("surrogatepass")
         while piece := _read(self.path, file, size):
-            yield guarded(decoder.decode, piece).encode("utf-8", "surrogatepass")
-        yield guarded(decoder.decode, b"", final=True).encode("utf-8", "surrogatepass")
+            yield read_safely(decoder.decode, piece).encode("utf-8", "surrogatepass")
+        yield read_safely(decoder.decode, b"", final=True).encode("utf-8", "surrogatepass")
 
 
 def name_encoding(encoding: str) -> str:
@@ -119,7 +119,7 @@ def name_encoding(encoding: str) -> str:
     return {"iso8859-1": "Latin-1"}.get(encoding, encoding.upper() if encoding.startswith("utf") else encoding)
 
 
-def _opened(path: Path) -> Any:
+def _open(path: Path) -> Any:
     """Open a file; an archive is unpacked while it is read."""
     archive = path.suffix.lower()
     if archive == ".zst":
@@ -133,10 +133,10 @@ def _read(path: Path, file: Any, size: int) -> bytes:
     """Read some bytes; refuse a damaged or truncated archive."""
     if path.suffix.lower() not in ARCHIVES:
         return bytes(file.read(size))
-    return bytes(guarded(file.read, size))
+    return bytes(read_safely(file.read, size))
 
 
-def _take(path: Path, file: Any, size: int) -> bytes:
+def _read_exactly(path: Path, file: Any, size: int) -> bytes:
     """Read ``size`` bytes, or fewer if the file ends."""
     held = b""
     while len(held) < size and (more := _read(path, file, size - len(held))):

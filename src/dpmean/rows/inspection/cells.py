@@ -52,7 +52,7 @@ def read_cells(cells: Any, odd: NDArray[np.bool_], decimal: str) -> tuple[Floats
         return found, np.isnan(found), np.empty(0, dtype=np.int64)
     pattern = _NUMBER.replace(r"\.", decimal) if decimal == "," else _NUMBER
     likely = compute.match_substring_regex(_as_bytes(cells), pattern).to_numpy(zero_copy_only=False)
-    for some, found in _accepted(cells, odd, decimal, np.flatnonzero(likely & ~missing)):
+    for some, found in _find_numbers(cells, odd, decimal, np.flatnonzero(likely & ~missing)):
         numbers[some], known[some] = found, True
     return numbers, known & np.isnan(numbers), np.flatnonzero(~known)
 
@@ -91,7 +91,7 @@ def _numbers(cells: Any, odd: NDArray[np.bool_], decimal: str) -> Floats | None:
         return None
 
 
-def _accepted(cells: Any, odd: NDArray[np.bool_], decimal: str, places: Ints) -> Iterator[tuple[Ints, Floats]]:
+def _find_numbers(cells: Any, odd: NDArray[np.bool_], decimal: str, places: Ints) -> Iterator[tuple[Ints, Floats]]:
     """Yield the places of cells that the reader accepts as numbers, and the numbers."""
     import pyarrow as pa
 
@@ -102,7 +102,7 @@ def _accepted(cells: Any, odd: NDArray[np.bool_], decimal: str, places: Ints) ->
         yield places, found
     elif len(places) > 1:
         for half in np.array_split(places, 2):
-            yield from _accepted(cells, odd, decimal, half)
+            yield from _find_numbers(cells, odd, decimal, half)
 
 
 def _as_bytes(cells: Any) -> Any:

@@ -37,11 +37,11 @@ def judge(found: Findings, asked: Asked) -> Judgement:
     judged.obstacles += [f"{words}: {where(places, found.place)}" for words, places in found.faults.items()]
     for name, column in others.items():
         if name in judged.columns:
-            judged.obstacles += _in_the_way(column, found.place, alone=len(judged.columns) == 1)
+            judged.obstacles += _list_obstacles(column, found.place, alone=len(judged.columns) == 1)
             judged.lacking |= bool(column.missing.count or column.infinite.count)
         elif named is None:
             if _is_meant_as_numbers(column):
-                judged.obstacles += _in_the_way(column, found.place, alone=False)
+                judged.obstacles += _list_obstacles(column, found.place, alone=False)
             judged.left_out.append(name)
     if not found.rows:
         judged.obstacles.append("there are no rows")
@@ -64,7 +64,7 @@ def where(places: Places, place: str) -> str:
     return f"{place}{'s' * (places.count > 1)} {lines}{more}"
 
 
-def _in_the_way(column: Column, place: str, *, alone: bool) -> list[str]:
+def _list_obstacles(column: Column, place: str, *, alone: bool) -> list[str]:
     """Return the obstacles in a column: its non-numeric contents."""
     if column.kind == "vectors" and alone:
         return []

@@ -10,11 +10,11 @@ import numpy as np
 from dpmean.errors import ArgumentError, DataError
 from dpmean.queries.queries import Floats, Ints
 from dpmean.rows.inspection.findings import Asked, Findings
-from dpmean.rows.tables.combinations import places_of_combinations
+from dpmean.rows.tables.combinations import find_combinations
 from dpmean.rows.tables.keys import ABSENT, Keys
 
 
-def look_at_keys(
+def inspect_keys(
     found: Findings, asked: Asked, columns: Mapping[str, Any], values: Mapping[str, Floats], lines: Ints
 ) -> None:
     """Count the rows of each person and of each label; if groups are listed, count persons in these groups only.
@@ -30,7 +30,7 @@ def look_at_keys(
         _count(found, keys, listed)
     places = np.zeros(len(lines), dtype=np.int64)
     if asked.groups is not None and len(labels) == len(asked.by_names):
-        places = places_of_combinations(labels, asked.groups) if len(labels) > 1 else labels[0].among(asked.groups)
+        places = find_combinations(labels, asked.groups) if len(labels) > 1 else labels[0].find_labels(asked.groups)
         listed = places != ABSENT
         found.listed += int(listed.sum())
         found.unlisted.add(lines[~listed & np.all([keys.codes != ABSENT for keys in labels], axis=0)])

@@ -10,11 +10,11 @@ import numpy as np
 
 from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Floats, Ints
-from dpmean.rows.dtype_names import in_words, is_list, is_number
+from dpmean.rows.dtype_names import describe_type, is_list, is_number
 from dpmean.rows.files.arrow import read_numbers
-from dpmean.rows.files.reader import guarded
+from dpmean.rows.files.reader import read_safely
 from dpmean.rows.inspection.findings import Asked, Column, Findings
-from dpmean.rows.inspection.keys import look_at_keys
+from dpmean.rows.inspection.keys import inspect_keys
 
 _BATCH_ROWS = 16_384
 
@@ -23,7 +23,7 @@ def inspect_tables(paths: Sequence[Path], asked: Asked, progress: Callable[[int]
     """Inspect files of one kind; ``progress`` is called with the number of rows read."""
     found: Findings | None = None
     for path in paths:
-        schema, batches = _opened(path)
+        schema, batches = _open(path)
         for name in asked.declared:
             if name not in schema.names:
                 raise ArgumentError(f"there is no column {name!r}: the columns are {', '.join(schema.names[:20])}")
@@ -34,12 +34,12 @@ def inspect_tables(paths: Sequence[Path], asked: Asked, progress: Callable[[int]
         for batch in batches:
             rows = np.arange(found.rows + 1, found.rows + batch.num_rows + 1)
             values = {
-                name: _look(column, batch.column(name), rows)
+                name: _inspect(column, batch.column(name), rows)
                 for name, column in found.columns.items()
                 if name in schema.names
             }
             numbers = {name: some for name, some in values.items() if some is not None and name not in asked.keys}
-            look_at_keys(found, asked, {name: batch.column(name) for name in asked.keys}, numbers, rows)
+            inspect_keys(found, asked, {name: batch.column(name) for name in asked.keys}, numbers, rows)
             found.rows += batch.num_rows
             progress(batch.num_rows)
     return found or Findings.of((), asked)
@@ -52,11 +52,11 @@ def _begin(schema: Any, asked: Asked) -> Findings:
     for name, column in found.columns.items():
         kind = schema.field(name).type
         if not is_number(kind):
-            column.kind = "vectors" if is_list(kind) else in_words(kind)
+            column.kind = "vectors" if is_list(kind) else describe_type(kind)
     return found
 
 
-def _look(column: Column, array: Any, rows: Ints) -> Floats | None:
+def _inspect(column: Column, array: Any, rows: Ints) -> Floats | None:
     """Inspect some rows of a column, and return its numbers, if it holds any."""
     import pyarrow.types as kinds
 
@@ -70,18 +70,18 @@ def _look(column: Column, array: Any, rows: Ints) -> Floats | None:
     return values
 
 
-def _opened(path: Path) -> tuple[Any, Iterator[Any]]:
+def _open(path: Path) -> tuple[Any, Iterator[Any]]:
     """Return the schema of a file, and an iterator over its batches."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
     if path.suffix.lower() in (".parquet", ".pq"):
-        file = guarded(parquet.ParquetFile, path)
-        return file.schema_arrow, _guarded_batches(file.iter_batches(batch_size=_BATCH_ROWS))
-    reader = guarded(pa.ipc.open_file, pa.OSFile(str(path)))
-    return reader.schema, (guarded(reader.get_batch, number) for number in range(reader.num_record_batches))
+        file = read_safely(parquet.ParquetFile, path)
+        return file.schema_arrow, _read_batches(file.iter_batches(batch_size=_BATCH_ROWS))
+    reader = read_safely(pa.ipc.open_file, pa.OSFile(str(path)))
+    return reader.schema, (read_safely(reader.get_batch, number) for number in range(reader.num_record_batches))
 
 
-def _guarded_batches(batches: Iterator[Any]) -> Iterator[Any]:
-    while (batch := guarded(next, batches, None)) is not None:
+def _read_batches(batches: Iterator[Any]) -> Iterator[Any]:
+    while (batch := read_safely(next, batches, None)) is not None:
         yield batch

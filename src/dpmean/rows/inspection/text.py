@@ -20,7 +20,7 @@ from dpmean.rows.files.dialect import Dialect
 from dpmean.rows.files.text import Text
 from dpmean.rows.inspection.cells import name_kinds, read_cells
 from dpmean.rows.inspection.findings import TEXT, Asked, Column, Findings, Places
-from dpmean.rows.inspection.keys import look_at_keys
+from dpmean.rows.inspection.keys import inspect_keys
 
 _CHUNK_BYTES = 1 << 20
 _BLOCK_ROWS = 4096
@@ -120,13 +120,13 @@ class _Walk:
         whole, values = fields.as_arrow(), dict[str, Floats]()
         for j, column in enumerate(self.found.columns.values()):
             cells = whole.take(pa.array(np.arange(j, len(fields), self.width)))
-            numbers = self._look_at_cells(column, cells, fields.odd[j :: self.width], lines)
+            numbers = self._inspect_cells(column, cells, fields.odd[j :: self.width], lines)
             if numbers is not None and column.name not in self.asked.keys:
                 values[column.name] = numbers
         keys = {name: self._keys(name, held, records, lines) for name in self.asked.keys}
-        look_at_keys(self.found, self.asked, keys, values, lines)
+        inspect_keys(self.found, self.asked, keys, values, lines)
 
-    def _look_at_cells(self, column: Column, cells: object, odd: NDArray[np.bool_], lines: Ints) -> Floats | None:
+    def _inspect_cells(self, column: Column, cells: object, odd: NDArray[np.bool_], lines: Ints) -> Floats | None:
         """Inspect cells of a column, and return its numbers, if it holds any."""
         if not column.numbers and column.others.get(TEXT, Places()).count > _SURELY_TEXT:
             column.others[TEXT].count += len(lines)

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from dpmean.queries.queries import Ints
-from dpmean.rows.tables.keys import ABSENT, Keys, write_label
+from dpmean.rows.tables.keys import ABSENT, Keys, encode_label
 
 
 @final
@@ -20,18 +20,18 @@ class SeveralColumns:
     names: tuple[str, ...]
 
 
-def places_of_combinations(columns: Sequence[Keys], labels: Sequence[tuple[Any, ...]]) -> Ints:
+def find_combinations(columns: Sequence[Keys], labels: Sequence[tuple[Any, ...]]) -> Ints:
     """Return for every row the index of its combination in a public list of labels; ABSENT if it is not listed.
 
     The prefixes of labels are numbered column by column, so memory does not grow with the number of possible
     combinations.
     """
-    listed = [[write_label(part) for part in label] for label in labels]
+    listed = [[encode_label(part) for part in label] for label in labels]
     of_labels = np.zeros(len(listed), dtype=np.int64)
     of_rows = np.zeros(len(columns[0].codes), dtype=np.int64)
     for keys, parts in zip(columns, zip(*listed, strict=True), strict=True):
         known = {part: number for number, part in enumerate(dict.fromkeys(parts))}
-        here = keys.among_written(list(known))
+        here = keys.find_encoded(list(known))
         beginnings, of_labels = np.unique(of_labels * len(known) + [known[part] for part in parts], return_inverse=True)
         own = of_rows * len(known) + here
         found = np.minimum(np.searchsorted(beginnings, own), len(beginnings) - 1)

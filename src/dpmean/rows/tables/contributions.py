@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from dpmean.queries.queries import Ints
-from dpmean.rows.tables.keys import ABSENT, Keys, frame, written_labels
+from dpmean.rows.tables.keys import ABSENT, Keys, add_length, encode_labels
 
 
-def groups_of_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str, most: int = 1) -> tuple[Ints, Ints]:
+def choose_groups(people: Keys, groups: Ints, labels: Sequence[Any], salt: str, most: int = 1) -> tuple[Ints, Ints]:
     """Choose at most ``most`` listed groups for every person; return an array of persons, and one of their groups.
 
     A public hash of the person's encoded key chooses among the groups in which the person has rows, so the choice
@@ -22,10 +22,10 @@ def groups_of_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str,
     persons, places = np.unique(np.stack([people.codes[listed], groups[listed]]), axis=1)
     starts = np.flatnonzero(np.diff(persons, prepend=ABSENT))
     stops = np.append(starts[1:], len(persons))
-    kept, written = np.ones(len(persons), dtype=np.bool_), written_labels(labels)
+    kept, written = np.ones(len(persons), dtype=np.bool_), encode_labels(labels)
     for which in np.flatnonzero(stops - starts > most).tolist():
         start, stop = int(starts[which]), int(stops[which])
-        key = people.written(int(persons[start]))[1:]
+        key = people.encode_key(int(persons[start]))[1:]
         hashes = [_hash(salt, key, written[place]) for place in places[start:stop].tolist()]
         last = sorted(hashes)[most - 1]
         kept[start:stop] = [one <= last for one in hashes]
@@ -33,5 +33,5 @@ def groups_of_each(people: Keys, groups: Ints, labels: Sequence[Any], salt: str,
 
 
 def _hash(salt: str, key: bytes, label: bytes) -> bytes:
-    words = map(frame, (salt.encode(), key, label))
+    words = map(add_length, (salt.encode(), key, label))
     return hashlib.blake2b(b"".join(words), digest_size=16).digest()

@@ -53,7 +53,7 @@ class FrameTable:
         wanted = columns if vector_column is None else [*(columns or ()), vector_column]
         table, objects = _as_arrow(frame, wanted, apart)
         if vector_column is not None:
-            table = _with_vectors(table, vector_column)
+            table = _declare_vectors(table, vector_column)
         return FrameTable(table, Columns.choose(table.schema, columns, vector_column, width, apart), objects=objects)
 
     @property
@@ -71,7 +71,7 @@ class FrameTable:
         """The number of coordinates: as declared by the table, or the length of its vectors."""
         return find_width(self.columns, self.table.column(self.columns.names[0]).chunks)
 
-    def only(self, rows: NDArray[np.bool_]) -> FrameTable:
+    def select(self, rows: NDArray[np.bool_]) -> FrameTable:
         """Return the table of some rows; its number of coordinates is found from these rows only."""
         import pyarrow as pa
 
@@ -109,8 +109,8 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
     pandas = type(frame).__module__.partition(".")[0] == "pandas"
-    known = narwhals.from_native(_with_names(frame) if pandas else frame, eager_only=True)
-    _insist_on((*(wanted or ()), *apart), known.columns)
+    known = narwhals.from_native(_name_columns(frame) if pandas else frame, eager_only=True)
+    _check_names((*(wanted or ()), *apart), known.columns)
     objects = {name: known[name].to_list() for name in apart if _is_untyped(known[name].to_native())}
     names = known.columns if wanted is None else dict.fromkeys([*wanted, *apart])
     chosen = known.select(*(name for name in names if name not in objects or name in (wanted or ())))
@@ -122,7 +122,7 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
             if not pandas:
                 return some.to_arrow()
             used = [name for name in coordinates if name in some.columns]
-            return pa.Table.from_pandas(_one_by_one(some.to_native(), used), preserve_index=False)
+            return pa.Table.from_pandas(_convert_objects(some.to_native(), used), preserve_index=False)
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
             return None
 
@@ -136,7 +136,7 @@ def _as_arrow(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) ->
     )
 
 
-def _insist_on(names: Sequence[str], known: Sequence[str]) -> None:
+def _check_names(names: Sequence[str], known: Sequence[str]) -> None:
     """Refuse names that are not names of columns."""
     for name in names:
         if name not in known:
@@ -148,7 +148,7 @@ def _collect(frame: Any, wanted: Sequence[str] | None, apart: Sequence[str]) -> 
     if type(frame).__module__.partition(".")[0] != "polars":
         raise ArgumentTypeError("X is a lazy frame, which is supported for polars only: pass X.collect()")
     names = _run(lambda: frame.collect_schema().names())
-    _insist_on((*(wanted or ()), *apart), names)
+    _check_names((*(wanted or ()), *apart), names)
     chosen = frame if wanted is None else frame.select(list(dict.fromkeys([*wanted, *apart])))
     return _run(lambda: chosen.collect(**({"engine": "streaming"} if _streams() else {})))
 
@@ -173,7 +173,7 @@ def _run(work: Callable[[], Any]) -> Any:
     )
 
 
-def _with_vectors(table: Any, name: str) -> Any:
+def _declare_vectors(table: Any, name: str) -> Any:
     """Declare an all-missing column as vectors: the type must not depend on whether a single row has a vector."""
     import pyarrow as pa
 
@@ -183,7 +183,7 @@ def _with_vectors(table: Any, name: str) -> Any:
     return table.set_column(place, name, pa.nulls(table.num_rows, pa.list_(pa.float64())))
 
 
-def _one_by_one(frame: Any, names: Sequence[str]) -> Any:
+def _convert_objects(frame: Any, names: Sequence[str]) -> Any:
     """Return a pandas frame in which each number in some columns of objects was converted independently.
 
     Arrow would look for one type that fits all objects of a column, so that one object could change the others.
@@ -205,7 +205,7 @@ def _is_untyped(column: Any) -> bool:
     return str(kind) in UNTYPED
 
 
-def _with_names(frame: Any) -> Any:
+def _name_columns(frame: Any) -> Any:
     """Return a pandas frame whose column names are text."""
     names = [str(name) for name in frame.columns]
     if len(set(names)) < len(names):

@@ -13,10 +13,10 @@ from dpmean.errors import ArgumentError
 from dpmean.queries.queries import Ints
 from dpmean.rows.opening import InMemory, refuse_names
 from dpmean.rows.registry import Selection, find_engine
-from dpmean.rows.tables.combinations import SeveralColumns, places_of_combinations
-from dpmean.rows.tables.contributions import groups_of_each
+from dpmean.rows.tables.combinations import SeveralColumns, find_combinations
+from dpmean.rows.tables.contributions import choose_groups
 from dpmean.rows.tables.keys import ABSENT, Keys
-from dpmean.rows.tables.persons import means_of_persons
+from dpmean.rows.tables.persons import average_by_person
 
 Strict = Callable[[tuple[str, ...] | None, int], NDArray[np.bool_]]
 """A function of the names and the number of columns: it returns in which columns every value must be finite."""
@@ -48,7 +48,7 @@ class Table(Protocol):
         """Return the keys in a column, one per row."""
         ...
 
-    def only(self, rows: NDArray[np.bool_]) -> Table | None:
+    def select(self, rows: NDArray[np.bool_]) -> Table | None:
         """Return the table of some rows, ignoring all others; None if rows cannot be read independently."""
         ...
 
@@ -79,7 +79,7 @@ class ArrayTable:
         """Refuse: the columns of an array have no names."""
         raise ArgumentError(f"there is no column {name!r}: X is an array; pass one key per row, as an array")
 
-    def only(self, rows: NDArray[np.bool_]) -> None:
+    def select(self, rows: NDArray[np.bool_]) -> None:
         """Return None: rows are selected later, by their positions, without a copy of the array."""
 
 
@@ -112,8 +112,8 @@ def keys_of(table: Table, key: Key, name: str) -> Keys:
 def people(table: Table, unit: Key, strict: Strict) -> InMemory:
     """Return one row for each person: the mean of that person's rows."""
     keys = keys_of(table, unit, "privacy_unit")
-    keys.insist()
-    array = _averages(table, keys.codes, len(keys.values), strict)
+    keys.require_all()
+    array = _average(table, keys.codes, len(keys.values), strict)
     return InMemory(array, table.names, unit=keys.name)
 
 
@@ -127,18 +127,18 @@ def groups(
     name_of_groups, places = _places(table, by, labels)
     persons = None if unit is None else keys_of(table, unit, "privacy_unit")
     listed = places != ABSENT
-    part = table.only(listed)
+    part = table.select(listed)
     if part is not None:  # other rows are ignored, even the length of their vectors
         table, places = part, places[listed]
         persons = None if persons is None else Keys(persons.name, persons.codes[listed], persons.values)
     if persons is None:
         array, name = _all(table), None
     else:
-        persons.insist(places != ABSENT)
+        persons.require_all(places != ABSENT)
         name = persons.name
-        who, where = groups_of_each(persons, places, labels, salt, contributions)
-        pairs = _pair_of_each_row(persons.codes, places, who, where, len(labels))
-        array = _averages(table, pairs, len(who), strict)
+        who, where = choose_groups(persons, places, labels, salt, contributions)
+        pairs = _find_pairs(persons.codes, places, who, where, len(labels))
+        array = _average(table, pairs, len(who), strict)
         places = where
     return name_of_groups, [
         InMemory(array, table.names, np.flatnonzero(places == place), name) for place in range(len(labels))
@@ -147,26 +147,26 @@ def groups(
 
 def width_of_listed(table: Table, by: By, labels: Sequence[Any]) -> int:
     """Return the number of coordinates: as declared, or found in the rows of listed groups."""
-    part = table.only(_places(table, by, labels)[1] != ABSENT)
+    part = table.select(_places(table, by, labels)[1] != ABSENT)
     return (table if part is None else part).width
 
 
 def _places(table: Table, by: By, labels: Sequence[Any]) -> tuple[str | tuple[str, ...], Ints]:
     """Return the name of the grouping column, and for every row the index of its label in the list, or ABSENT."""
     if isinstance(by, SeveralColumns):
-        return by.names, places_of_combinations([table.keys(name) for name in by.names], labels)
+        return by.names, find_combinations([table.keys(name) for name in by.names], labels)
     keys = keys_of(table, by, "group")
-    return keys.name, keys.among(labels)
+    return keys.name, keys.find_labels(labels)
 
 
-def _pair_of_each_row(persons: Ints, places: Ints, who: Ints, where: Ints, size: int) -> Ints:
+def _find_pairs(persons: Ints, places: Ints, who: Ints, where: Ints, size: int) -> Ints:
     """Return for every row the index of its pair of a person and one of ``size`` groups; ABSENT if it has none."""
     pairs, own = np.append(who * size + where, -1), persons * size + places
     found = np.searchsorted(pairs[:-1], own)
     return np.where((places != ABSENT) & (pairs[found] == own), found, ABSENT)
 
 
-def _averages(table: Table, persons: Ints, count: int, strict: Strict) -> NDArray[np.float64]:
+def _average(table: Table, persons: Ints, count: int, strict: Strict) -> NDArray[np.float64]:
     blocks = table.blocks()
     first = next(blocks, None)
     if first is None:
@@ -177,7 +177,7 @@ def _averages(table: Table, persons: Ints, count: int, strict: Strict) -> NDArra
         yield first
         yield from blocks
 
-    return means_of_persons(each(), persons, count, d, strict(table.names, d))
+    return average_by_person(each(), persons, count, d, strict(table.names, d))
 
 
 def _all(table: Table) -> NDArray[Any]:

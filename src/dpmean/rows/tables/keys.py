@@ -11,7 +11,7 @@ import numpy as np
 
 from dpmean.errors import ArgumentError, ArgumentTypeError, DataError
 from dpmean.queries.queries import Ints
-from dpmean.rows.dtype_names import in_words
+from dpmean.rows.dtype_names import describe_type
 from dpmean.rows.tables.key_encoding import MISSING, encode, most_exact, refuse, refuse_large
 
 ABSENT = -1
@@ -44,7 +44,7 @@ class Keys:
         kind, words = column.type.value_type if pa.types.is_dictionary(column.type) else column.type, f"column {name!r}"
         unique = isinstance(kind, pa.UuidType)
         if pa.types.is_nested(kind) or (isinstance(kind, pa.BaseExtensionType) and not unique):
-            refuse(words, in_words(kind))
+            refuse(words, describe_type(kind))
         plain = column.cast(pa.string() if pa.types.is_null(kind) else kind)
         if pa.types.is_decimal(kind) and kind.bit_width < 128:  # Arrow's dictionary encoding needs 128 bits
             plain = plain.cast(pa.decimal128(kind.precision, kind.scale))
@@ -60,7 +60,7 @@ class Keys:
         values = kind.wrap_array(found.dictionary) if unique else found.dictionary
         if pa.types.is_floating(kind):
             _check_floats(name, values.to_numpy(zero_copy_only=False), kind.to_pandas_dtype())
-        return Keys(name, codes, values).checked(words)
+        return Keys(name, codes, values).check_kind(words)
 
     @staticmethod
     def of_array(name: str, given: Any, n: int) -> Keys:
@@ -74,13 +74,13 @@ class Keys:
             raise ArgumentError(f"{argument} must hold as many keys as X has rows, in one dimension: {cure}")
         return keys
 
-    def checked(self, words: str) -> Keys:
+    def check_kind(self, words: str) -> Keys:
         """Check that the type of the keys is supported; in a column of one type, the first key is enough."""
         if len(self.values):
             encode(self.values[0], words)
         return self
 
-    def insist(self, where: Any = slice(None)) -> None:
+    def require_all(self, where: Any = slice(None)) -> None:
         """Refuse missing keys, in the given rows or in all."""
         if np.any(self.codes[where] == ABSENT):
             raise DataError(
@@ -89,18 +89,18 @@ class Keys:
                 'default, neighbours="add-or-remove-one")'
             )
 
-    def written(self, code: int) -> bytes:
+    def encode_key(self, code: int) -> bytes:
         """Return a key as bytes, which depend on its own value only."""
         return encode(self.values[code], self.name)
 
-    def among(self, listed: Sequence[Any]) -> Ints:
+    def find_labels(self, listed: Sequence[Any]) -> Ints:
         """Return for every row the index of its key in a public list of labels; ABSENT if it is not listed.
 
         A label matches keys with the same text form: 1 matches 1, 1.0 and "1". Other keys in the column do not matter.
         """
-        return self.among_written(written_labels(listed))
+        return self.find_encoded(encode_labels(listed))
 
-    def among_written(self, labels: list[bytes]) -> Ints:
+    def find_encoded(self, labels: list[bytes]) -> Ints:
         """Return the same for encoded labels, which must be unique."""
         if self.classes:
             labels = self._as_classes(labels)
@@ -121,18 +121,18 @@ class Keys:
         return found
 
 
-def written_labels(listed: Sequence[Any]) -> list[bytes]:
+def encode_labels(listed: Sequence[Any]) -> list[bytes]:
     """Return encoded labels, and refuse labels that are equal, which does not depend on the data."""
     found: dict[bytes, Any] = {}
     for label in listed:
-        code = b"".join(map(frame, map(write_label, label))) if isinstance(label, tuple) else write_label(label)
+        code = b"".join(map(add_length, map(encode_label, label))) if isinstance(label, tuple) else encode_label(label)
         if code in found:
             raise ArgumentError(f"groups must differ: a label is listed twice, as {found[code]!r} and as {label!r}")
         found[code] = label
     return list(found)
 
 
-def write_label(label: Any) -> bytes:
+def encode_label(label: Any) -> bytes:
     """Return the text form of the keys that a label of one column matches."""
     code = encode(int(label) if isinstance(label, float) and label.is_integer() else label, "groups")
     if code == MISSING:
@@ -140,7 +140,7 @@ def write_label(label: Any) -> bytes:
     return code[1:]
 
 
-def frame(word: bytes) -> bytes:
+def add_length(word: bytes) -> bytes:
     """Return a word with its length before it, so that concatenated words are unambiguous."""
     return len(word).to_bytes(8) + word
 
@@ -193,7 +193,7 @@ def _read(name: str, given: Any) -> Keys | None:
     codes = np.where(np.isin(codes, missing), ABSENT, codes.reshape(-1))
     if array.dtype.kind == "f":
         _check_floats(name, values, array.dtype)
-    return Keys(name, codes.astype(np.int64), values).checked(name)
+    return Keys(name, codes.astype(np.int64), values).check_kind(name)
 
 
 def _check_floats(name: str, values: Any, kind: Any) -> None:

@@ -18,7 +18,7 @@ _LARGEST = 1e308
 """The limit for sums, so that a sum of finite values stays finite."""
 
 
-def means_of_persons(
+def average_by_person(
     blocks: Iterable[NDArray[Any]], persons: Ints, count: int, d: int, strict: NDArray[np.bool_]
 ) -> Floats:
     """Average the rows of each person, column by column; ``persons`` has a number per row, and -1 leaves a row out.
@@ -26,7 +26,7 @@ def means_of_persons(
     Non-finite values are left out of a mean, and a mean without values is NaN; in ``strict`` columns non-finite values
     are an error. The mean of one person does not depend on other persons' rows, nor on the division into blocks.
     """
-    room = _room(count, d)
+    room = _allocate(count, d)
     if room is None:
         raise DataError(
             "there is not enough memory for one vector of each person, so nothing was released: use fewer columns, or "
@@ -46,7 +46,7 @@ def means_of_persons(
     return means
 
 
-def _room(count: int, d: int) -> tuple[Floats, Ints] | None:
+def _allocate(count: int, d: int) -> tuple[Floats, Ints] | None:
     """Allocate sums and counts; None if memory is short, as NumPy's own error would reveal the number of persons."""
     try:
         return np.zeros((count, d)), np.zeros((count, d), dtype=np.int64)

@@ -20,7 +20,7 @@ def read_objects(values: Sequence[Any]) -> list[Any] | Floats | None:
     Mixed types raise a TypeError, as a library would otherwise look for one common type.
     """
     if any(isinstance(value, _VECTORS) for value in values):
-        return [None if is_missing(value) else vector(value) for value in values]
+        return [None if is_missing(value) else read_vector(value) for value in values]
     if any(_is_number(value) for value in values):
         return np.array([_number(value) for value in values])
     if len({type(value) for value in values if not is_missing(value)}) > 1:
@@ -28,7 +28,7 @@ def read_objects(values: Sequence[Any]) -> list[Any] | Floats | None:
     return None
 
 
-def vector(value: Any) -> Floats:
+def read_vector(value: Any) -> Floats:
     """Return one vector of numbers; raise a TypeError if the value is not a vector."""
     if not isinstance(value, _VECTORS):
         raise TypeError("not a vector")

@@ -46,7 +46,7 @@ class Arithmetic:
         """The number of bits of a coordinate."""
         return norm_bits(self.domain.d)
 
-    def there(self, array: Any) -> Tensor:
+    def to_device(self, array: Any) -> Tensor:
         """Copy a public array to the device."""
         return self.torch.as_tensor(np.ascontiguousarray(array), device=self.device)
 
@@ -54,14 +54,14 @@ class Arithmetic:
         """Return where values are finite."""
         return rows.to(self.torch.float64).isfinite()
 
-    def those_that_count(self, rows: Tensor) -> Tensor:
+    def select_complete_rows(self, rows: Tensor) -> Tensor:
         """Return the complete rows: those that no missing value drops."""
         if not self.domain.dropped:
             return rows
         counted = self.readable(rows[:, list(self.domain.dropped)]).all(dim=1)
         return rows if bool(counted.all()) else rows[counted]
 
-    def working(self, rows: Tensor) -> Tensor:
+    def to_working_units(self, rows: Tensor) -> Tensor:
         """Return rows in working units (``_rescale``)."""
         rows = rows.to(self.torch.float64)
         if len(self.lines) == 1:
@@ -79,11 +79,11 @@ class Arithmetic:
         largest = differences.abs().amax(dim=1)
         exponent = ((largest.view(self.torch.int64) >> 52) - 1023).clamp(min=_SMALLEST_EXPONENT)
         scale = self.power(self.bits - 1 - exponent.clamp(max=1023))
-        wholes = self._truncated(differences * scale[:, None])
+        wholes = self._truncate(differences * scale[:, None])
         return (wholes * wholes).sum(dim=1), exponent
 
-    def _truncated(self, values: Tensor) -> Tensor:
-        """Truncate to integers of ``bits`` bits (``_within``); non-finite values become the limit."""
+    def _truncate(self, values: Tensor) -> Tensor:
+        """Truncate to integers of ``bits`` bits (``_clamp``); non-finite values become the limit."""
         limit = 2.0**self.bits - 1.0
         values = self.torch.where(values < limit, values, limit)
         values = self.torch.where(values > -limit, values, -limit)
@@ -102,12 +102,12 @@ class Arithmetic:
 
     def enter(self, rows: Tensor) -> Tensor:
         """Bring the user's rows within the bound, and return them in working units (``_enter``)."""
-        rows = rows.to(self.torch.float64) if self.domain.maps_last else self.working(rows)
+        rows = rows.to(self.torch.float64) if self.domain.maps_last else self.to_working_units(rows)
         finite = rows.isfinite()
         if not self.domain.impute and not bool(finite.all()):
             refuse_missing()
         rows = self._shorten(self.torch.where(finite, rows, self.lines[0]))
-        return self.working(rows) if self.domain.maps_last else rows
+        return self.to_working_units(rows) if self.domain.maps_last else rows
 
     def _shorten(self, rows: Tensor) -> Tensor:
         longest = self.domain.limit
@@ -116,16 +116,16 @@ class Arithmetic:
         first, second = self.power(-half), self.power(-(exponent - half))
         norm = total.to(self.torch.float64).sqrt() * 2.0 ** (1 - self.bits)
         short = norm <= longest * first * second
-        moved = rows * first[:, None] * second[:, None] * self._divided(longest, norm)[:, None]
+        moved = rows * first[:, None] * second[:, None] * self._divide(longest, norm)[:, None]
         return self.torch.where(short[:, None], rows, moved)
 
-    def _divided(self, number: float, by: Tensor) -> Tensor:
+    def _divide(self, number: float, by: Tensor) -> Tensor:
         """Divide with one rounding: ``number / by`` would multiply the number by the rounded ``1 / by``."""
         return self.torch.full_like(by, number) / by
 
     def in_units(self, differences: Tensor, per_unit: Any) -> tuple[Tensor, Tensor]:
         """Return rows as integers in the given unit, and their squared norms (``_in_units``)."""
-        wholes = self._truncated(differences * per_unit)
+        wholes = self._truncate(differences * per_unit)
         return wholes, (wholes * wholes).sum(dim=1)
 
     def shrink(self, differences: Tensor, radius: int) -> Tensor:
@@ -134,7 +134,7 @@ class Arithmetic:
         total, exponent = self.own_unit(differences)
         scale = self.power(self.bits - 1 - exponent)
         own = (differences * scale[:, None]).to(torch.int32).to(torch.float64)
-        factor = self._divided(float(radius), total.to(torch.float64).sqrt())
+        factor = self._divide(float(radius), total.to(torch.float64).sqrt())
         while True:
             wholes = (own * factor[:, None]).to(torch.int32).to(torch.int64)
             long = (wholes * wholes).sum(dim=1) > radius * radius
@@ -143,7 +143,7 @@ class Arithmetic:
             factor = torch.where(long, factor * (1.0 - 2.0**-40), factor)
 
     def stretch(self, squared: Tensor, length: int) -> Tensor:
-        """Return the factors that turn rows of these squared norms into directions (``_stretch``)."""
+        """Return the factors that turn rows of these squared norms into directions (``_find_factor``)."""
         norm = squared.to(self.torch.float64).sqrt().to(self.torch.int64)
         for _ in range(2):  # the root in floats is too small by at most two
             norm = norm + (norm * norm < squared)

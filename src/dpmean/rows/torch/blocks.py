@@ -31,7 +31,7 @@ from dpmean.queries.queries import (
 )
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
 from dpmean.rows import numba_kernels
-from dpmean.rows.block_query import Kernel, bin_sums, innermost, room
+from dpmean.rows.block_query import Kernel, bin_sums, safe_radius, safe_rung
 from dpmean.rows.memory import MemoryRows
 from dpmean.rows.torch.arithmetic import Arithmetic, Tensor
 
@@ -46,10 +46,10 @@ class TensorRows:
     tensor: Tensor
     domain: Domain
     block_rows: int = 0
-    does: Arithmetic = field(init=False)
+    arithmetic: Arithmetic = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "does", Arithmetic.on(self.tensor.device, self.domain))
+        object.__setattr__(self, "arithmetic", Arithmetic.on(self.tensor.device, self.domain))
 
     @property
     def n(self) -> int:
@@ -63,11 +63,11 @@ class TensorRows:
 
     def take(self, positions: Ints) -> TensorRows:
         """Return the complete rows among those at the given positions, on the same device."""
-        return self.at(self.does.there(positions)).counted()
+        return self.at(self.arithmetic.to_device(positions)).drop_incomplete()
 
-    def counted(self) -> TensorRows:
+    def drop_incomplete(self) -> TensorRows:
         """Return the complete rows, in the same order."""
-        return replace(self, tensor=self.does.those_that_count(self.tensor)) if self.domain.dropped else self
+        return replace(self, tensor=self.arithmetic.select_complete_rows(self.tensor)) if self.domain.dropped else self
 
     def at(self, positions: Tensor) -> TensorRows:
         """Return the rows at positions that are given as a tensor on the device."""
@@ -77,7 +77,7 @@ class TensorRows:
         """Return the same rows with another domain."""
         return replace(self, domain=domain)
 
-    def held(self) -> TensorRows:
+    def collect(self) -> TensorRows:
         """Return these rows, which can be read many times."""
         return self
 
@@ -95,11 +95,11 @@ class TensorRows:
         """Return the exact answer to a query over all rows."""
         match query:
             case Distances():
-                return cumulated(self._count(self._distances(query), query.points))
+                return to_histogram(self._count(self._distances(query), query.points))
             case Sides():
-                return cumulated(self._sides(query))
+                return to_histogram(self._sides(query))
             case Pairs():
-                return cumulated(self._count(self.counted()._pairs(query), query.points))
+                return to_histogram(self._count(self.drop_incomplete()._pairs(query), query.points))
             case Coordinates():
                 return self._by_coordinate(query)
             case (
@@ -118,49 +118,53 @@ class TensorRows:
     def _present(self) -> Ints:
         total = self._zeros(self.d + 1)
         for _, rows in self._places(self.n):
-            total[:-1] += self.does.readable(rows).sum(dim=0)
-            total[-1] += len(self.does.those_that_count(rows))
-        return self._home(total)
+            total[:-1] += self.arithmetic.readable(rows).sum(dim=0)
+            total[-1] += len(self.arithmetic.select_complete_rows(rows))
+        return self._to_host(total)
 
     # --- sums ------------------------------------------------------------------------------------------------
 
     def _ball(self, ball: Ball) -> Ints:
-        roomy = ball.radius * ball.unit < room(self.domain, ball.centre)
-        centre, square = self.does.there(ball.centre), ball.radius**2
+        roomy = ball.radius * ball.unit < safe_radius(self.domain, ball.centre)
+        centre, square = self.arithmetic.to_device(ball.centre), ball.radius**2
         total = self._zeros(self.d)
         for given in self._blocks():
-            wholes, squared = self.does.in_units(self.does.working(given) - centre, 1.0 / ball.unit)
-            odd = (squared > square) if roomy else self.does.torch.ones_like(squared, dtype=bool)
-            total += self.does.torch.where(odd[:, None], 0, wholes).sum(dim=0)
+            wholes, squared = self.arithmetic.in_units(
+                self.arithmetic.to_working_units(given) - centre, 1.0 / ball.unit
+            )
+            odd = (squared > square) if roomy else self.arithmetic.torch.ones_like(squared, dtype=bool)
+            total += self.arithmetic.torch.where(odd[:, None], 0, wholes).sum(dim=0)
             if bool(odd.any()):
-                total += self._clipped(self.does.enter(given[odd]) - centre, ball.unit, ball.radius).sum(dim=0)
-        return self._home(total)
+                total += self._clip(self.arithmetic.enter(given[odd]) - centre, ball.unit, ball.radius).sum(dim=0)
+        return self._to_host(total)
 
-    def _clipped(self, differences: Tensor, unit: float, radius: int) -> Tensor:
-        wholes, squared = self.does.in_units(differences, 1.0 / unit)
+    def _clip(self, differences: Tensor, unit: float, radius: int) -> Tensor:
+        wholes, squared = self.arithmetic.in_units(differences, 1.0 / unit)
         long = squared > radius**2
-        wholes[long] = self.does.shrink(differences[long], radius)
+        wholes[long] = self.arithmetic.shrink(differences[long], radius)
         return wholes
 
     def _shells(self, shells: Shells) -> ShellSums:
-        roomy = shells.radii[0] * shells.unit < room(self.domain, shells.centre)
-        torch, centre = self.does.torch, self.does.there(shells.centre)
+        roomy = shells.radii[0] * shells.unit < safe_radius(self.domain, shells.centre)
+        torch, centre = self.arithmetic.torch, self.arithmetic.to_device(shells.centre)
         sums = self._zeros(2, len(shells.radii) + 1, self.d)
         for given in self._blocks():
-            wholes, squared = self.does.in_units(self.does.working(given) - centre, 1.0 / shells.unit)
+            wholes, squared = self.arithmetic.in_units(
+                self.arithmetic.to_working_units(given) - centre, 1.0 / shells.unit
+            )
             odd = (squared > shells.radii[0] ** 2) if roomy else torch.ones_like(squared, dtype=bool)
             if bool(odd.any()):
                 self._outside(given[odd], centre, shells, sums)
             self._by_shell(wholes, torch.where(odd, -1, squared), shells, sums)
-        inner, outer = self._home(sums)
+        inner, outer = self._to_host(sums)
         return ShellSums(inner, outer)
 
     def _by_shell(self, wholes: Tensor, squared: Tensor, shells: Shells, sums: Tensor) -> None:
         """Add rows within the largest ball to the sums of their shells; a negative squared norm leaves a row out."""
-        torch, balls = self.does.torch, len(shells.radii)
+        torch, balls = self.arithmetic.torch, len(shells.radii)
         shell = sum((squared <= radius**2).to(torch.int64) for radius in shells.radii)
         shell = torch.where(squared < 0, -1, shell)
-        factor = self.does.stretch(squared.clamp(min=1), shells.length)
+        factor = self.arithmetic.stretch(squared.clamp(min=1), shells.length)
         for s in range(1, balls + 1):
             mine = torch.where((shell == s)[:, None], wholes, 0)
             sums[0, s] += mine.sum(dim=0)
@@ -169,20 +173,20 @@ class TensorRows:
 
     def _outside(self, given: Tensor, centre: Tensor, shells: Shells, sums: Tensor) -> None:
         """Bring rows within the bound, and add them; of rows outside of all balls, add the direction only."""
-        differences = self.does.enter(given) - centre
-        wholes, squared = self.does.in_units(differences, 1.0 / shells.unit)
+        differences = self.arithmetic.enter(given) - centre
+        wholes, squared = self.arithmetic.in_units(differences, 1.0 / shells.unit)
         far = squared > shells.radii[0] ** 2
-        clipped = self.does.shrink(differences[far], shells.radii[0])
+        clipped = self.arithmetic.shrink(differences[far], shells.radii[0])
         sums[1, 0] += (clipped * (shells.length // shells.radii[0])).sum(dim=0)
-        self._by_shell(wholes, self.does.torch.where(far, -1, squared), shells, sums)
+        self._by_shell(wholes, self.arithmetic.torch.where(far, -1, squared), shells, sums)
 
     def _bins(self, bins: Bins) -> BinSums:
-        torch, does, last = self.does.torch, self.does, len(bins.radii) - 1
-        centre, inmost = does.there(bins.centre), innermost(self.domain, bins.distances)
-        radii, units = does.there(np.array(bins.radii)), does.there(np.ldexp(1.0, -np.array(bins.exponents)))
+        torch, does, last = self.arithmetic.torch, self.arithmetic, len(bins.radii) - 1
+        centre, inmost = does.to_device(bins.centre), safe_rung(self.domain, bins.distances)
+        radii, units = does.to_device(np.array(bins.radii)), does.to_device(np.ldexp(1.0, -np.array(bins.exponents)))
         total = self._zeros(*Kernel(bins, self.domain).shape)
         for block in self._blocks():
-            rows, rung = self._entered(block, centre, inmost)
+            rows, rung = self._enter_rows(block, centre, inmost)
             differences = rows - centre
             place = (rung - bins.distances.low).clamp(0, bins.distances.points)
             total[: bins.distances.points + 1] += torch.bincount(place, minlength=bins.distances.points + 1)
@@ -199,62 +203,64 @@ class TensorRows:
             sums = total[bins.distances.points + 1 :].view(2, last + 1, self.d)
             sums[0].index_add_(0, number, wholes)
             sums[1].index_add_(0, number, torch.where(number > 0, factor, 0)[:, None] * wholes)
-        return bin_sums(bins, self._home(total))
+        return bin_sums(bins, self._to_host(total))
 
     # --- distances -------------------------------------------------------------------------------------------
 
     def _distances(self, view: Distances) -> Iterator[Tensor]:
-        centre, inmost = self.does.there(view.centre), innermost(self.domain, view)
+        centre, inmost = self.arithmetic.to_device(view.centre), safe_rung(self.domain, view)
         for rows in self._blocks():
-            yield self._entered(rows, centre, inmost)[1] - view.low
+            yield self._enter_rows(rows, centre, inmost)[1] - view.low
 
-    def _entered(self, given: Tensor, centre: Tensor, inmost: int) -> tuple[Tensor, Tensor]:
+    def _enter_rows(self, given: Tensor, centre: Tensor, inmost: int) -> tuple[Tensor, Tensor]:
         """Bring rows within the bound; return them and the rungs of their distances. Most need no change."""
-        rows = self.does.working(given)
-        total, exponent = self.does.own_unit(rows - centre)
-        rung = self.does.rung(total, exponent)
+        rows = self.arithmetic.to_working_units(given)
+        total, exponent = self.arithmetic.own_unit(rows - centre)
+        rung = self.arithmetic.rung(total, exponent)
         odd = (exponent == 1024) | (rung > inmost)
         if bool(odd.any()):
             rows = rows.clone()
-            rows[odd] = self.does.enter(given[odd])
-            rung[odd] = self.does.rung(*self.does.own_unit(rows[odd] - centre))
+            rows[odd] = self.arithmetic.enter(given[odd])
+            rung[odd] = self.arithmetic.rung(*self.arithmetic.own_unit(rows[odd] - centre))
         return rows, rung
 
     def _pairs(self, view: Pairs) -> Iterator[Tensor]:
         half = self.n // 2
         for start, rows in self._places(half):
             partners = self.tensor[half + start : half + start + len(rows)]
-            apart = self.does.enter(rows) - self.does.enter(partners)
-            yield self.does.rung(*self.does.own_unit(apart)) - view.low
+            apart = self.arithmetic.enter(rows) - self.arithmetic.enter(partners)
+            yield self.arithmetic.rung(*self.arithmetic.own_unit(apart)) - view.low
 
     def _sides(self, view: Sides) -> Ints:
-        torch, centre = self.does.torch, self.does.there(view.centre)
+        torch, centre = self.arithmetic.torch, self.arithmetic.to_device(view.centre)
         counts = np.zeros((2, view.points + 1), dtype=np.int64)
         for block in self._blocks():
-            rows = self.does.enter(block)
-            rung = self.does.rung(*self.does.own_unit(rows - centre))
+            rows = self.arithmetic.enter(block)
+            rung = self.arithmetic.rung(*self.arithmetic.own_unit(rows - centre))
             place, above = (rung - view.low).clamp(0, view.points), rows[:, 0] >= centre[0]
             for line, mine in enumerate((above, ~above)):
                 found = torch.bincount(torch.where(mine, place, 0), minlength=view.points + 1)
-                counts[line] += self._home(found)
+                counts[line] += self._to_host(found)
         return counts
 
     def _count(self, places: Iterator[Tensor], points: int) -> Ints:
         counts = self._zeros(points + 1)
         for place in places:
-            counts += self.does.torch.bincount(place.clamp(0, points), minlength=points + 1)
-        return self._home(counts)[np.newaxis]
+            counts += self.arithmetic.torch.bincount(place.clamp(0, points), minlength=points + 1)
+        return self._to_host(counts)[np.newaxis]
 
     # --- rotated coordinates ---------------------------------------------------------------------------------
 
     def _by_coordinate(self, view: Coordinates) -> TensorPlaces:
-        torch, size = self.does.torch, view.size
-        factors = self.does.there(numba_kernels.combining(view.signs, self.d, size, view.first // size) / view.step)
-        indices = [torch.empty((0, size), dtype=torch.int32, device=self.does.device)]
+        torch, size = self.arithmetic.torch, view.size
+        factors = self.arithmetic.to_device(
+            numba_kernels.combine_signs(view.signs, self.d, size, view.first // size) / view.step
+        )
+        indices = [torch.empty((0, size), dtype=torch.int32, device=self.arithmetic.device)]
         for block in self._blocks():
             if not len(block):
                 continue
-            wholes = (self.does.enter(block) * factors).round()
+            wholes = (self.arithmetic.enter(block) * factors).round()
             padded = torch.nn.functional.pad(wholes, (0, -self.d % size))
             values = padded.view(len(block), -1, size).sum(dim=1)
             half = 1
@@ -264,7 +270,7 @@ class TensorRows:
                 values, half = values.view(len(block), size), 2 * half
             place = ((values - view.low) * (1.0 / view.spacing)).ceil().clamp(0.0, float(view.points))
             indices.append(place.to(torch.int32))
-        return TensorPlaces(torch.cat(indices), self.does)
+        return TensorPlaces(torch.cat(indices), self.arithmetic)
 
     # --- blocks ----------------------------------------------------------------------------------------------
 
@@ -276,17 +282,17 @@ class TensorRows:
 
     def _blocks(self) -> Iterator[Tensor]:
         for _, rows in self._places(self.n):
-            yield self.does.those_that_count(rows)
+            yield self.arithmetic.select_complete_rows(rows)
 
     def _on_host(self) -> MemoryRows:
         here = self.tensor.cpu()
-        known = here.float() if here.dtype == self.does.torch.bfloat16 else here
+        known = here.float() if here.dtype == self.arithmetic.torch.bfloat16 else here
         return MemoryRows(known.numpy(), self.domain)
 
     def _zeros(self, *shape: int) -> Tensor:
-        return self.does.torch.zeros(shape, dtype=self.does.torch.int64, device=self.does.device)
+        return self.arithmetic.torch.zeros(shape, dtype=self.arithmetic.torch.int64, device=self.arithmetic.device)
 
-    def _home(self, tensor: Tensor) -> Ints:
+    def _to_host(self, tensor: Tensor) -> Ints:
         found: Ints = tensor.cpu().numpy()
         return found
 
@@ -297,14 +303,14 @@ class TensorPlaces:
     """For several values per row, the index of the first point that is not below it: one column of ``indices`` each."""
 
     indices: Tensor
-    does: Arithmetic
+    arithmetic: Arithmetic
 
     def count_at_most(self, index: Ints) -> Ints:
         """Count, in every column, the entries at or below its index."""
-        found: Ints = (self.indices <= self.does.there(index)).sum(dim=0).cpu().numpy()
+        found: Ints = (self.indices <= self.arithmetic.to_device(index)).sum(dim=0).cpu().numpy()
         return found
 
 
-def cumulated(counts: Ints) -> Histogram:
+def to_histogram(counts: Ints) -> Histogram:
     """Return the histogram with the given count on each rung of the ladder."""
     return Histogram(np.cumsum(counts, axis=1))

@@ -26,10 +26,10 @@ from dpmean.queries.queries import (
     Squares,
 )
 from dpmean.queries.totals import BinSums, Histogram, ShellSums, Tally, Total
-from dpmean.rows.block_query import Kernel, innermost, room
+from dpmean.rows.block_query import Kernel, safe_radius, safe_rung
 from dpmean.rows.torch import launch
 from dpmean.rows.torch.arithmetic import Tensor
-from dpmean.rows.torch.blocks import TensorRows, cumulated
+from dpmean.rows.torch.blocks import TensorRows, to_histogram
 
 _FEW = 4096  # up to this many rows that kernels leave out, the loops of the host are faster than the device
 
@@ -37,7 +37,7 @@ _FEW = 4096  # up to this many rows that kernels leave out, the loops of the hos
 def read_once(rows: TensorRows) -> TensorRows | RowsReadOnce:
     """Return rows that kernels read, if kernels support such rows."""
     numbers = str(rows.tensor.dtype) != "torch.bool"
-    return RowsReadOnce(rows) if numbers and launch.knows(rows.n, rows.d) else rows
+    return RowsReadOnce(rows) if numbers and launch.supports(rows.n, rows.d) else rows
 
 
 @final
@@ -73,7 +73,7 @@ class RowsReadOnce:
         """Return the same rows with another domain."""
         return RowsReadOnce(self.blocks.through(domain))
 
-    def held(self) -> RowsReadOnce:
+    def collect(self) -> RowsReadOnce:
         """Return these rows, which can be read many times."""
         return self
 
@@ -102,52 +102,52 @@ class RowsReadOnce:
                 return self.blocks.answer(query)
 
     def _ball(self, ball: Ball) -> Ints:
-        if ball.radius * ball.unit >= room(self.domain, ball.centre):
+        if ball.radius * ball.unit >= safe_radius(self.domain, ball.centre):
             return self.blocks.answer(ball)
-        (core,), odd = launch.add_rows(self.blocks.tensor, self.blocks.does, ball)()
-        added: Ints = core + self._of_some(odd, ball)
+        (core,), odd = launch.add_rows(self.blocks.tensor, self.blocks.arithmetic, ball)()
+        added: Ints = core + self._answer_for(odd, ball)
         return added
 
     def _shells(self, shells: Shells) -> ShellSums:
         """Start adding up rows and their directions, shell by shell, and return without waiting."""
-        roomy = shells.radii[0] * shells.unit < room(self.domain, shells.centre)
+        roomy = shells.radii[0] * shells.unit < safe_radius(self.domain, shells.centre)
         if not roomy or len(shells.radii) != launch.MOST_BALLS:
             return self.blocks.answer(shells)
-        begun = launch.add_rows(self.blocks.tensor, self.blocks.does, shells)
+        begun = launch.add_rows(self.blocks.tensor, self.blocks.arithmetic, shells)
 
         def wait() -> tuple[Ints, Ints]:
             (core, ring, turned), odd = begun()
-            inner, outer = self._of_some(odd, shells)
+            inner, outer = self._answer_for(odd, shells)
             inner[2] += core
             inner[1] += ring
             outer[1] += turned
             return inner, outer
 
-        return launch.Arriving(wait)
+        return launch.PendingSums(wait)
 
     def _distances(self, view: Distances) -> Histogram:
         if (known := self.lengths.get(view.low)) is not None and view.points < known.shape[1] and not view.centre.any():
             beyond = known[:, view.points :].sum(axis=1, keepdims=True)
-            return cumulated(np.append(known[:, : view.points], beyond, axis=1))
-        inmost = innermost(self.domain, view)
-        counts, odd = launch.count_rows(self.blocks.tensor, self.blocks.does, view, inmost)
-        return cumulated(counts if odd is None else counts + self._of_some(odd, view))
+            return to_histogram(np.append(known[:, : view.points], beyond, axis=1))
+        inmost = safe_rung(self.domain, view)
+        counts, odd = launch.count_rows(self.blocks.tensor, self.blocks.arithmetic, view, inmost)
+        return to_histogram(counts if odd is None else counts + self._answer_for(odd, view))
 
     def _pairs(self, view: Pairs) -> Histogram:
         """Count pairs in a kernel if certainly no row is shortened; otherwise in blocks."""
         half, origin = self.n // 2, Distances(np.zeros(self.d), view.low, view.points)
         if half:
-            both, inmost = self.blocks.tensor[: 2 * half], innermost(self.domain, origin)
-            counts, odd = launch.count_rows(both, self.blocks.does, view, inmost)
+            both, inmost = self.blocks.tensor[: 2 * half], safe_rung(self.domain, origin)
+            counts, odd = launch.count_rows(both, self.blocks.arithmetic, view, inmost)
             if odd is None and 2 * half == self.n:
                 self.lengths[view.low - launch.HALF_AN_OCTAVE] = counts[1:]
             if odd is None:
-                return cumulated(counts[:1])
+                return to_histogram(counts[:1])
         return self.blocks.answer(view)
 
-    def _of_some(self, positions: Tensor, question: Distances | Ball | Shells) -> Ints:
+    def _answer_for(self, positions: Tensor, question: Distances | Ball | Shells) -> Ints:
         """Answer for the rows that a kernel left out: for few of them on the host, for many on the device."""
-        kernel, torch = Kernel(question, self.domain), self.blocks.does.torch
+        kernel, torch = Kernel(question, self.domain), self.blocks.arithmetic.torch
         total = kernel.zeros()
         if positions is None:
             return total

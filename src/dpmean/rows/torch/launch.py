@@ -31,7 +31,7 @@ _FEW_ROWS = 1 << 16  # up to this many share one line of totals; more use severa
 _COPIES, _FEW_COPIES = 64, 8
 
 
-def knows(n: int, d: int) -> bool:
+def supports(n: int, d: int) -> bool:
     """Whether kernels support this number of rows and columns."""
     return d <= _WIDEST and n < _MOST_ROWS
 
@@ -52,12 +52,12 @@ def _cores(device: Any) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
 
 
-def _packed(does: Arithmetic, centre: Any, floats: tuple[float, ...], wholes: tuple[int, ...]) -> Tensor:
+def _pack(does: Arithmetic, centre: Any, floats: tuple[float, ...], wholes: tuple[int, ...]) -> Tensor:
     """Copy public numbers to the device at once: a centre, floats and integers."""
-    d, beside = len(centre), len(centre) + len(floats)
-    line = np.empty(beside + len(wholes))
-    line[:d], line[d:beside] = centre, floats
-    line[beside:].view(np.int64)[:] = wholes
+    d, split = len(centre), len(centre) + len(floats)
+    line = np.empty(split + len(wholes))
+    line[:d], line[d:split] = centre, floats
+    line[split:].view(np.int64)[:] = wholes
     return does.torch.from_numpy(line).to(does.device, non_blocking=True)
 
 
@@ -72,7 +72,7 @@ def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: 
     shape = _shape(d, rows.element_size(), _ROWS_TO_COUNT, _WARPS_TO_COUNT)
     copies, size = _COPIES if n > _FEW_ROWS else 1, view.points + 2
     centre = np.zeros(d) if isinstance(view, Pairs) else view.centre
-    numbers = _packed(does, centre, (), (view.low, max(inmost, _BELOW_ALL), view.points))
+    numbers = _pack(does, centre, (), (view.low, max(inmost, _BELOW_ALL), view.points))
     counts = torch.zeros((copies, 2 if paired else 1, size), dtype=torch.int32, device=device)
     places = torch.empty(n, dtype=torch.int32, device=device)
     programs = min(-(-n // shape["BLOCK_N"]), _cores(device) * _PROGRAMS_TO_COUNT)
@@ -97,7 +97,7 @@ def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callabl
     programs = min(tiles, _cores(device) * _PROGRAMS_TO_ADD)
     room = -(-tiles // programs) * shape["BLOCK_N"]  # positions that one program may list
     limits = (small**2, large**2, length, span, room)
-    numbers = _packed(does, question.centre, (1.0 / question.unit, 2.0**does.bits - 1.0), limits)
+    numbers = _pack(does, question.centre, (1.0 / question.unit, 2.0**does.bits - 1.0), limits)
     lines = _COPIES if n > _FEW_ROWS else _FEW_COPIES
     out = torch.zeros(2 + lines * parts * d + programs, dtype=torch.int64, device=device)
     start = programs * room if length else 0
@@ -128,7 +128,7 @@ def _limits(question: Ball | Shells) -> tuple[int, int, int]:
 
 
 @final
-class Arriving(ShellSums):
+class PendingSums(ShellSums):
     """Sums that a device is still computing: the first access waits for them."""
 
     __slots__ = ("_sums",)

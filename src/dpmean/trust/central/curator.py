@@ -117,7 +117,7 @@ class Curator:
 
     def hold(self) -> None:
         """Load all rows into memory or onto their device: for few rows, which answer many queries."""
-        self._rows[self.rows] = self._rows[self.rows].held()
+        self._rows[self.rows] = self._rows[self.rows].collect()
 
     def take(self, positions: Ints, of: Sample | None = None) -> Sample:
         """Take the rows at the given public positions, in this order, each at most once, as costs are for one row."""
@@ -154,7 +154,7 @@ class Curator:
 
     def add_up_bins(self, binned: Binned, edges: list[int]) -> Sums:
         """Combine bins to sums by shell; the radii are those of the bins in ``edges``."""
-        sums = Sums(layers.shells_of(binned.bins, edges))
+        sums = Sums(layers.make_shells(binned.bins, edges))
         self._sums[sums] = layers.shell_sums(self._bins[binned], binned.bins, edges)
         return sums
 
