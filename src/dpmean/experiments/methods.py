@@ -102,7 +102,13 @@ def non_private(problem: Problem, seed: int) -> Answer:  # noqa: ARG001  one sig
 def mean(problem: Problem, seed: int, **options: Any) -> Answer:
     """Return the release of ``dpmean.mean``; if it refuses because of few rows, allow them, and add a note."""
     with_sigmas = problem.figure.statistical and options.get("trust", "central") == "central"
-    more = {**problem.arguments, **(problem.sigmas if with_sigmas else {}), **options, "seed": seed, "neighbours": NEIGHBOURS}
+    more = {
+        **problem.arguments,
+        **(problem.sigmas if with_sigmas else {}),
+        **options,
+        "seed": seed,
+        "neighbours": NEIGHBOURS,
+    }
     if options.get("trust") == "local" and "epsilon" in more:
         del more["delta"]  # pure differential privacy is the better choice there
     note = ""
