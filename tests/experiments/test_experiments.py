@@ -124,7 +124,7 @@ def test_mahalanobis_is_the_l2_error_of_whitened_rows():
     sample = draw("stretched", np.random.default_rng(1), 200000, 3, kappa=50.0, mu=0.0)
     assert np.allclose(np.cov(sample.rows @ sample.whitening, rowvar=False), np.eye(3), atol=0.02)
     problem = Problem(figures.read("4"), sample, Cell(50, 3, {"n": 1, "d": 3, "rho": 1, "bound": 1}))
-    found = problem.measured(Answer(np.array([1.0, -2.0, 0.5])))
+    found = problem.measure(Answer(np.array([1.0, -2.0, 0.5])))
     covariance = np.linalg.inv(sample.whitening @ sample.whitening.T)
     assert found["mahalanobis"] ** 2 == pytest.approx(np.array([1, -2, 0.5]) @ np.linalg.inv(covariance) @ [1, -2, 0.5])
     assert found["l2"] == pytest.approx(np.sqrt(1 + 4 + 0.25))

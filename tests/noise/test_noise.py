@@ -178,7 +178,7 @@ def test_missing_entropy_is_an_error(monkeypatch, failure):
 @pytest.mark.parametrize("stuck", [bytes, lambda count: b"\xff" * count, lambda _: b""])
 def test_stuck_entropy_is_an_error(monkeypatch, stuck):
     monkeypatch.setattr(os, "urandom", stuck)
-    with pytest.raises(EntropyError, match="all alike"):
+    with pytest.raises(EntropyError, match="all equal"):
         entropy(64)
 
 
@@ -186,7 +186,7 @@ def test_stuck_entropy_is_an_error(monkeypatch, stuck):
 def test_bytes_that_are_all_alike_are_stuck(monkeypatch, count):
     """Sixteen are drawn at least, since fewer may be alike by chance, and these only with a probability of 2^-120."""
     monkeypatch.setattr("os.urandom", lambda count: b"\x07" * count)
-    with pytest.raises(EntropyError, match="all alike"):
+    with pytest.raises(EntropyError, match="all equal"):
         entropy(count)
     monkeypatch.setattr("os.urandom", lambda count: b"\x07" * (count - 1) + b"\x08")
     assert entropy(count) == (b"\x07" * (max(count, 16) - 1) + b"\x08")[:count]

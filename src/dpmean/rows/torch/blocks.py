@@ -181,9 +181,12 @@ class TensorRows:
         self._by_shell(wholes, self.arithmetic.torch.where(far, -1, squared), shells, sums)
 
     def _bins(self, bins: Bins) -> BinSums:
-        torch, does, last = self.arithmetic.torch, self.arithmetic, len(bins.radii) - 1
-        centre, inmost = does.to_device(bins.centre), safe_rung(self.domain, bins.distances)
-        radii, units = does.to_device(np.array(bins.radii)), does.to_device(np.ldexp(1.0, -np.array(bins.exponents)))
+        torch, arithmetic, last = self.arithmetic.torch, self.arithmetic, len(bins.radii) - 1
+        centre, inmost = arithmetic.to_device(bins.centre), safe_rung(self.domain, bins.distances)
+        radii, units = (
+            arithmetic.to_device(np.array(bins.radii)),
+            arithmetic.to_device(np.ldexp(1.0, -np.array(bins.exponents))),
+        )
         total = self._zeros(*Kernel(bins, self.domain).shape)
         for block in self._blocks():
             rows, rung = self._enter_rows(block, centre, inmost)
@@ -192,14 +195,14 @@ class TensorRows:
             total[: bins.distances.points + 1] += torch.bincount(place, minlength=bins.distances.points + 1)
             number = (-torch.div(bins.first - rung, bins.stride, rounding_mode="floor")).clamp(0, last)
             while True:
-                wholes, squared = does.in_units(differences, units[number][:, None])
+                wholes, squared = arithmetic.in_units(differences, units[number][:, None])
                 long = (squared > radii[number] ** 2) & (number < last)
                 if not bool(long.any()):
                     break
                 number = number + long
             long = squared > radii[number] ** 2
-            wholes[long] = does.shrink(differences[long], bins.radii[-1])
-            factor = does.stretch((wholes * wholes).sum(dim=1), bins.length)
+            wholes[long] = arithmetic.shrink(differences[long], bins.radii[-1])
+            factor = arithmetic.stretch((wholes * wholes).sum(dim=1), bins.length)
             sums = total[bins.distances.points + 1 :].view(2, last + 1, self.d)
             sums[0].index_add_(0, number, wholes)
             sums[1].index_add_(0, number, torch.where(number > 0, factor, 0)[:, None] * wholes)

@@ -52,44 +52,54 @@ def _cores(device: Any) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
 
 
-def _pack(does: Arithmetic, centre: Any, floats: tuple[float, ...], wholes: tuple[int, ...]) -> Tensor:
+def _pack(arithmetic: Arithmetic, centre: Any, floats: tuple[float, ...], wholes: tuple[int, ...]) -> Tensor:
     """Copy public numbers to the device at once: a centre, floats and integers."""
     d, split = len(centre), len(centre) + len(floats)
     line = np.empty(split + len(wholes))
     line[:d], line[d:split] = centre, floats
     line[split:].view(np.int64)[:] = wholes
-    return does.torch.from_numpy(line).to(does.device, non_blocking=True)
+    return arithmetic.torch.from_numpy(line).to(arithmetic.device, non_blocking=True)
 
 
-def count_rows(rows: Tensor, does: Arithmetic, view: Distances | Pairs, inmost: int) -> tuple[Ints, Any]:
+def count_rows(rows: Tensor, arithmetic: Arithmetic, view: Distances | Pairs, inmost: int) -> tuple[Ints, Any]:
     """Count rows, or pairs, on each rung of the ladder of a view; also return the positions of rows left out.
 
     Rows up to rung ``inmost`` are certainly not shortened; others are left out. The positions are None if there are
     none. For pairs, a second line counts the norms of their rows, on a ladder that begins half an octave lower.
     """
-    torch, device, paired = does.torch, rows.device, isinstance(view, Pairs)
+    torch, device, paired = arithmetic.torch, rows.device, isinstance(view, Pairs)
     n, d = (len(rows) // 2 if paired else len(rows)), int(rows.shape[1])
     shape = _shape(d, rows.element_size(), _ROWS_TO_COUNT, _WARPS_TO_COUNT)
     copies, size = _COPIES if n > _FEW_ROWS else 1, view.points + 2
     centre = np.zeros(d) if isinstance(view, Pairs) else view.centre
-    numbers = _pack(does, centre, (), (view.low, max(inmost, _BELOW_ALL), view.points))
+    numbers = _pack(arithmetic, centre, (), (view.low, max(inmost, _BELOW_ALL), view.points))
     counts = torch.zeros((copies, 2 if paired else 1, size), dtype=torch.int32, device=device)
     places = torch.empty(n, dtype=torch.int32, device=device)
     programs = min(-(-n // shape["BLOCK_N"]), _cores(device) * _PROGRAMS_TO_COUNT)
-    given = (rows, numbers, does.lines, does.first_rung, does.rungs, places, counts, n, *rows.stride())
-    kind = {"MAPPED": len(does.lines) > 1, "PAIRED": paired, "COPIES": copies, "BITS": does.bits}
+    given = (
+        rows,
+        numbers,
+        arithmetic.lines,
+        arithmetic.first_rung,
+        arithmetic.rungs,
+        places,
+        counts,
+        n,
+        *rows.stride(),
+    )
+    kind = {"MAPPED": len(arithmetic.lines) > 1, "PAIRED": paired, "COPIES": copies, "BITS": arithmetic.bits}
     triton_kernels.count_rows[(programs,)](*given, **kind, **shape)
     found: Ints = (counts.sum(dim=0) if copies > 1 else counts[0]).cpu().numpy()
     return found[:, :-1], (places == view.points + 1).nonzero()[:, 0] if found[0, -1] else None
 
 
-def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callable[[], tuple[Ints, Any]]:
+def add_rows(rows: Tensor, arithmetic: Arithmetic, question: Ball | Shells) -> Callable[[], tuple[Ints, Any]]:
     """Start adding up rows, and return a function that waits for the sums.
 
     It returns the sum of the rows within the smaller ball, and the positions of those outside of all balls, or None;
     with shells, also the sums of the rows between the balls, and of their directions.
     """
-    torch, device, (n, d) = does.torch, rows.device, rows.shape
+    torch, device, (n, d) = arithmetic.torch, rows.device, rows.shape
     large, small, length = _limits(question)
     parts, span = 3 if length else 1, min(1 << max(0, 30 - small.bit_length()), _LONGEST_SPAN)
     shape = _shape(d, rows.element_size(), _ROWS_TO_ADD, _WARPS_TO_ADD)
@@ -97,13 +107,13 @@ def add_rows(rows: Tensor, does: Arithmetic, question: Ball | Shells) -> Callabl
     programs = min(tiles, _cores(device) * _PROGRAMS_TO_ADD)
     room = -(-tiles // programs) * shape["BLOCK_N"]  # positions that one program may list
     limits = (small**2, large**2, length, span, room)
-    numbers = _pack(does, question.centre, (1.0 / question.unit, 2.0**does.bits - 1.0), limits)
+    numbers = _pack(arithmetic, question.centre, (1.0 / question.unit, 2.0**arithmetic.bits - 1.0), limits)
     lines = _COPIES if n > _FEW_ROWS else _FEW_COPIES
     out = torch.zeros(2 + lines * parts * d + programs, dtype=torch.int64, device=device)
     start = programs * room if length else 0
     listed = torch.empty(start + n, dtype=torch.int32, device=device)
-    given, strides = (rows, numbers, does.lines, out, listed), rows.stride()
-    kind = {"MAPPED": len(does.lines) > 1, "PARTS": parts, "LINES": lines}
+    given, strides = (rows, numbers, arithmetic.lines, out, listed), rows.stride()
+    kind = {"MAPPED": len(arithmetic.lines) > 1, "PARTS": parts, "LINES": lines}
     triton_kernels.add_core[(programs,)](*given, n, *strides, **kind, **shape)
     if length:
         triton_kernels.add_ring[(programs,)](*given, *strides, **kind, **shape)
