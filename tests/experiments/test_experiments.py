@@ -96,7 +96,7 @@ def small(name, **parameters):
 def test_every_method_of_every_figure_gives_an_answer(name):
     figure = small(name, **({"n": 400, "d": 8} if name != "rank" else {"n": 2000, "d": 1}))
     (job,) = run.jobs(figure, set(), 1, seed=3)
-    rows = run.measured(job)
+    rows = run.run_job(job)
     assert {row.method for row in rows} == set(figure.methods)
     assert {row.measure for row in rows} == set(figure.measures)
     assert all(np.isfinite(row.value) and row.value >= 0 for row in rows)
@@ -109,7 +109,7 @@ def test_rows_are_shared_by_methods_budgets_and_translations():
     for mu in (0, 10):
         cell = Cell(mu, 0.5, {"n": 50, "d": 4, "mu": mu, "rho": 0.5, "bound": 50})
         job = run.Job(figure, (cell,), ((7, ((0, "non-private"),)),), seed=3)
-        (row,) = run.measured(job)
+        (row,) = run.run_job(job)
         seen.append(row.value)
     assert seen[0] == pytest.approx(seen[1], rel=1e-9)
 
@@ -162,7 +162,7 @@ def test_clipping_at_a_rank_clips_there():
 def test_places_with_too_few_rows_are_measured_and_marked():
     figure = small("9", n=50, d=64, rho=0.01)
     (job,) = run.jobs(figure, set(), 1, seed=3)
-    notes = {row.method: row.note for row in run.measured(job)}
+    notes = {row.method: row.note for row in run.run_job(job)}
     assert notes["Refined"] == "too few rows"
     assert notes["50 %"] == ""
 

@@ -189,11 +189,11 @@ def test_columns_are_needed():
 
 def test_what_is_found_has_four_digits_and_is_never_below():
     for value in (0.123449, 1.00001, 9.99999, 3e-12, 123456.0):
-        up = goals._rounded_up(value)
+        up = goals._round_up(value)
         assert value <= up <= value * 1.001
         assert len(f"{up:.10e}".split("e")[0].rstrip("0").replace(".", "")) <= 4
-    assert goals._rounded_up(7.2, integer=True) == 8
-    assert goals._rounded_up(123456.0, integer=True) == 123500
+    assert goals._round_up(7.2, integer=True) == 8
+    assert goals._round_up(123456.0, integer=True) == 123500
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0])
