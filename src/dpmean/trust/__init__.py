@@ -1,1 +1,1 @@
-"""Who may see what: a trust model turns exact whole numbers into private ones, each with its receipt."""
+"""Who may see what: a trust model turns exact integers into private ones, each with its receipt."""

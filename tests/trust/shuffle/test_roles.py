@@ -735,6 +735,9 @@ def test_a_whole_collection_by_messages_with_silent_clients_and_a_resumed_analyz
             refused()
     with pytest.raises(ArgumentError, match="this is not a saved analyzer"):
         ShuffleAnalyzer.resume(b"?", KEYS)
+    old = msgspec.msgpack.encode({**msgspec.msgpack.decode(analyzer.save()), "version": 1})
+    with pytest.raises(ArgumentError, match="this is not a saved analyzer: it is of version 1"):
+        ShuffleAnalyzer.resume(old, KEYS)
 
 
 def test_a_round_has_one_document(play):

@@ -1,4 +1,4 @@
-"""Where one row lies, in whole numbers: on the grid, rotated, away from a centre. No array library."""
+"""Where one row lies, in integers: on the grid, rotated, away from a centre. No array library."""
 
 from __future__ import annotations
 

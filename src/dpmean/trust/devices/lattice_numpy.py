@@ -48,7 +48,7 @@ def lengths(rows: Ints) -> Ints:
 
 
 def root_up(squares: Ints) -> Ints:
-    """Return square roots, rounded up to whole numbers."""
+    """Return square roots, rounded up to integers."""
     roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     roots -= roots * roots >= squares  # floats may be off by one; now the root is below
     roots -= roots * roots >= squares

@@ -14,7 +14,7 @@ class Coins(Protocol):
     """What a device draws; ``step`` says what for, so that a test can hand in what it likes."""
 
     def word(self, step: str) -> int:
-        """Draw a uniform whole number below 2^64."""
+        """Draw a uniform integer below 2^64."""
         ...
 
     def gaussians(self, step: str, variance: Fraction, count: int) -> list[int]:
@@ -26,7 +26,7 @@ class Coins(Protocol):
         ...
 
     def below(self, step: str, limit: int, count: int) -> list[int]:
-        """Draw uniform whole numbers below a limit."""
+        """Draw uniform integers below a limit."""
         ...
 
 
@@ -35,7 +35,7 @@ class SystemCoins:
     """Exact variates from the operating system's entropy."""
 
     def word(self, step: str) -> int:  # noqa: ARG002  fresh bits need no address
-        """Draw a uniform whole number below 2^64."""
+        """Draw a uniform integer below 2^64."""
         return _system_bits(64)
 
     def gaussians(self, step: str, variance: Fraction, count: int) -> list[int]:  # noqa: ARG002  fresh bits need no address
@@ -47,7 +47,7 @@ class SystemCoins:
         return [poisson(mean, _system_bits) for _ in range(count)]
 
     def below(self, step: str, limit: int, count: int) -> list[int]:  # noqa: ARG002  fresh bits need no address
-        """Draw uniform whole numbers below a limit."""
+        """Draw uniform integers below a limit."""
         return [exact.below(limit, _system_bits) for _ in range(count)]
 
 

@@ -39,7 +39,7 @@ class Outcome(StrEnum):
 
 
 class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One question. Lengths are whole multiples of ``2^step``, whole numbers above 2^53 are strings.
+    """One question. Lengths are integer multiples of ``2^step``, integers above 2^53 are strings.
 
     Attributes:
         version: of this schema.
@@ -113,7 +113,7 @@ def write_budget(budget: Zcdp | PureDp) -> str:
 
 
 def hashed(name: str, user: int, purpose: int) -> int:
-    """Return a public whole number below 2^64 for a user: SplitMix64 of the name, the user and the purpose."""
+    """Return a public integer below 2^64 for a user: SplitMix64 of the name, the user and the purpose."""
     x = (int(name, 16) + (4 * user + purpose + 1) * _GOLDEN) & _MASK
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK

@@ -136,7 +136,7 @@ def bits(task: Task, users: Ints, rows: Ints) -> Ints:
 
 
 def clipped(rows: Ints, squares: Ints, radius: int) -> Ints:
-    """Shorten rows, in whole numbers and towards zero, so that none is longer than the radius."""
+    """Shorten rows, in integers and towards zero, so that none is longer than the radius."""
     long = squares > radius**2
     lengths = np.where(long, lattice_numpy.root_up(squares), 1)[:, np.newaxis]
     short = np.sign(rows) * (np.abs(rows) * radius // lengths)

@@ -68,7 +68,7 @@ def whole_vector(stage: Sums, asked: Round, row: Sequence[int]) -> list[int]:
 
 
 def twice_inner(radius: int, d: int) -> int:
-    """Return a whole number that is at most ``2 radius - sqrt(d)``."""
+    """Return an integer that is at most ``2 radius - sqrt(d)``."""
     return 2 * radius - lattice.length([1] * d)
 
 

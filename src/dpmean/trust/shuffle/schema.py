@@ -67,10 +67,10 @@ class Counters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="cou
 
 
 class Sums(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="sum"):
-    """A round of split sums: each client's clipped vector, in whole numbers, with its part of the noise.
+    """A round of split sums: each client's clipped vector, in integers, with its part of the noise.
 
     Attributes:
-        radius: the largest norm of a vector, in whole numbers.
+        radius: the largest norm of a vector, in integers.
         variance: of the noise on each number of the sum, that honest clients make up together.
         bits: room for one number of the sum.
         packed: how many numbers are packed into one.
@@ -214,7 +214,7 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         widths: the unit of length of each line (counters).
         gaps: cell i ends ``gaps[i]`` such units above the start; the last one has no end (counters).
         centre: where distances and vectors start from; empty for zeros.
-        radius: the largest length of a vector, before it is put into whole numbers (sums).
+        radius: the largest length of a vector, before it is put into integers (sums).
 
     """
 

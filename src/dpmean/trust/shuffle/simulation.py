@@ -123,7 +123,7 @@ class Crowd:
         )
 
     def _below(self, limit: int, count: int, step: str) -> Ints:
-        """Draw uniform whole numbers below a limit; words that would not be fair are drawn again."""
+        """Draw uniform integers below a limit; words that would not be fair are drawn again."""
         fair = np.uint64((1 << 64) // limit * limit - 1)
         words = self._noise.at(step).words(count)
         for again in range(1, 100):

@@ -63,7 +63,7 @@ def stages_worth(variant: Variant, users: int, honest: int, d: int, budget: Appr
 
 
 def _room(users: int, honest: int, d: int, rho: float, fine: int) -> Sums:
-    """Return a sum with its noise, and room for it; rounding to whole numbers adds little to the noise."""
+    """Return a sum with its noise, and room for it; rounding to integers adds little to the noise."""
     finest = max(fine * math.sqrt(d), 8.0 * fine, fine / 64 * 2 * math.sqrt(2 * rho * users))
     radius = 1 << math.ceil(math.log2(finest))
     variance = math.ceil((2 * radius) ** 2 / (2 * rho))
