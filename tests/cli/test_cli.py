@@ -826,7 +826,7 @@ def test_a_page_has_readable_names_of_groups_and_a_date(run, home):
         ("--group-label A", "'A' must be a group and text, as in m=Men"),
     ):
         assert words in run(f"{shared} --by clinic --groups A,B {line}", 2).stderr
-    assert "this is no release of groups" in run(f"{shared} --group-label A=x", 2).stderr
+    assert "this is a release of one mean" in run(f"{shared} --group-label A=x", 2).stderr
     assert "--date is for the page" in run("mean data.npy --norm-bound 60 --rho 0.4 --date 2025", 2).stderr
 
 
