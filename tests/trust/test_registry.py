@@ -35,7 +35,7 @@ def test_every_name_has_an_entry_and_every_entry_its_words():
         assert all((model.seen, model.statement, model.notions, model.neighbours, model.options))
 
 
-@pytest.mark.parametrize("model", TRUST_MODELS.values(), ids=str)
+@pytest.mark.parametrize("model", TRUST_MODELS.values(), ids=lambda model: model.name)
 def test_the_module_of_a_trust_model_runs_and_forecasts(model):
     module = importlib.import_module(model.module)
     assert list(inspect.signature(module.run).parameters) == ["X", "request"]
