@@ -198,6 +198,28 @@ def test_a_file_that_is_something_else_is_left_alone(tmp_path):
         DeviceLedger(tmp_path / "nowhere" / "ledger")
 
 
+def test_a_ledger_that_became_empty_is_refused(tmp_path):
+    """It would look like that of a device that has spent nothing."""
+    path = tmp_path / "ledger"
+    DeviceLedger(path).close()
+    for size in (0, 1):
+        path.write_bytes(path.read_bytes()[:size])
+        with pytest.raises(LedgerError, match=r"is empty: what this device has spent is lost|cannot be used"):
+            DeviceLedger(path)
+        path.unlink()
+        DeviceLedger(path).close()
+    assert [file.name for file in tmp_path.iterdir()] == ["ledger"]
+
+
+def test_a_commit_is_not_undone_by_a_loss_of_power(tmp_path):
+    """The folder must be on disk too after the journal is deleted, or the journal comes back and undoes the commit."""
+    with DeviceLedger(tmp_path / "ledger") as ledger:
+        ledger.account("me", "rows", BUDGET)
+        file = ledger._file
+        with file.transaction():
+            assert (file.read("PRAGMA synchronous"), file.read("PRAGMA journal_mode")) == ([(3,)], [("delete",)])
+
+
 def test_a_budget_stays_what_it_is(tmp_path):
     with DeviceLedger(tmp_path / "ledger") as ledger:
         ledger.account("me", "steps", Zcdp(1))

@@ -3,12 +3,14 @@
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmean import ArgumentError, DataError
 from dpmean.trust.devices.signatures import (
+    check_identity,
     fault_of,
     identity_of,
     is_signed,
@@ -18,7 +20,9 @@ from dpmean.trust.devices.signatures import (
     read_signed,
     sign,
 )
+from dpmean.trust.shuffle.checks import check_invitation
 from dpmean.trust.shuffle.messages import Roll
+from tests.support.shuffle_parts import invitation, terms_of
 
 PRIVATE = bytes(range(32))
 PUBLIC = identity_of(PRIVATE)
@@ -101,6 +105,19 @@ def test_keys_that_are_none_are_refused():
     assert is_signed(PUBLIC, "task", CONTENT, signature)
     for public in ("", "zz", "00" * 31, "ff" * 32):
         assert not is_signed(public, "task", CONTENT, signature)
+
+
+def test_a_key_for_which_anybody_can_sign_is_refused():
+    """With a point of low order as its key, a signature of zeros is right for every content."""
+    forged = bytes([1]) + bytes(63)
+    assert is_signed("01" + "00" * 31, "roll", b"any number of users", forged)
+    order_8 = "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"
+    orders = ("01" + "00" * 31, "00" * 32, "ec" + "ff" * 30 + "7f", "ee" + "ff" * 31, order_8, order_8[:-2] + "85")
+    for public in orders:
+        with pytest.raises(ArgumentError, match="low order: anybody could sign"):
+            check_identity(public, "analyzer")
+        with pytest.raises(ArgumentError, match="public key of its shuffler must be"):
+            check_invitation(msgspec.structs.replace(terms_of(invitation()), shuffler=public))
 
 
 def test_messages_of_other_versions_are_told_from_malformed_ones():

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, final
 
 from dpmean.errors import LedgerError
@@ -37,30 +38,55 @@ class LedgerFile:
         self.path = path.resolve()
         self._alone = threading.RLock()
         self._process = os.getpid()
-        try:
-            self._file = sqlite3.connect(str(self.path), timeout=60, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error as error:
-            raise self._unusable(error) from None
+        if not self.path.exists():
+            self._make()
+        self._file = self._connect(self.path)
         try:
             with self.transaction():
-                self._prepare()
+                self._check_format()
         except BaseException:
             self._file.close()
             raise
 
-    def _prepare(self) -> None:
-        """Make the tables of a new file; refuse a file that is something else."""
+    def _connect(self, path: Path) -> sqlite3.Connection:
+        try:
+            return sqlite3.connect(str(path), timeout=60, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
+
+    def _make(self) -> None:
+        """Put a new file in place, whole or not at all; another process may be first."""
+        fresh = self.path.with_name(f"{self.path.name}.{token_hex(8)}")
+        self._file = self._connect(fresh)
+        try:
+            with self.transaction():
+                for table in _TABLES.split(";")[:-1]:
+                    self.write(table)
+                self.write(f"PRAGMA application_id = {_APPLICATION}")
+                self.write(f"PRAGMA user_version = {_FORMAT}")
+            self._file.close()
+            os.link(fresh, self.path)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            raise LedgerError(f"the ledger {self.path} cannot be made: {error}") from None
+        finally:
+            self._file.close()
+            fresh.unlink(missing_ok=True)
+
+    def _check_format(self) -> None:
+        """Refuse a file that is something else, and one that has lost what was in it."""
         (application,), (version,) = self.read("PRAGMA application_id")[0], self.read("PRAGMA user_version")[0]
         if (application, version) == (_APPLICATION, _FORMAT):
             return
-        if self.read("SELECT name FROM sqlite_master"):
+        if not self.read("SELECT name FROM sqlite_master"):
             raise LedgerError(
-                f"{self.path} is no ledger of a device that this version reads (format {version}): nothing was changed"
+                f"the ledger {self.path} is empty: what this device has spent is lost. Restore nothing older, and "
+                "remove the file only if the device has never used it"
             )
-        for table in _TABLES.split(";")[:-1]:
-            self.write(table)
-        self.write(f"PRAGMA application_id = {_APPLICATION}")
-        self.write(f"PRAGMA user_version = {_FORMAT}")
+        raise LedgerError(
+            f"{self.path} is no ledger of a device that this version reads (format {version}): nothing was changed"
+        )
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -71,7 +97,7 @@ class LedgerFile:
             if self._in_transaction():
                 yield
                 return
-            self.write("PRAGMA synchronous = FULL")  # a commit is on disk
+            self.write("PRAGMA synchronous = EXTRA")  # a commit is on disk; FULL may come undone if power is lost
             self.write("BEGIN IMMEDIATE")
             try:
                 yield

@@ -31,6 +31,10 @@ class _Versioned(Protocol):
 
 Message = TypeVar("Message", bound=_Versioned)
 _HEX = frozenset("0123456789abcdef")
+_PRIME = (1 << 255) - 19
+_ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022
+_LOW_ORDER = {0, 1, _PRIME - 1, _ORDER_8, _PRIME - _ORDER_8}
+"""The points of Ed25519 whose order divides 8, without their sign: anybody can sign for them."""
 _SIGNATURE = 64
 
 
@@ -52,7 +56,17 @@ def check_identity(public: object, whose: str) -> str:
     """Refuse what cannot be a public key to verify with."""
     if not isinstance(public, str) or len(public) != 64 or set(public) - _HEX:
         raise ArgumentError(f"the public key of the {whose} must be 64 hexadecimal digits, as new_identity returns it")
+    if not is_identity(public):
+        raise ArgumentError(f"the public key of the {whose} is of low order: anybody could sign for it")
     return public
+
+
+def is_identity(public: str) -> bool:
+    """Return whether a text is a public key to verify with, for which not everybody can sign."""
+    if len(public) != 64 or set(public) - _HEX:
+        return False
+    point = int.from_bytes(bytes.fromhex(public), "little") % (1 << 255)
+    return point % _PRIME not in _LOW_ORDER
 
 
 def bytes_of(text: str) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from dpmean.errors import ArgumentError
-from dpmean.trust.devices.signatures import VERSION, bytes_of, is_signed, read_content, read_signed
+from dpmean.trust.devices.signatures import VERSION, bytes_of, is_identity, is_signed, read_content, read_signed
 from dpmean.trust.local.randomizers import MOST_COLUMNS
 from dpmean.trust.shuffle.amounts import read_budget, read_share
 from dpmean.trust.shuffle.messages import Roll
@@ -39,9 +39,10 @@ def check_invitation(invitation: Invitation) -> None:
     """Refuse an invitation whose parts do not fit together, or that names a key that is none."""
     _check_terms(invitation, "an invitation")
     for whose, public in (("analyzer", invitation.analyzer), ("shuffler", invitation.shuffler)):
-        if len(public) != 64 or not _is_hexadecimal(public):
+        if not is_identity(public):
             raise ArgumentError(
-                f"this is not an invitation: the public key of its {whose} must be 64 hexadecimal digits"
+                f"this is not an invitation: the public key of its {whose} must be 64 hexadecimal digits, and not of "
+                "low order"
             )
     if not _is_key(invitation.key):
         raise ArgumentError(
