@@ -41,7 +41,7 @@ def test_rows_have_length_one_and_zeros_stay(dtype):
     assert np.array_equal(rows, before)
     assert found == pytest.approx(normalize(rows.astype(np.float64)), abs=1e-6)
     assert not found[3].any()
-    assert found.dtype == (np.float32 if dtype in (np.float32, np.float16) else np.float64)
+    assert found.dtype == np.float64
 
 
 def test_no_length_overflows_or_vanishes():
@@ -60,6 +60,19 @@ def test_a_row_is_scaled_by_itself(d, dtype):
     assert np.array_equal(unit_rows(np.asfortranarray(rows)), alone)
     assert np.array_equal(unit_rows(rows[::-3])[::-1], alone[299 % 3 :: 3])
     assert np.array_equal(unit_rows(np.repeat(rows, 2, axis=1)[:, ::2]), alone)
+
+
+@seeded
+@pytest.mark.parametrize("kind", [np.float64, np.longdouble, list])
+def test_the_type_of_one_row_changes_no_other(kind):
+    """NumPy gives a list of rows one type; a row of a wider type changes it for all."""
+    rows, labels = directed(d=16)
+    rows = list(rows.astype(np.float32))
+    other = [*rows[:-1], rows[-1].tolist() if kind is list else rows[-1].astype(kind)]
+    assert np.array(rows).dtype != np.array(other).dtype
+    assert np.array_equal(unit_rows(np.array(rows)), unit_rows(np.array(other)))
+    found = [nearest(random_state=1).fit(one, labels).releases_.to_json() for one in (rows, other)]
+    assert found[0] == found[1]
 
 
 # --- the classifier --------------------------------------------------------------------------------------------------

@@ -25,10 +25,10 @@ def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
     """Return the rows at length 1, each scaled by its own length alone; rows of zeros stay zero.
 
     A row is first divided by its largest absolute value, so that squares neither overflow nor underflow. The copy is in
-    C order: the sum of a row is then over adjacent numbers, and does not depend on the number of other rows.
+    C order: the sum of a row is then over adjacent numbers, and does not depend on the number of other rows. It is in
+    double precision, whatever the type of the array: in a list, the type of one row may decide the type of all.
     """
-    small = rows.dtype in (np.float16, np.float32)
-    scaled = np.array(rows, dtype=np.float32 if small else np.float64, order="C")
+    scaled = np.array(rows, dtype=np.float64, order="C")
     _divide(scaled, np.maximum(scaled.max(axis=1, initial=0), -scaled.min(axis=1, initial=0)))
     _divide(scaled, np.sqrt(np.square(scaled).sum(axis=1)))
     return scaled
