@@ -15,7 +15,7 @@ import dpmean
 from dpmean.release.digits import between, with_error
 from dpmean.release.statistics import STATISTICS, Statistic
 from dpmean.release.summary import MOST_LINES
-from dpmean.release.text_table import TextColumn, align, draw, shorten, skip_middle
+from dpmean.release.text_table import TextColumn, align, draw, fits, shorten, skip_middle
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::dpmean.TooFewRowsWarning", "ignore::dpmean.LargeEpsilonWarning", "ignore::UserWarning"
@@ -270,3 +270,11 @@ def test_lines_of_a_table_are_of_one_width_before_they_are_stripped():
     table = draw([TextColumn("", ["a", "b" * 90], is_name=True), TextColumn("mean", ["1", "2"])], dots_after=1)
     assert [len(line) for line in table] == [80] * 4
     assert table[2].split() == ["...", "..."]
+
+
+def test_dots_are_below_the_names_of_a_narrow_column():
+    narrow, wide = TextColumn("g", ["a", "b"], is_name=True), TextColumn("mean", ["1" * 76, "2"])
+    table = draw([narrow, wide], dots_after=1)
+    assert [len(line) for line in table] == [3 + 2 + 76] * 4
+    assert table[2].endswith("  " + "...".rjust(76))
+    assert not fits([narrow, wide])  # though without dots they would be narrow enough

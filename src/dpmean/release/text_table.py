@@ -92,7 +92,8 @@ def shorten(name: str, longest: int) -> str:
 
 
 def _width_of(column: TextColumn) -> int:
-    return max(0, *map(len, column.head.split("\n")), *map(len, column.cells))
+    """Return the width of a column, in which dots may stand too."""
+    return max(len(DOTS), *map(len, column.head.split("\n")), *map(len, column.cells))
 
 
 def _lines_of(column: TextColumn, heads: int, longest: int, dots_after: int | None) -> list[str]:
@@ -104,9 +105,9 @@ def _lines_of(column: TextColumn, heads: int, longest: int, dots_after: int | No
     else:
         block = max(map(len, column.cells), default=0)
         lines = [*head, *(cell.rjust(block) for cell in column.cells)]
-    width = max(map(len, lines))
     if dots_after is not None:
         lines.insert(heads + dots_after, DOTS)
+    width = max(map(len, lines))
     if column.is_name:
         return [line.ljust(width) for line in lines]
     if "%" in column.head:  # the heads of intervals are wide, and stand centred above them
