@@ -163,7 +163,7 @@ def mean(
             count. With ``"replace-one"`` they differ in the values of one row, and the number of rows is public. The
             local and the shuffle model support ``"replace-one"`` only.
         passes: The maximum number of passes over all rows, after a small sample: 2 or 1. With one pass, the mean is
-            slightly less accurate, because the clipping radius is chosen from a list of 16 per factor of two. Every
+            slightly less accurate, because the clipping radius is chosen from a fixed list. Every
             pass over files or a cluster takes time.
         sigma_min: A lower bound on the standard deviation in any direction, for independent rows from one distribution.
             It needs ``sigma_max``, and ``norm_bound`` then bounds the mean of the distribution (section 3.4 of the
@@ -199,7 +199,8 @@ def mean(
         may be published.
 
     Raises:
-        ValueError: if an argument or the rows cannot be used. Nothing is released.
+        ValueError: if an argument or the rows cannot be used. Nothing is released. ``TooFewRowsError``,
+            ``OverspendError`` and ``DataError`` are of this type.
         TypeError: if an argument or the rows have the wrong type. Nothing is released.
 
     Example:
@@ -306,10 +307,10 @@ def mean_by(
         encoding: The text encoding of a CSV file, as for ``dpmean.mean``.
         quotechar: The quote character of a CSV file, as for ``dpmean.mean``.
         newlines: How line breaks in a CSV file are read, as for ``dpmean.mean``.
-        privacy_unit: The column that identifies the person of each row, or one key per row. A person then counts in at
-            most ``contributions`` of the listed groups, and in each of them with the mean of their rows there. If a
-            person has rows in more groups, a public hash of the key selects the groups, and the rows in other groups
-            are left out.
+        privacy_unit: The column that identifies the person of each row, or one key per row. By default every row is
+            protected by itself. With a privacy unit, a person counts in at most ``contributions`` of the listed
+            groups, and in each of them with the mean of their rows there. If a person has rows in more groups, a public
+            hash of the key selects the groups, and the rows in other groups are left out.
         contributions: The maximum number of groups in which one person counts. The default is 1; more need a
             ``privacy_unit``. With k, every group gets a k-th of the budget, because the costs of one person's groups
             add up.
@@ -334,6 +335,18 @@ def mean_by(
 
     Returns:
         A ``GroupedRelease``: for every label a ``Release``, or a ``Refusal`` with its reason.
+
+    Raises:
+        ValueError: if an argument or the rows cannot be used. Nothing is released. A group with too few rows is a
+            ``Refusal``, not an error.
+        TypeError: if an argument or the rows have the wrong type. Nothing is released.
+
+    Example:
+        >>> import numpy as np, dpmean
+        >>> rows, clinics = np.random.default_rng(0).normal(5, 1, (4000, 2)), ["A", "B"] * 2000
+        >>> means = dpmean.mean_by(rows, by=clinics, groups=["A", "B"], rho=0.5, norm_bound=100.0, seed=1)
+        >>> bool(abs(means["A"].mean - 5).max() < 0.2)
+        True
 
     """
     from dpmean.arguments.groups import read_groups

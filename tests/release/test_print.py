@@ -192,6 +192,28 @@ def test_a_group_with_few_rows_has_no_interval_and_one_that_was_refused_has_a_re
     assert "East: it has no rows" in groups.explain()
 
 
+def test_that_persons_were_left_out_is_said_in_whole_sentences_beside_many_groups():
+    frame = pd.DataFrame(
+        {"who": np.arange(6000), "where": np.arange(6000) % 3, "age": 50.0, "crp": 9.0, "weight": 70.0}
+    )
+    bounds = {"age": (0, 110), "crp": (0, 500), "weight": (20, 250)}
+    words = str(
+        dpmean.mean_by(
+            frame,
+            by="where",
+            groups=[0, 1, 2],
+            bounds=bounds,
+            rho=0.5,
+            privacy_unit="who",
+            nan="drop",
+            population=True,
+            seed=1,
+        )
+    )
+    assert "(age, crp, weight); the mean is that of the others, which may differ" in " ".join(words.split())
+    assert len(words.splitlines()) <= MOST_LINES
+
+
 def test_a_person_reads_whose_rows_are_protected():
     release = dpmean.mean(frame(["a"]), columns=["a"], norm_bound=60.0, rho=0.5, seed=1, privacy_unit="who", nan="drop")
     assert "protects   all rows of one who, present or absent (add-or-remove-one)\n" in str(release)

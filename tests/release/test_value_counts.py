@@ -11,6 +11,7 @@ import pytest
 import dpmean
 from dpmean import ArgumentError, Zcdp
 from dpmean.noise.source import seeded
+from dpmean.release.digits import significant
 from dpmean.release.value_counts import ValueCounts, distances
 from dpmean.trust.central.noisy_counter import count_values
 from tests.support.laws import p_value
@@ -201,3 +202,11 @@ def test_counts_are_an_array_of_integers():
     assert np.asarray(counts, dtype=float).dtype == np.float64
     with pytest.raises(ValueError, match="copy=False"):
         np.array(counts, copy=False)
+
+
+def test_small_counts_are_printed_as_integers():
+    words = str(mean()) + mean().explain()
+    assert significant(787.0, 12) == "787"
+    assert significant(400.0, 12) == "400"
+    assert significant(2048.0, 12) == "2048"
+    assert "00e" not in words

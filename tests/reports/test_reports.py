@@ -674,12 +674,12 @@ def test_a_page_of_few_groups_has_their_differences(grouped, tmp_path):
     few = grouped["few"]
     first, second, *_ = few.labels
     words = _words(dpmean.report(few, tmp_path / "page.html"))
-    assert f"Differences to {first}" in words
+    assert f"Differences from {first}" in words
     found = few.difference(second, first)
     error = float(found.upper[0] - found.lower[0]) / 2
-    assert between(float(found.lower[0]), float(found.upper[0]), error) in words.partition("Differences to")[2]
+    assert between(float(found.lower[0]), float(found.upper[0]), error) in words.partition("Differences from")[2]
     alone = replace(few, groups={first: few[first]})
-    assert "Differences to" not in _words(dpmean.report(alone, tmp_path / "page.html"))
+    assert "Differences from" not in _words(dpmean.report(alone, tmp_path / "page.html"))
 
 
 def test_a_page_gives_no_advice_to_the_holder_of_the_data(grouped, tmp_path):

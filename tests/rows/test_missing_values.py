@@ -287,7 +287,7 @@ def test_no_rows_may_be_left():
         ),
         ({"nan": {"crp": 10.0}, "trust": "local"}, ArgumentError, "every device has to answer"),
         ({"nan": "skip"}, ArgumentError, 'nan must be "raise", "impute" or "drop", got \'skip\''),
-        ({"nan": 10.0}, ArgumentError, 'got 10.0 .or, for single columns, a choice or a public value: {"crp": 10.0}'),
+        ({"nan": 10.0}, ArgumentError, 'got 10.0 .or one choice or public value for each column: {"crp": 10.0}'),
         ({"nan": {"crp": 501.0}}, ArgumentError, r"501 for column 'crp' is outside bounds, \(0, 500\)"),
         ({"nan": {"crp": -1}}, ArgumentError, "give a public value between these"),
         ({"nan": {"crp": np.nan}}, ArgumentError, "must be finite and between"),
@@ -357,16 +357,16 @@ def test_the_command_has_the_same_choices(tmp_path, monkeypatch):
 def test_a_release_says_what_became_of_missing_values(tmp_path):
     frame = table()
     words = " ".join(str(mean(frame, nan="drop")).split())
-    assert "LEFT OUT rows with a missing value of age, crp were left out; the mean is that of the others" in words
+    assert "LEFT OUT rows with a missing value of age, crp; the mean is that of the others, which may differ" in words
     found = mean(frame, nan={"age": "drop", "crp": 10.0})
     words, page = " ".join(str(found).split()), dpmean.report(found, tmp_path / "p.html").read_text()
     assert "IMPUTED missing values of crp counted as public values: crp as 10;" in words
-    assert "LEFT OUT rows with a missing value of age were left out" in words
+    assert "LEFT OUT rows with a missing value of age; the mean" in words
     assert "each 1 % of missing values may have moved the mean by up to 4.9 (crp)" in words
     assert "public values: crp as 10, which moves the mean there: each 1 % of missing values" in page
     assert "rows with a missing value of age were left out, and the mean is that of the others" in page
     person = mean(frame, nan="drop", privacy_unit="patient")
-    assert "persons (patient) without a value in at least one column (age, crp) were left out" in " ".join(
+    assert "persons (patient) without a value in at least one column (age, crp); the mean is" in " ".join(
         str(person).split()
     )
     for release in (found, person):

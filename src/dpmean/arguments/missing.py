@@ -93,7 +93,7 @@ def read_missing(nan: NanArgument, model: TrustModel) -> MissingValues:
             raise ArgumentError(f"in the {model.name} model every device has to answer: leave nan={{...}} out")
         named = {_read_column(key): _read_choice(key, what) for key, what in nan.items()}
         return MissingValues(Missing.RAISE, tuple(named.items()))
-    choice = read_name(Missing, nan, "nan", 'or, for single columns, a choice or a public value: {"crp": 10.0}')
+    choice = read_name(Missing, nan, "nan", 'or one choice or public value for each column: {"crp": 10.0}')
     if model.devices and choice is Missing.DROP:
         raise ArgumentError(f'in the {model.name} model every device has to answer: give nan="impute", not nan="drop"')
     return MissingValues(choice)

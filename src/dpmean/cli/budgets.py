@@ -39,8 +39,7 @@ def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete
     "--error",
     type=arguments.NUMBER,
     metavar="X",
-    help="Error that privacy may add, in spreads (a spread is the typical distance of a row from the mean). The plan "
-    "finds the smallest budget for it, or without --n the number of rows.",
+    help="Error that privacy may add. The plan finds the smallest budget for it, or without --n the number of rows.",
 )
 @arguments.budget
 @click.option(
@@ -85,6 +84,9 @@ def _complete_rows(_context: click.Context, _option: click.Parameter, incomplete
 @arguments.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
     """Predict the error of a private mean, without any data.
+
+    Errors are in spreads (a spread is the typical distance of a row from the mean), or with --scale in the unit of a
+    column.
 
     Or find what an error requires: give two of the number of rows, the budget
     and the error, and the plan finds the third.

@@ -53,7 +53,7 @@ def make_notes(found: Findings, wanted: Asked, judged: Judgement, outlook: Outlo
     if wanted.unit is None:
         yield "persons", "each row is protected by itself; if a person may have several rows, give --privacy-unit"
     if judged.left_out:
-        yield "left out", ", ".join(judged.left_out)
+        yield "not used", ", ".join(judged.left_out)
 
 
 def _count_without(found: Findings, unit: str, name: str) -> str:

@@ -10,6 +10,8 @@ _TYPED = {
     "name groups in group_labels": "name groups with --group-label",
     "or set nan.": "or give --nan.",
     'nan={"crp": 10.0}': "--nan crp=10",
+    'for each column: {"crp": 10.0}': "for each column: --nan crp=10",
+    "with columns=[...]": "with --columns A,B",
     "(zero with norm_bound)": "(zero with --norm-bound)",
     "Give neighbours and privacy_unit as before": "Give --neighbours and --privacy-unit as before",
     "Leave neighbours out in the central": "Leave --neighbours out in the central",

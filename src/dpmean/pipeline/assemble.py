@@ -47,7 +47,8 @@ def check_rows(
         better = f", {fine} are recommended" if fine > risky else ""
         raise TooFewRowsError(
             f"{these} too few for {setting}: at least {risky} are needed{better}. Use more rows (check that "
-            "X is not transposed) or a larger budget, or continue at your own risk with allow_few_rows=True" + spent,
+            "rows and columns are not swapped) or a larger budget, or continue at your own risk with "
+            f"allow_few_rows=True{spent}",
             rows_needed=risky,
             receipts=paid,
         )

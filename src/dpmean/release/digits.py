@@ -54,6 +54,8 @@ def significant(value: float, digits: int) -> str:
     if value == 0 or not math.isfinite(value):
         return plain(value)
     place = _read(value).adjusted() - digits + 1
+    if value == int(value):  # an integer needs no digits after the point, however many are asked for
+        place = max(place, 0)
     rounded = _written(_round(value, place), place)
     return rounded.rstrip("0").rstrip(".") if "." in rounded and "e" not in rounded else rounded
 

@@ -272,7 +272,7 @@ def remarks(settings: Settings, moved: str, *, exact: bool, seeded: bool, epsilo
         words = f"{imputed(settings)}; intervals and error bounds do not cover that{moved and ': '}{moved}"
         found.append(("IMPUTED", words))
     if settings.dropped:
-        found.append(("LEFT OUT", f"{dropped(settings)}; the mean is that of the others, which may differ from these"))
+        found.append(("LEFT OUT", f"{dropped(settings)}; the mean is that of the others, which may differ"))
     if settings.note:
         found.append(("NOTE", settings.note))
     if epsilon > LARGE_EPSILON and not seeded:
@@ -298,14 +298,14 @@ def imputed(settings: Settings) -> str:
 
 
 def dropped(settings: Settings) -> str:
-    """Return which rows, or persons, were left out because of a missing value."""
+    """Return which rows, or persons, a missing value leaves out."""
     which, unit = settings.dropped, settings.privacy_unit
     columns = "" if isinstance(which, bool) else f" of {_few(which)}"
     if unit is None:
-        return f"rows with a missing value{columns} were left out"
+        return f"rows with a missing value{columns}"
     at_least = " in at least one column" if isinstance(which, bool) or len(which) > 1 else ""
     listed = f" ({_few(which)})" if at_least and not isinstance(which, bool) else columns
-    return f"persons ({display_name(unit)}) without a value{at_least}{listed} were left out"
+    return f"persons ({display_name(unit)}) without a value{at_least}{listed}"
 
 
 def _missing(settings: Settings, which: bool | tuple[str, ...]) -> str:

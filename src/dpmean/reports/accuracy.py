@@ -82,7 +82,7 @@ def uncovered(unseen: int | None, settings: Settings, moved: str, *, several: bo
             "it is covered better.",
         )
     if settings.dropped:
-        texts.insert(0, f"Missing values: {text.dropped(settings)}, and the mean is that of the others.")
+        texts.insert(0, f"Missing values: {text.dropped(settings)} were left out, and the mean is that of the others.")
     if settings.imputed or settings.filled:
         texts.insert(0, f"Missing values: {text.imputed(settings)}, which moves the mean there{moved and ': '}{moved}.")
     return join(tag("h3", "What errors do not cover"), points(texts))

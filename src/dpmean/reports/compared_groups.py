@@ -41,11 +41,11 @@ def differences(release: GroupedRelease, groups: Mapping[Any, Columns], author: 
     )
     length = (groups[first].d + 1) * len(others)
     words = (
-        "An interval that does not contain 0 shows a difference, at 95 % confidence. Each holds by itself: of "
-        "many, about one in twenty does not."
+        "An interval that does not contain 0 shows a difference, at 95 % confidence. Each interval "
+        "has this confidence by itself: of many, about one in twenty misses the true difference."
     )
     return join(
-        tag("h3", "Differences to ", tag("bdi", author.group(first))),
+        tag("h3", "Differences from ", tag("bdi", author.group(first))),
         tag("p", words),
         tag("details", tag("summary", "The differences"), tag("div", table, class_="wide"), open=length <= _OPEN),
     )

@@ -87,8 +87,8 @@ ODD = {
     "$ 12": "a number with a unit or a currency",
     "12€": "a number with a unit or a currency",
     "12 kg": "a number with a unit or a currency",
-    "?": "an unknown word for a missing value (write NA)",
-    "none": "an unknown word for a missing value (write NA)",
+    "?": "a code for a missing value that is not recognized (write NA)",
+    "none": "a code for a missing value that is not recognized (write NA)",
     "yes": "a word for yes or no",
     "fine": "text",
     "1e": "text",
@@ -233,7 +233,7 @@ def test_keys_that_are_no_text_are_told(tmp_path):
     path.write_bytes(b"who,x\na,1\n\xff,2\n")
     found = look(path, Asked(unit="who"))
     assert {words: places.lines for words, places in found.faults.items()} == {
-        "text in column 'who' that is not utf-8: give --encoding": [3]
+        "column 'who' has text that is not utf-8 (give --encoding)": [3]
     }
     with pytest.raises(ArgumentError, match="there is no column 'whom': the columns are who, x"):
         look(path, Asked(unit="whom"))

@@ -27,8 +27,8 @@ _CHUNK_BYTES = 4 << 20
 _ONE_PART = 1 << 62
 _NOT_A_NUMBER = (
     "{} holds a non-numeric value in a column that is used, so nothing was released: select columns that hold numbers "
-    'with columns=[...], or correct the file (decimal commas need decimal="," (--decimal ,), and thousands separators '
-    "must be removed); dpmean check shows where"
+    'with columns=[...], or correct the file. Decimal commas need decimal="," in Python, or --decimal , in the '
+    "command. Thousands separators must be removed. dpmean check shows the lines"
 )
 _NOT_DECODED = (
     "{} holds text that is not {}, so nothing was released: give the encoding of the file, such as "

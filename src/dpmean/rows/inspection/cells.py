@@ -31,7 +31,7 @@ _KINDS = (
     (_UNIT, rf"^{_CURRENCY}\s*[+-]?\d[\d.,]*$|^[+-]?\d[\d.,]*\s*{_CURRENCY}$"),
     (_UNIT, r"^[+-]?\d[\d.,]*(?:\s+[^\d\s]{1,6}|kg|g|mg|km|m|cm|mm|l|ml|h|min|s)$"),
     (
-        "an unknown word for a missing value (write NA)",
+        "a code for a missing value that is not recognized (write NA)",
         r"(?i)^(?:-+|\?+|\.|none|<na>|missing|unknown|k\.?a\.?)$",
     ),
     (TRUTH, r"(?i)^(?:true|false|yes|no|y|n|ja|nein|oui|non)$"),

@@ -32,7 +32,7 @@ _FAULTS = {
     STRAY: "a quote in the middle of a field",
 }
 _UNBALANCED = "a quote that is never closed, or one in the middle of a field"
-_NOT_TEXT = "text in column {!r} that is not {}: give --encoding"
+_NOT_TEXT = "column {!r} has text that is not {} (give --encoding)"
 
 
 def inspect_text(path: Path, dialect: Dialect, asked: Asked, progress: Callable[[int], None]) -> Findings:

@@ -127,7 +127,8 @@ def encode_labels(listed: Sequence[Any]) -> list[bytes]:
     for label in listed:
         code = b"".join(map(add_length, map(encode_label, label))) if isinstance(label, tuple) else encode_label(label)
         if code in found:
-            raise ArgumentError(f"groups must differ: a label is listed twice, as {found[code]!r} and as {label!r}")
+            both = repr(label) if repr(label) == repr(found[code]) else f"{found[code]!r} and {label!r}"
+            raise ArgumentError(f"groups must differ: a label is listed twice, as {both}")
         found[code] = label
     return list(found)
 
