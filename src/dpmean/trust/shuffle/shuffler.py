@@ -94,13 +94,15 @@ class Shuffler:
                 raise
 
     def extend(self, extension: bytes) -> None:
-        """Take batches until another time.
+        """Take batches until a later time; an extension to an earlier time changes nothing.
 
         Args:
             extension: The document by which the analyzer says so.
 
         """
-        self.closes = read_extension(extension, self.collection.analyzer, self._digest)
+        closes = read_extension(extension, self.collection.analyzer, self._digest)
+        with self._alone:
+            self.closes = max(self.closes, closes)
 
     @property
     def clients(self) -> int:
