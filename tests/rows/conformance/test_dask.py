@@ -102,7 +102,7 @@ def test_vectors_that_became_text_and_single_columns_are_told(monkeypatch):
     some = dd.from_pandas(as_text(frame).astype("string"), npartitions=3, sort=False)
     with monkeypatch.context() as patch:
         patch.setattr(engine, "_compute", lambda _: pytest.fail("told before anything is read"))
-        with pytest.raises(ArgumentTypeError, match=r"column 'v' holds text: .*convert-string to False"):
+        with pytest.raises(ArgumentTypeError, match=r"column 'v' holds text, .*set dataframe.convert-string to False"):
             release(some, "clipped", 2, vector_column="v")
         with pytest.raises(ArgumentTypeError, match=r'X is one column: give the data frame, with columns=\["c0"\]'):
             release(dd.from_pandas(frame, npartitions=3, sort=False)["c0"], "clipped", 2)
