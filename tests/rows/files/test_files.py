@@ -207,7 +207,7 @@ def test_a_footer_that_changes_is_noticed_even_if_nothing_else_does(table):
 
 def test_a_file_that_is_cut_off_while_it_is_read_is_noticed(npy, monkeypatch):
     rows, asked = view(open_source(npy, Selection()))
-    monkeypatch.setattr(parted.FileEngine, "_unchanged", lambda _: None)
+    monkeypatch.setattr(parted.FileEngine, "_check_unchanged", lambda _: None)
     os.truncate(npy, 1000)
     for again in (lambda: rows.answer(asked), lambda: rows.take(np.arange(30_000, 30_010))):
         with pytest.raises(DataError, match="changed while they were read"):
