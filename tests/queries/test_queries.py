@@ -67,7 +67,7 @@ def test_queries_that_loops_could_not_answer_in_64_bits_are_refused():
     with pytest.raises(ArgumentError, match="points must be at least 1"):
         Octaves(-40, 0)
     for spacing, last in (((1.0, 1.0), (1,)), ((1.0,), (1, 1)), ((1.0, 1.0), (1, -1)), ((1.0, 0.0), (1, 1))):
-        with pytest.raises(ArgumentError, match="line"):
+        with pytest.raises(ArgumentError, match=r"one entry per column|every line must have"):
             Columns(CENTRE, np.array(spacing), np.array(last))
     with pytest.raises(ArgumentError, match=r"2\^52"):
         Columns(CENTRE, np.ones(2), np.array([1, (1 << 52) + 1]))

@@ -39,9 +39,12 @@ def test_an_engine_that_is_right_gives_the_same_release_as_memory():
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (lambda total, _: total, "the total and the number of rows, got ndarray: return total, count"),
-        (lambda total, n: (total, n, n), "the total and the number of rows, got a tuple of another length: return"),
-        (lambda _, n: n, "the total and the number of rows, got int: return total, count"),
+        (lambda total, _: total, "the total and the number of rows as a tuple, got ndarray: return total, count"),
+        (
+            lambda total, n: (total, n, n),
+            "the total and the number of rows as a tuple, got a tuple of another length: return",
+        ),
+        (lambda _, n: n, "the total and the number of rows as a tuple, got int: return total, count"),
         (lambda total, n: (total.astype(float), n), "a total of int64 .*, got an array of floats: begin"),
         (lambda total, n: (total.tolist(), n), "a total of int64 .*, got list: begin with kernel.zeros()"),
         (lambda total, n: (total[..., :-1], n), "a total of int64 in the shape kernel.shape, got another shape: begin"),

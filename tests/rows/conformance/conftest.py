@@ -20,7 +20,7 @@ def dask_client():
     except ImportError:
         missing("Dask is not installed: pip install 'dpmean[dask]'")
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
     ):
         yield client
